@@ -1,4 +1,4 @@
-import { type Acl, type ConnectRequest, OPEN_ACL } from '@meerkat/protocol';
+import { type Acl, type ConnectRequest, OPEN_ACL, type Zxid } from '@meerkat/protocol';
 import type { CoreOptions } from './base/options.ts';
 import type { Authenticator, ByteStream, Ports, SessionPasswords, StreamEvents, Trace } from './base/ports.ts';
 import type { ServerStats } from './base/server-stats.ts';
@@ -8,12 +8,15 @@ import type { ClientConnection } from './links/client-connection.ts';
 import type { ClientConnections } from './links/client-connections.ts';
 import type { ConnectionHost } from './links/connection-host.ts';
 import { OutputPool } from './links/output-pool.ts';
+import { LeaderServing } from './request/leader-serving.ts';
 import type { Permission } from './request/permission.ts';
 import type { Pipeline } from './request/pipeline.ts';
+import { LIMIT_REACHED, type ServingLimits } from './request/serving-limits.ts';
 import type { WorkMeter } from './request/work-meter.ts';
 import type { ServerLife } from './server-life.ts';
 import type { Serving } from './serving.ts';
 import type { ConnectDecision } from './session/connect-decision.ts';
+import { ConnectThrottle } from './session/connect-throttle.ts';
 import { APACHE_SESSION_PASSWORDS } from './session/password.ts';
 import { decideConnect } from './session/session-door.ts';
 import { OPEN_ACL_ID } from './tree/acl-table.ts';
@@ -29,6 +32,7 @@ export interface ClientHostParts {
   readonly fourLetterWords: FourLetterWords;
   readonly stats: ServerStats;
   readonly work: WorkMeter;
+  readonly limits: ServingLimits;
 }
 
 /** The server as the connections of its clients see it, and the door that they come in by. */
@@ -44,10 +48,16 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
   readonly trace: Trace;
   readonly work: WorkMeter;
   readonly frameBytesMax: number;
+  readonly sessionRequestsMax: number;
+  readonly #limits: ServingLimits;
+  readonly #throttle: ConnectThrottle;
+  /** True: clients are sent elsewhere, those that come and, by `shed`, those that are here. */
+  isDraining = false;
   readonly #life: ServerLife;
   readonly #options: CoreOptions;
 
-  constructor({ ports, options, turn, life, connections, permission, fourLetterWords, stats, work }: ClientHostParts) {
+  constructor(parts: ClientHostParts) {
+    const { ports, options, turn, life, connections, permission, fourLetterWords, stats, work, limits } = parts;
     this.connections = connections;
     this.turn = turn;
     this.permission = permission;
@@ -58,6 +68,10 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     this.trace = ports.trace;
     this.work = work;
     this.frameBytesMax = options.frameBytesMax;
+    const { sessionRequestsMax, connecting } = options.limits;
+    this.sessionRequestsMax = sessionRequestsMax === 0 ? Number.POSITIVE_INFINITY : sessionRequestsMax;
+    this.#limits = limits;
+    this.#throttle = new ConnectThrottle(connecting, ports.random, ports.clock.monotonicMs());
     this.#life = life;
     this.#options = options;
   }
@@ -92,6 +106,15 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     return this.#life.isStopping;
   }
 
+  get isThrottled(): boolean {
+    const { requestsMax } = this.#options.limits;
+    return requestsMax > 0 && this.pipeline.outstandingCount >= requestsMax;
+  }
+
+  refuseLargeRequest(reason: string): void {
+    this.#limits.refuse('large-requests', reason, this.turn.nowMs());
+  }
+
   get isOverloaded(): boolean {
     return this.pipeline.outstandingCount > this.#options.globalOutstandingLimit;
   }
@@ -101,8 +124,36 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
   }
 
   decideConnect(request: ConnectRequest): ConnectDecision {
-    const { pipeline, sessions } = this.#serving;
-    return decideConnect(request, sessions, pipeline.lastApplied, this.#options, this.passwords, this.turn.nowMs());
+    const { pipeline, table } = this.#serving;
+    if (this.isDraining) return { kind: 'close', reason: DRAINED };
+    const refusal = this.#refusalOfRole(request);
+    if (refusal !== null) return { kind: 'close', reason: refusal };
+    const limit = this.#refusalOfLimits(request, table.count);
+    if (limit !== null) return { kind: 'close', reason: limit };
+    const shownUpTo = laterOf(pipeline.lastApplied, this.#life.decidedZxid);
+    return decideConnect(request, table, shownUpTo, this.#options, this.passwords, this.turn.nowMs());
+  }
+
+  #refusalOfLimits({ sessionId }: ConnectRequest, sessionCount: number): string | null {
+    const nowMs = this.turn.nowMs();
+    const isNew = sessionId === 0n;
+    const refusal = isNew ? this.#limits.sessionRefusal(sessionCount, nowMs) : null;
+    if (refusal !== null || this.#throttle.take(isNew, nowMs)) return refusal;
+    this.#limits.refuse('connects', THROTTLED, nowMs);
+    return LIMIT_REACHED + THROTTLED;
+  }
+
+  #refusalOfRole({ readOnly }: ConnectRequest): string | null {
+    const { serving } = this.#life;
+    if (serving instanceof LeaderServing && this.#options.ensemble?.leaderServes === false) {
+      return 'this server leads, and takes no clients (leaderServes=no)';
+    }
+    if (this.isReadOnly && !readOnly) return 'this server is read-only, and the client has not said that it takes that';
+    return null;
+  }
+
+  get isReadOnly(): boolean {
+    return this.#life.isReadOnly;
   }
 
   get pipeline(): Pipeline {
@@ -125,6 +176,15 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     return serving;
   }
 }
+
+function laterOf(a: Zxid, b: Zxid): Zxid {
+  return a < b ? b : a;
+}
+
+/** Why clients are closed that are to go elsewhere. */
+export const DRAINED = 'its clients are sent to other servers';
+
+const THROTTLED = 'more clients connect than connection_throttle_tokens allows';
 
 const CROWDED = 'there are as many connections of clients as the descriptors of this process allow';
 

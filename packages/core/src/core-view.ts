@@ -15,17 +15,20 @@ import type {
 } from './base/server-view.ts';
 import { viewDatabase } from './database-view.ts';
 import type { ClientConnection } from './links/client-connection.ts';
+import { LIMITS, type ServingLimits } from './request/serving-limits.ts';
 import type { ServerLife } from './server-life.ts';
+import type { ExpiryBucket } from './session/session-table.ts';
 import type { Watcher, WatchManager } from './watch/watch-manager.ts';
 
 export interface CoreViewParts {
   readonly options: CoreOptions;
   readonly stats: ServerStats;
   readonly meters: Meters;
+  readonly limits: ServingLimits;
   readonly watches: WatchManager;
   readonly connections: ReadonlySet<ClientConnection>;
   readonly clock: Clock;
-  readonly life: Pick<ServerLife, 'ensemble' | 'serving' | 'isServing'>;
+  readonly life: Pick<ServerLife, 'ensemble' | 'serving' | 'isServing' | 'isReadOnly'>;
 }
 
 /** The administrator's view of a server: read when asked, never kept. */
@@ -40,6 +43,10 @@ export class CoreView implements ServerView {
 
   get isServing(): boolean {
     return this.#parts.life.isServing;
+  }
+
+  get isReadOnly(): boolean {
+    return this.#parts.life.isReadOnly;
   }
 
   get serverId(): number {
@@ -74,6 +81,10 @@ export class CoreView implements ServerView {
     return this.#parts.stats;
   }
 
+  *refusals(): Iterable<readonly [limit: string, count: number]> {
+    for (const limit of LIMITS) yield [limit, this.#parts.limits.countOf(limit)];
+  }
+
   get meters(): Meters {
     return this.#parts.meters;
   }
@@ -92,7 +103,7 @@ export class CoreView implements ServerView {
 
   sessions(): readonly SessionView[] {
     const { connections } = this.#parts;
-    const living = [...(this.#parts.life.serving?.sessions.values() ?? [])].filter((session) => !session.isClosing);
+    const living = [...(this.#parts.life.serving?.table.values() ?? [])].filter((session) => !session.isClosing);
     const open = new Map([...connections].filter(({ isOpen }) => isOpen).map((c) => [c.session?.id ?? 0n, c.remote]));
     return living.map(({ id, timeoutMs }) => ({ id, timeoutMs, remote: open.get(id) ?? null }));
   }
@@ -104,15 +115,27 @@ export class CoreView implements ServerView {
 
   timeoutMsOf(sessionId: bigint): number | null {
     const serving = this.#parts.life.serving;
-    const session = serving?.sessions.get(sessionId);
+    const session = serving?.table.get(sessionId);
     if (session?.isClosing) return null;
     // A learner's table has only those of its own clients.
     return session?.timeoutMs ?? serving?.database.sessions.get(sessionId) ?? null;
   }
 
   sessionBuckets(): readonly ExpiryBucketView<bigint>[] {
+    return this.#viewBuckets(this.#parts.life.serving?.sessions.buckets() ?? []);
+  }
+
+  get localSessionCount(): number | null {
+    return this.#parts.life.serving?.local?.localCount ?? null;
+  }
+
+  localSessionBuckets(): readonly ExpiryBucketView<bigint>[] {
+    return this.#viewBuckets(this.#parts.life.serving?.local?.localBuckets() ?? []);
+  }
+
+  #viewBuckets(buckets: readonly ExpiryBucket[]): readonly ExpiryBucketView<bigint>[] {
     const offsetMs = this.#wallOffsetMs();
-    return (this.#parts.life.serving?.sessions.buckets() ?? []).map(({ expiresAtMs, sessions }) => ({
+    return buckets.map(({ expiresAtMs, sessions }) => ({
       expiresAtWallMs: expiresAtMs + offsetMs,
       members: sessions.map((session) => session.id),
     }));
@@ -173,6 +196,7 @@ function viewConnection(connection: ClientConnection): ConnectionView {
   const { stats, session } = connection;
   return {
     remote: connection.remote,
+    isSecure: connection.isSecure,
     sessionId: session?.id ?? 0n,
     sessionTimeoutMs: session?.timeoutMs ?? 0,
     isReading: connection.isReading,

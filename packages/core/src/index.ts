@@ -1,4 +1,5 @@
 export { AssertionError } from './base/assert.ts';
+export * from './base/limit-options.ts';
 export { FiredWatches } from './base/meters/fired-watches.ts';
 export { Histogram } from './base/meters/histogram.ts';
 export { Meters } from './base/meters/meters.ts';
@@ -12,3 +13,7 @@ export type { ServerCoreEvents } from './server-life.ts';
 export { APACHE_SESSION_PASSWORDS, isSamePassword } from './session/password.ts';
 export { formatSessionId } from './session/session.ts';
 export { type DiskFault, type DiskObserver, type DiskOperation, MemoryDisk } from './storage/memory-disk.ts';
+export { makeRing } from './threads/byte-ring.ts';
+export { CoreSide, type CoreSideEvents } from './threads/core-side.ts';
+export { type RingPair, SocketSide } from './threads/socket-side.ts';
+export type { HostStream, ThreadStreamEvents } from './threads/thread-connection.ts';

@@ -3,12 +3,15 @@ import type { ByteStream, Ports, StreamEvents } from './base/ports.ts';
 import { ServerStats } from './base/server-stats.ts';
 import type { FourLetterWords, ServerView } from './base/server-view.ts';
 import { Turn } from './base/turn.ts';
-import { ClientHost } from './client-host.ts';
+import { ClientHost, DRAINED } from './client-host.ts';
 import { CoreView } from './core-view.ts';
+import { AnswerGate } from './links/answer-gate.ts';
 import { ClientConnections } from './links/client-connections.ts';
 import { AuditTrail } from './request/audit-trail.ts';
 import { Permission } from './request/permission.ts';
 import type { OnApplied } from './request/pipeline.ts';
+import type { LeaseKnowledge } from './request/read.ts';
+import { ServingLimits } from './request/serving-limits.ts';
 import { WorkMeter } from './request/work-meter.ts';
 import { type ServerCoreEvents, ServerLife } from './server-life.ts';
 import { type Serving, ServingFactory } from './serving.ts';
@@ -40,6 +43,7 @@ export interface ServerCoreParts {
 export class ServerCore {
   readonly stats: ServerStats = new ServerStats();
   readonly view: ServerView;
+  readonly limits: ServingLimits;
   readonly #turn: Turn;
   readonly #life: ServerLife;
   readonly #clients: ClientHost;
@@ -55,21 +59,41 @@ export class ServerCore {
     const work = this.#work;
     const { meters } = turn;
     const watches = this.#watches;
-    const connections = new ClientConnections(options);
+    const connections = new ClientConnections(options, new AnswerGate(ports.clock));
     const { authenticator, trace } = ports;
+    const limits = new ServingLimits(options.limits, watches, trace);
     const permission = new Permission(authenticator, options.skipAcl, work);
     const sessionIds = new SessionIds(options.serverId, ports.clock.wallMs());
     const onApplied = parts.onApplied ?? null;
     const audit = ports.audit == null ? null : new AuditTrail(ports.audit, authenticator);
+    const knowledge: LeaseKnowledge = {
+      get sharedLeaseMs(): number | null {
+        return life.isReadOnly ? null : life.member.sharedLeaseMs;
+      },
+    };
     const servings = new ServingFactory(
-      { options, permission, authenticator, watches, sessionIds, work, meters, trace, onApplied, audit },
+      {
+        options,
+        permission,
+        authenticator,
+        watches,
+        sessionIds,
+        work,
+        limits,
+        meters,
+        trace,
+        onApplied,
+        audit,
+        knowledge,
+      },
       turn,
     );
-    const life = new ServerLife({ ports, options, turn, servings, connections, events });
+    const life: ServerLife = new ServerLife({ ports, options, turn, servings, connections, events });
     this.view = new CoreView({
       options,
       stats,
       meters,
+      limits,
       watches,
       connections: connections.all,
       clock: ports.clock,
@@ -86,7 +110,9 @@ export class ServerCore {
       fourLetterWords,
       stats,
       work,
+      limits,
     });
+    this.limits = limits;
     this.#turn = turn;
     this.#life = life;
     this.#connections = connections;
@@ -126,11 +152,25 @@ export class ServerCore {
    * @param done the path of the newest snapshot, its zxid and its bytes; null when there is none to be had
    */
   takeSnapshot(done: (snapshot: SnapshotFile | null) => void): void {
-    if (!this.isServing) {
+    if (!this.isServing || this.#life.isReadOnly) {
       done(null);
       return;
     }
     this.#life.storage.takeSnapshot((newest) => done(newest === null ? null : this.#snapshotFile(newest)));
+  }
+
+  /** Whether sessions are refused, so that clients go to other servers. */
+  get isDraining(): boolean {
+    return this.#clients.isDraining;
+  }
+
+  setDraining(isDraining: boolean): void {
+    this.#clients.isDraining = isDraining;
+  }
+
+  /** Closes connections of so many clients, which go on elsewhere, or come back. @returns how many */
+  shed(countMax: number): number {
+    return this.#connections.shed(countMax, DRAINED);
   }
 
   /** The newest snapshot on the disk; null while there is none. */
@@ -165,7 +205,7 @@ export class ServerCore {
     if (serving === null) return;
     // What these clients sent is waiting because this server has too much to do: they are not silent.
     for (const { isHeldBack, session } of this.#connections.heldBack) {
-      if (isHeldBack && session !== null && !session.isClosing) serving.sessions.touch(session, nowMs);
+      if (isHeldBack && session !== null && !session.isClosing) serving.table.touch(session, nowMs);
     }
     serving.onTick(nowMs, this.#turn.wallMs());
   }

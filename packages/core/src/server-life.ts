@@ -1,4 +1,4 @@
-import { txnBytesMaxOf } from '@meerkat/protocol';
+import { makeZxid, txnBytesMaxOf, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import type { CoreOptions } from './base/options.ts';
 import type { Ports, Trace } from './base/ports.ts';
 import type { EnsembleView } from './base/server-view.ts';
@@ -8,9 +8,12 @@ import { type PeerHost, QuorumPeer } from './ensemble/quorum-peer.ts';
 import { Solo } from './ensemble/solo.ts';
 import type { ClientConnections } from './links/client-connections.ts';
 import { LeaderServing } from './request/leader-serving.ts';
+import type { LearnerServing } from './request/learner-serving.ts';
+import { ReadOnlyServing } from './request/read-only-serving.ts';
 import type { Serving, ServingFactory } from './serving.ts';
 import { type RecoverySummary, Storage, type StorageEvents } from './storage/storage.ts';
 import type { Database } from './tree/database.ts';
+import { type AnswerLease, UNLIMITED } from './zab/answer-lease.ts';
 import type { History } from './zab/history.ts';
 
 /** What the core tells its host. */
@@ -60,6 +63,7 @@ export class ServerLife implements StorageEvents, PeerHost {
   #serving: Serving | null = null;
   /** The storage finishes what it was given, for the next one to recover. */
   #isBeginningAnew = false;
+  #decidedZxid: Zxid = ZXID_ZERO;
   #hasRecovered = false;
 
   constructor({ ports, options, turn, servings, connections, events }: ServerLifeParts) {
@@ -134,12 +138,42 @@ export class ServerLife implements StorageEvents, PeerHost {
     return txnBytesMaxOf(this.options.frameBytesMax, this.options.extraBytesMax);
   }
 
-  beginServing(serving: Serving): void {
+  beginServing(serving: LeaderServing | LearnerServing, epoch: number, lease: AnswerLease): void {
     this.#serving = serving;
+    this.#decidedZxid = makeZxid(epoch, 0);
+    this.#connections.gate.begin(lease);
     if (this.#phase !== 'waiting') return;
     if (serving instanceof LeaderServing) serving.endOrphans(this.turn.wallMs());
     this.#phase = 'serving';
     this.#events.onServing();
+  }
+
+  /** True while only reads are answered, as no leader is found. */
+  get isReadOnly(): boolean {
+    return this.#serving instanceof ReadOnlyServing;
+  }
+
+  /** Everything up to here that any server has ever shown is either applied here or was never committed. */
+  get decidedZxid(): Zxid {
+    return this.#decidedZxid;
+  }
+
+  beginReadOnly(database: Database): void {
+    if (this.#phase !== 'waiting' || this.#isBeginningAnew) return;
+    this.#serving = this.servings.makeReadOnlyServing(database);
+    // It makes no client sure of anything.
+    this.#connections.gate.begin(UNLIMITED);
+    this.#phase = 'serving';
+    this.trace.emit({ kind: 'read-only-changed', isReadOnly: true });
+  }
+
+  endReadOnly(reason: string): void {
+    if (!this.isReadOnly) return;
+    this.#connections.closeAfterReplies(reason);
+    this.#serving?.drop();
+    this.#serving = null;
+    if (this.#phase === 'serving') this.#phase = 'waiting';
+    this.trace.emit({ kind: 'read-only-changed', isReadOnly: false });
   }
 
   beginAnew(reason: string): void {

@@ -1,11 +1,14 @@
 import type { Turn } from './base/turn.ts';
 import { LeaderServing, type ServingParts } from './request/leader-serving.ts';
 import { LearnerServing, type LearnerServingEffects } from './request/learner-serving.ts';
+import { ReadOnlyServing } from './request/read-only-serving.ts';
+import type { Reconfigurer } from './request/reconfig-preparer.ts';
 import { Database } from './tree/database.ts';
 import type { Broadcast } from './zab/broadcast.ts';
+import { NO_LEASES, type SessionLeases } from './zab/learner-answers.ts';
 
 /** What exists while a server has a role: the volatile state of one incarnation of it. */
-export type Serving = LeaderServing | LearnerServing;
+export type Serving = LeaderServing | LearnerServing | ReadOnlyServing;
 
 /** Makes the `Serving` of each role from what lives as long as the server. */
 export class ServingFactory {
@@ -21,11 +24,20 @@ export class ServingFactory {
     return new Database(this.#parts.options, this.#parts.trace);
   }
 
-  makeLeaderServing(database: Database, broadcast: Broadcast): LeaderServing {
-    return new LeaderServing({ ...this.#parts, database, broadcast }, this.#turn.nowMs());
+  makeLeaderServing(
+    database: Database,
+    broadcast: Broadcast,
+    reconfigurer: Reconfigurer,
+    leases: SessionLeases = NO_LEASES,
+  ): LeaderServing {
+    return new LeaderServing({ ...this.#parts, database, broadcast, reconfigurer, leases }, this.#turn.nowMs());
+  }
+
+  makeReadOnlyServing(database: Database): ReadOnlyServing {
+    return new ReadOnlyServing({ ...this.#parts, database }, this.#turn.nowMs());
   }
 
   makeLearnerServing(database: Database, effects: LearnerServingEffects): LearnerServing {
-    return new LearnerServing({ ...this.#parts, database }, effects);
+    return new LearnerServing({ ...this.#parts, database }, effects, this.#turn.nowMs());
   }
 }

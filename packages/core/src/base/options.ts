@@ -1,13 +1,18 @@
-import type { Membership } from '@meerkat/protocol';
+import type { Membership, MembershipRules } from '@meerkat/protocol';
+import { DEFAULT_LIMIT_OPTIONS, type LimitOptions } from './limit-options.ts';
 
 /** What a server knows of the ensemble that it is a member of. */
 export interface EnsembleOptions {
   /** Its members, this server among them. */
   readonly membership: Membership;
+  /** What every membership that is to be in force must keep to. */
+  readonly membershipRules: MembershipRules;
   /** Ticks that a learner may take to connect to its leader and to synchronize. */
   readonly initLimit: number;
   /** Ticks of silence after which leader and learner give each other up. */
   readonly syncLimit: number;
+  /** Ticks for which an answered ping lets a server answer its clients, see docs/leases.md; 0: nothing limits it. */
+  readonly leaseTicks: number;
   /** Txns of an epoch after which its leader hands over, so that the counter never wraps; at most 2**32 − 2. */
   readonly epochTxnsMax: number;
   /** Committed txns that are kept in memory for learners that are a little behind (`commitLogCount`). */
@@ -25,11 +30,23 @@ export interface EnsembleOptions {
   readonly listensOnAllIps: boolean;
   /** True of an observer that logs what it is informed of (`syncEnabled`). */
   readonly syncEnabled: boolean;
+  /** Where followers take observers, and observers look for followers (`observerMasterPort`); 0: observers hang on the leader. */
+  readonly observerMasterPort: number;
+  /** False: a leader takes no clients (`leaderServes`). */
+  readonly leaderServes: boolean;
+  /** A server that finds no leader answers reads (`readonlymode.enabled`). */
+  readonly readOnlyEnabled: boolean;
+  /** New sessions are known to their server alone (`localSessionsEnabled`); the same at every server. */
+  readonly localSessionsEnabled: boolean;
+  /** Such a session becomes one of the ensemble with its first ephemeral (`localSessionsUpgradingEnabled`). */
+  readonly localSessionsUpgradingEnabled: boolean;
 }
 
 export const DEFAULT_ENSEMBLE_OPTIONS: Omit<EnsembleOptions, 'membership'> = {
+  membershipRules: { isStandaloneEnabled: true, isMultiAddressEnabled: false },
   initLimit: 10,
   syncLimit: 5,
+  leaseTicks: 2,
   epochTxnsMax: 2 ** 32 - 2 ** 20,
   commitLogCount: 500,
   snapshotSizeFactor: 0.33,
@@ -37,6 +54,11 @@ export const DEFAULT_ENSEMBLE_OPTIONS: Omit<EnsembleOptions, 'membership'> = {
   addressTimeoutMs: 1000,
   listensOnAllIps: false,
   syncEnabled: true,
+  observerMasterPort: 0,
+  leaderServes: true,
+  readOnlyEnabled: false,
+  localSessionsEnabled: false,
+  localSessionsUpgradingEnabled: false,
 };
 
 /** Everything that configuration decides about a server's core. Names and defaults are those of zoo.cfg. */
@@ -66,6 +88,8 @@ export interface CoreOptions {
   /** Milliseconds that a connection may stay without a session. */
   readonly sessionlessTimeoutMs: number;
   readonly skipAcl: boolean;
+  /** Whether members come, go and change while an ensemble runs; the same at all its servers. */
+  readonly reconfigEnabled: boolean;
   readonly enforceQuota: boolean;
   /** TTL znodes (`extendedTypesEnabled`). */
   readonly extendedTypesEnabled: boolean;
@@ -92,6 +116,7 @@ export interface CoreOptions {
   readonly purgeIntervalMs: number;
   /** Start with a log but without any snapshot (`snapshot.trust.empty`). */
   readonly trustEmptySnapshot: boolean;
+  readonly limits: LimitOptions;
   /** null: a server of its own. */
   readonly ensemble: EnsembleOptions | null;
 }
@@ -109,6 +134,7 @@ export const DEFAULT_CORE_OPTIONS: Omit<CoreOptions, 'snapshotDirectory' | 'logD
   connectionsMax: 0,
   sessionlessTimeoutMs: 10_000,
   skipAcl: false,
+  reconfigEnabled: false,
   enforceQuota: false,
   extendedTypesEnabled: false,
   digestEnabled: true,
@@ -124,5 +150,6 @@ export const DEFAULT_CORE_OPTIONS: Omit<CoreOptions, 'snapshotDirectory' | 'logD
   purgeRetainCount: 3,
   purgeIntervalMs: 0,
   trustEmptySnapshot: false,
+  limits: DEFAULT_LIMIT_OPTIONS,
   ensemble: null,
 };

@@ -14,7 +14,7 @@
  *    then, in one write per connection as a rule, and all transactions appended during it go to the disk together.
  * 4. A completion that belongs to something already closed is dropped by the host.
  */
-import type { Acl } from '@meerkat/protocol';
+import type { Acl, Membership } from '@meerkat/protocol';
 
 /** Milliseconds, from two clocks. */
 export interface Clock {
@@ -58,6 +58,8 @@ export interface ByteStream {
   readonly isCrowding?: boolean;
   /** What the peer has shown when it connected, checked by the host; null or left out: nothing. */
   readonly certificate?: PeerCertificate | null;
+  /** True when it is encrypted (TLS). Left out: it is not. */
+  readonly isSecure?: boolean;
   /** Bytes given to `write` that the peer's kernel has not accepted yet. */
   readonly queuedBytes: number;
   /**
@@ -87,6 +89,8 @@ export interface StreamEvents {
    * reads. Left out or false: such a stream is closed once what was written has left.
    */
   readonly isAnswering?: boolean;
+  /** The peer has closed its own end while `isAnswering`. */
+  onHalfClosed?(): void;
 }
 
 /** Where somebody listens. */
@@ -295,6 +299,19 @@ export interface Authenticator {
   userName(identity: Identity): string;
 }
 
+/* --------------------------------------------------------------------------------------------- membership ---- */
+
+/** Where a server keeps which memberships it follows (the files of the dynamic configuration). */
+export interface MembershipStore {
+  /**
+   * Makes both durable; whenever the process or the machine ends, a restart finds these or the ones before. Called again
+   * only after `done`.
+   *
+   * @param proposed not committed yet; null: there is none
+   */
+  keep(committed: Membership, proposed: Membership | null, done: (error: Error | null) => void): void;
+}
+
 /* -------------------------------------------------------------------------------------------------- audit ---- */
 
 /** One change of one znode that a client of this server has asked for, or that the end of a session has made. */
@@ -328,6 +345,8 @@ export interface Audit {
 
 /** What happened, for logs, metrics and checkers; nothing in the core depends on who listens. */
 export type TraceEvent =
+  /** By one of `LIMITS`; so many since this was told last. */
+  | { readonly kind: 'limit-reached'; readonly limit: string; readonly reason: string; readonly refused: number }
   | { readonly kind: 'connection-refused'; readonly remote: PeerAddress; readonly reason: string }
   | { readonly kind: 'connection-opened'; readonly remote: PeerAddress }
   | {
@@ -354,7 +373,12 @@ export type TraceEvent =
       readonly remote: PeerAddress;
       readonly reason: string;
     }
-  | { readonly kind: 'session-expired'; readonly sessionId: bigint; readonly timeoutMs: number }
+  | {
+      readonly kind: 'session-expired';
+      readonly sessionId: bigint;
+      readonly timeoutMs: number;
+      readonly isLocal?: true;
+    }
   | { readonly kind: 'session-closed'; readonly sessionId: bigint }
   /** A request was answered with an error that says less than this. */
   | {
@@ -408,6 +432,15 @@ export type TraceEvent =
       readonly leader: number | null;
       readonly reason: string;
     }
+  /** A server that finds no leader answers reads alone, or no more. */
+  | { readonly kind: 'read-only-changed'; readonly isReadOnly: boolean }
+  /** Another membership is proposed, or in force from now on; this server need not be a member of it. */
+  | {
+      readonly kind: 'membership-changed';
+      readonly committed: Membership;
+      /** null when there is none. */
+      readonly proposed: Membership | null;
+    }
   /** Leader and quorum, or this learner and its leader, have synchronized: clients are served in this epoch. */
   | { readonly kind: 'epoch-established'; readonly epoch: number; readonly zxid: number }
   /** A leader has given a txn its zxid and sent it to its followers. */
@@ -443,6 +476,8 @@ export interface Ports {
   readonly authenticator: Authenticator;
   /** Left out: by Apache's formula. */
   readonly sessionPasswords?: SessionPasswords;
+  /** Left out or null: after a restart a server knows the membership of its configuration. */
+  readonly membershipStore?: MembershipStore | null;
   /** Left out or null: nothing is audited. */
   readonly audit?: Audit | null;
   readonly trace: Trace;

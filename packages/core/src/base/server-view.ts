@@ -7,6 +7,8 @@ import type { ServerStats } from './server-stats.ts';
 /** One client connection as the administrator sees it (ServerCnxn, `cons`). Times are monotonic unless named wall. */
 export interface ConnectionView {
   readonly remote: PeerAddress;
+  /** By TLS. */
+  readonly isSecure: boolean;
   /** 0n before the connect request has been answered. */
   readonly sessionId: bigint;
   /** Negotiated session timeout in milliseconds. */
@@ -59,7 +61,7 @@ export interface WatchView {
   readonly count: number;
 }
 
-/** A learner as its leader sees it. */
+/** A learner as the server sees it that it hangs on. */
 export interface LearnerView {
   readonly serverId: number;
   readonly isObserver: boolean;
@@ -85,7 +87,11 @@ export interface EnsembleView {
   readonly leader: number | null;
   /** Other servers with which a connection for elections stands. */
   readonly connectedServers: readonly number[];
-  /** Of this leader, those that are connected; of other servers none. */
+  /** Of an observer, the server that it hangs on, the leader or a follower; null of others. */
+  readonly observerMaster: number | null;
+  /** True of a follower that takes observers in its leader's place. */
+  readonly feedsObservers: boolean;
+  /** Those that hang on this server: of a leader all learners, of a follower the observers that it feeds. */
   learners(): readonly LearnerView[];
   /** Syncs of learners that wait for this leader. */
   readonly pendingSyncs: number;
@@ -96,6 +102,8 @@ export interface EnsembleView {
 /** What the administrator may look at and reset; every value is read when asked for. */
 export interface ServerView {
   readonly isServing: boolean;
+  /** True while reads alone are answered, as there is no leader. */
+  readonly isReadOnly: boolean;
   readonly serverId: number;
   readonly lastZxid: number;
   /** As Apache counts: both names of the root; a fresh server has 5. */
@@ -104,9 +112,14 @@ export interface ServerView {
   /** Bytes of paths and data. */
   readonly approximateDataSize: number;
   readonly outstandingRequests: number;
+  /** Sessions of the ensemble, or of a server of its own. */
   readonly sessionCount: number;
+  /** Sessions that this server alone knows; null where there are none such. */
+  readonly localSessionCount: number | null;
   readonly stats: ServerStats;
   readonly meters: Meters;
+  /** Requests and connections that a limit has refused since the start, by the limit's name. */
+  refusals(): Iterable<readonly [limit: string, count: number]>;
   readonly watches: WatchView;
   /** Null of a server of its own. */
   readonly ensemble: EnsembleView | null;
@@ -120,6 +133,7 @@ export interface ServerView {
   /** Milliseconds; null when there is no such session, or none that lives. */
   timeoutMsOf(sessionId: bigint): number | null;
   sessionBuckets(): readonly ExpiryBucketView<bigint>[];
+  localSessionBuckets(): readonly ExpiryBucketView<bigint>[];
   connectionBuckets(): readonly ExpiryBucketView<ConnectionName>[];
   sessionsWithEphemerals(): readonly bigint[];
   /** The paths of a session's ephemerals; each is looked at when its turn comes. */

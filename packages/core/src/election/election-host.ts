@@ -7,6 +7,8 @@ export interface ElectionOptions {
   /** Milliseconds until a server that hears nothing says its vote again; doubles each time up to the maximum. */
   readonly notificationIntervalMinMs: number;
   readonly notificationIntervalMaxMs: number;
+  /** Announced to the others, see `announcedLease`. Default 0. */
+  readonly leaseMs?: number;
 }
 
 export const DEFAULT_ELECTION_OPTIONS: Omit<ElectionOptions, 'serverId'> = {

@@ -2,8 +2,6 @@ import { makeZxid, ServerState, VOTE_NONE, ZXID_NONE, ZXID_VOTE_NONE } from '@me
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TestElection } from '../testing/test-election.ts';
-import { Electorate } from './electorate.ts';
-import { makeQuorum } from './quorum.ts';
 
 const THREE = { voters: [1, 2, 3] };
 const FIVE = { voters: [1, 2, 3, 4, 5] };
@@ -106,10 +104,7 @@ describe('a decision by votes', () => {
 
   it('needs a quorum of both configurations while one is being changed (ZOOKEEPER-1699)', () => {
     const server = new TestElection(3, THREE, { areOurs: true, peers: [1, 2, 4, 5] });
-    server.election.onElectorateChanged(
-      new Electorate(makeQuorum(THREE), makeQuorum({ voters: [3, 4, 5] })),
-      'version=0',
-    );
+    server.change(THREE, { voters: [3, 4, 5] }, 'version=0');
     server.look();
     for (const id of [1, 2]) server.ballot(id, 3, 1);
     server.advance(1000);
@@ -557,7 +552,7 @@ describe('other configurations', () => {
     server.look();
     server.ballot(1, 3, 1);
     server.takeSent();
-    server.election.onElectorateChanged(new Electorate(makeQuorum(FIVE)), 'version=100000001');
+    server.change(FIVE, null, 'version=100000001');
     expect(server.election.round).toBe(2);
     expect(server.takeSent()).toMatchObject(
       [1, 2, 4, 5].map((to) => ({ to, electionEpoch: 2, configText: 'version=100000001' })),

@@ -31,7 +31,7 @@
  *   the peer is connected again.
  * - It calls `onTick` when `nextDeadlineMs` has come.
  */
-import { Announcement, type ElectionNotification, ServerState, VOTE_NONE } from '@meerkat/protocol';
+import { Announcement, type ElectionNotification, leaseMsOf, ServerState, VOTE_NONE } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/ports.ts';
 import { isPossible, ROUNDS_FAR } from './believable.ts';
@@ -48,7 +48,7 @@ export class Election {
   readonly #options: ElectionOptions;
   readonly #clock: Clock;
   readonly #effects: ElectionEffects;
-  #electorate: Electorate;
+  readonly #electorate: Electorate;
   #configText: string;
 
   #state: ServerState = ServerState.looking;
@@ -63,6 +63,8 @@ export class Election {
   #vote: Vote = NO_VOTE;
   readonly #tally = new Tally();
   readonly #peers = new Peers();
+  /** What servers have announced, also those that are not connected any more. */
+  readonly #leases: Map<number, number> = new Map();
   /** After a decision: the voters that it was made by and that have not gone back on it. */
   #supporters = new Set<number>();
   #isDecisionLost = false;
@@ -113,6 +115,11 @@ export class Election {
     return this.#peers.get(id).historyEpoch;
   }
 
+  /** Milliseconds of the lease that a server has announced last; 0 for none, and of one that was never heard. */
+  leaseMsOf(id: number): number {
+    return this.#leases.get(id) ?? 0;
+  }
+
   /* --------------------------------------------------------------------------------------------- events ---- */
 
   /** Begins a new round: at the start, and whenever a role has ended. */
@@ -154,6 +161,7 @@ export class Election {
       this.#effects.configHeard(from, configText);
 
     this.#peers.onNotification(from, notification);
+    this.#leases.set(from, leaseMsOf(notification.announces));
     if (!this.#electorate.voters.has(from)) {
       if (isSenderLooking && this.#isVoter()) this.#notifications.replyToOutsider(from, this.#word);
     } else if (!isLooking) {
@@ -187,11 +195,15 @@ export class Election {
     for (const id of this.#peers.takeAskers()) this.#send(id);
   }
 
-  /** Another configuration has been proposed, committed or taken over. While looking, the search begins anew. */
-  onElectorateChanged(electorate: Electorate, configText: string): void {
-    this.#electorate = electorate;
+  /**
+   * The electorate has changed: another configuration has been proposed, committed or taken over.
+   *
+   * @param configText of the committed one, as it is told to others
+   * @param standing while looking: how this server stands now; the search begins anew
+   */
+  onElectorateChanged(configText: string, standing: Standing | null): void {
     this.#configText = configText;
-    if (this.#standing !== null && this.#state === ServerState.looking) this.look(this.#standing);
+    if (standing !== null && this.#standing !== null && this.#state === ServerState.looking) this.look(standing);
   }
 
   /* -------------------------------------------------------------------------------------------- looking ---- */
@@ -358,9 +370,12 @@ export class Election {
     return compareVotes(vote, { ...this.#standingVote(), leader: vote.leader }) >= 0;
   }
 
-  /** True when this server's vote counts: it and the configuration agree that it is no observer (ZOOKEEPER-764). */
+  /**
+   * True of every server that is no observer (ZOOKEEPER-764). One that no configuration has as far as it knows votes too,
+   * though never for itself: others may know of a change that gives it a say, and wait for it.
+   */
   #isVoter(): boolean {
-    return this.#standing!.learnerType === 'participant' && this.#electorate.voters.has(this.#options.serverId);
+    return this.#standing!.learnerType === 'participant';
   }
 
   #canLeadAs({ zxid, peerEpoch }: Pick<Vote, 'zxid' | 'peerEpoch'>): boolean {

@@ -7,20 +7,45 @@ export type QuorumProof = readonly number[] & { readonly [quorum]: true };
 
 /**
  * Who votes at the moment. While a new configuration has been proposed but not committed there are two, and whatever is
- * decided needs a quorum of each (ZOOKEEPER-1699).
+ * decided needs a quorum of each (ZOOKEEPER-1699). It is shared by all who count: what changes counts for all at once.
  */
 export class Electorate {
-  /** The last committed configuration. */
-  readonly current: Quorum;
-  /** The last proposed one (`lastSeenQuorumVerifier`); null when it is the committed one. */
-  readonly lastSeen: Quorum | null;
-  /** Everybody who has a say in one of the two, in ascending order. */
-  readonly voters: ReadonlySet<number>;
+  #current: Quorum;
+  #lastSeen: Quorum | null;
+  #voters: ReadonlySet<number>;
+  #changes = 0;
 
   constructor(current: Quorum, lastSeen: Quorum | null = null) {
-    this.current = current;
-    this.lastSeen = lastSeen;
-    this.voters = new Set([...current.voters, ...(lastSeen?.voters ?? [])].sort((a, b) => a - b));
+    this.#current = current;
+    this.#lastSeen = lastSeen;
+    this.#voters = votersOf(current, lastSeen);
+  }
+
+  /** The last committed configuration. */
+  get current(): Quorum {
+    return this.#current;
+  }
+
+  /** The last proposed one (`lastSeenQuorumVerifier`); null when it is the committed one. */
+  get lastSeen(): Quorum | null {
+    return this.#lastSeen;
+  }
+
+  /** Everybody who has a say in one of the two, in ascending order. */
+  get voters(): ReadonlySet<number> {
+    return this.#voters;
+  }
+
+  /** How often it has changed: what was computed from it before is to be computed again. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  change(current: Quorum, lastSeen: Quorum | null): void {
+    this.#current = current;
+    this.#lastSeen = lastSeen;
+    this.#voters = votersOf(current, lastSeen);
+    this.#changes++;
   }
 
   /** True when these servers are a quorum of every configuration that counts. */
@@ -48,4 +73,8 @@ export class Electorate {
     if (!this.canLead(vote.leader)) return false;
     return !this.canLead(other.leader) || compareVotes(vote, other) > 0;
   }
+}
+
+function votersOf(current: Quorum, lastSeen: Quorum | null): ReadonlySet<number> {
+  return new Set([...current.voters, ...(lastSeen?.voters ?? [])].sort((a, b) => a - b));
 }

@@ -1,4 +1,4 @@
-import { Announcement, NOTIFICATION_VERSION, type ServerState } from '@meerkat/protocol';
+import { Announcement, announcedLease, NOTIFICATION_VERSION, type ServerState } from '@meerkat/protocol';
 import type { Clock } from '../base/ports.ts';
 import type { ElectionEffects, ElectionOptions } from './election-host.ts';
 import type { Peers } from './peers.ts';
@@ -90,7 +90,7 @@ export class Notifications {
       peerEpoch,
       version: NOTIFICATION_VERSION,
       configText,
-      announces: ANNOUNCES,
+      announces: ANNOUNCES + announcedLease(this.#options.leaseMs ?? 0),
     });
   }
 }

@@ -6,14 +6,13 @@
  *          PROPOSAL …    └────────────┘ └── propose ◄── LeaderServing ◄── REQUEST, clients
  */
 import {
-  EMPTY_BYTES,
   type ForwardedRequestPacket,
   type LeaderPacket,
+  OpCode,
   PacketType,
   type RevalidateRequestPacket,
   type SessionTimeout,
   type UnknownPacket,
-  ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
 import type { EnsembleOptions } from '../base/options.ts';
@@ -28,18 +27,15 @@ import type { History } from '../zab/history.ts';
 import { Leader } from '../zab/leader.ts';
 import type { HeardVotes, LeaderEffects, LinkId } from '../zab/leader-host.ts';
 import { PeerState } from '../zab/learner-peer.ts';
+import { readHistory } from './history-reading.ts';
 import type { RecoveredState } from './member.ts';
-import type { Members } from './members.ts';
+import type { MembershipKeeper } from './membership-keeper.ts';
 import { ProposalSizes } from './proposal-sizes.ts';
+import { Reconfiguration } from './reconfiguration.ts';
 import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
 import { WaitingRevalidations } from './waiting-revalidations.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
-
-/** Bytes of log that are read for a learner at once. */
-const HISTORY_BATCH_BYTES = 1024 * 1024;
-/** Reading so much of the log is never dearer than sending a snapshot. */
-const HISTORY_BYTES_FREE = 4 * 1024 * 1024;
 
 /** What lasts longer than one leadership. */
 export interface LeadershipMemory {
@@ -58,7 +54,7 @@ export class Leading implements Role, LeaderEffects {
   readonly proposalSizes: ProposalSizes = new ProposalSizes();
   readonly #host: RoleHost;
   readonly #ensemble: EnsembleOptions;
-  readonly #members: Members;
+  readonly #memberships: MembershipKeeper;
   readonly #events: RoleEvents;
   readonly #leader: Leader;
   readonly #links = new Map<LinkId, LearnerLink>();
@@ -71,22 +67,22 @@ export class Leading implements Role, LeaderEffects {
   constructor(
     host: RoleHost,
     ensemble: EnsembleOptions,
-    members: Members,
+    memberships: MembershipKeeper,
     memory: LeadershipMemory,
     state: RecoveredState,
     events: RoleEvents,
   ) {
     this.#host = host;
     this.#ensemble = ensemble;
-    this.#members = members;
+    this.#memberships = memberships;
     this.#events = events;
     this.#database = state.database;
     const history: History = state.history;
     this.#leader = new Leader({
       options: zabOptionsOf(host.options, ensemble),
       clock: host.ports.clock,
-      electorate: members.electorate,
-      configText: members.configText,
+      electorate: memberships.members.electorate,
+      membership: memberships,
       history,
       effects: this,
       ...memory,
@@ -205,7 +201,7 @@ export class Leading implements Role, LeaderEffects {
       const link = this.#links.get(id);
       if (link === undefined) continue;
       if (state === PeerState.connected) strangers.add(id, link.remote);
-      else if (!this.#members.isMember(serverId)) outsiders.add(id, link.remote);
+      else if (!this.#memberships.members.isMember(serverId)) outsiders.add(id, link.remote);
     }
     const stranger = strangers.choose();
     const outsider = outsiders.choose();
@@ -245,17 +241,7 @@ export class Leading implements Role, LeaderEffects {
   }
 
   readHistory(link: LinkId, from: Zxid, upTo: Zxid): void {
-    const { storage } = this.#host;
-    const budget = Math.max(HISTORY_BYTES_FREE, storage.newestSnapshotBytes * this.#ensemble.snapshotSizeFactor);
-    if (this.#ensemble.snapshotSizeFactor < 0 || storage.logBytesAfter(from) > budget) {
-      this.#host.turn.defer(() => this.#onHistoryRead(link, []));
-      return;
-    }
-    storage.readHistory({ after: from, upTo, bytesMax: HISTORY_BATCH_BYTES }, (entries) => {
-      // A log that gives what follows a txn has that txn itself.
-      const anchor: History['tail'] = from === ZXID_ZERO ? [] : [{ zxid: from, payload: EMPTY_BYTES }];
-      this.#onHistoryRead(link, entries === null ? [] : [...anchor, ...entries]);
-    });
+    readHistory(this.#host, this.#ensemble, { from, upTo }, (entries) => this.#onHistoryRead(link, entries));
   }
 
   #onHistoryRead(link: LinkId, entries: History['tail']): void {
@@ -281,6 +267,7 @@ export class Leading implements Role, LeaderEffects {
   }
 
   adoptEpoch(epoch: number): void {
+    this.#memberships.onEpochChosen(epoch);
     this.#host.storage.writeEpoch('currentEpoch', epoch);
   }
 
@@ -290,13 +277,33 @@ export class Leading implements Role, LeaderEffects {
     this.#host.storage.appendPayload(zxid, payload);
   }
 
+  membershipProposed(_zxid: Zxid, data: Uint8Array | null): void {
+    this.#memberships.onProposed(data);
+  }
+
+  membershipCommitted(zxid: Zxid): void {
+    this.#memberships.onCommitted(zxid);
+  }
+
+  membershipEstablished(): void {
+    this.#memberships.onEstablished();
+    this.#memberships.show(this.#database);
+  }
+
   established(epoch: number, history: Committed<Zxid>): void {
     this.#host.trace.emit({ kind: 'committed', zxid: history });
-    const serving = this.#host.servings.makeLeaderServing(this.#database, this.#leader);
+    const reconfiguration = new Reconfiguration(
+      this.#memberships,
+      this.#leader,
+      this.#ensemble.membershipRules,
+      this.#host.trace,
+    );
+    const { sessionLeases, lease } = this.#leader;
+    const serving = this.#host.servings.makeLeaderServing(this.#database, this.#leader, reconfiguration, sessionLeases);
     this.#serving = serving;
     this.#host.storage.allowSnapshots();
     this.#events.onEstablished(epoch, this.#database.lastZxid);
-    this.#host.beginServing(serving);
+    this.#host.beginServing(serving, epoch, lease);
   }
 
   committed(watermark: Committed<Zxid>): void {
@@ -311,17 +318,19 @@ export class Leading implements Role, LeaderEffects {
   requested(link: LinkId, serverId: number, request: ForwardedRequestPacket): void {
     // The learner hears of the end of this role, and its client asks again.
     if (this.#serving === null || this.isLeaving) return;
-    const ticket = this.#serving.onForwarded(serverId, request, this.#host.turn.nowMs(), this.#host.turn.wallMs());
+    const nowMs = request.op === OpCode.createSession ? this.#heardMs : this.#host.turn.nowMs();
+    const ticket = this.#serving.onForwarded(serverId, request, nowMs, this.#host.turn.wallMs());
     if (ticket !== null) this.#leader.sendSync(link, ticket);
   }
 
   revalidated(link: LinkId, serverId: number, { sessionId, timeoutMs }: RevalidateRequestPacket): void {
-    const isValid = this.#serving?.revalidate(serverId, sessionId, timeoutMs, this.#host.turn.nowMs()) ?? false;
+    const isValid = this.#serving?.revalidate(serverId, sessionId, timeoutMs, this.#heardMs) ?? false;
     const { lastCommitted, lastTxn } = this.#leader;
     // The learner hears first of what is committed, and so knows the session. An observer does not know of what is
     // proposed: it must have heard of all that the session asked for elsewhere, before it takes a txn for the answer to
     // what the session asks there.
-    const zxid = this.#members.isParticipant(serverId) ? lastCommitted : lastTxn;
+    const isObserver = [...this.#leader.learners].some((learner) => learner.link === link && learner.isObserver);
+    const zxid = isObserver ? lastTxn : lastCommitted;
     const isToldOfAll = this.#leader.hasTold(link, zxid);
     if (!isValid || isToldOfAll) this.send(link, { type: PacketType.revalidate, sessionId, isValid });
     else this.#revalidations.add(link, zxid, sessionId);
@@ -335,7 +344,17 @@ export class Leading implements Role, LeaderEffects {
   };
 
   touched(sessions: readonly SessionTimeout[]): void {
-    this.#serving?.touch(sessions, this.#host.turn.nowMs());
+    this.#serving?.touch(sessions, this.#heardMs);
+  }
+
+  answered(serverId: number): void {
+    if (this.isLeaving) return;
+    this.#serving?.onAnswered(serverId, this.#host.turn.nowMs(), this.#host.turn.wallMs());
+  }
+
+  /** A session is due so long after its word has come, not after the turn began in which that was read. */
+  get #heardMs(): number {
+    return Math.ceil(this.#host.ports.clock.monotonicMs());
   }
 
   stepDown(reason: string): void {

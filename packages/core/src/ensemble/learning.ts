@@ -11,6 +11,8 @@
 import {
   formatZxid,
   type LearnerPacket,
+  type Membership,
+  OpCode,
   PacketType,
   type TxnEntry,
   type UnknownPacket,
@@ -19,19 +21,26 @@ import {
 import { assert } from '../base/assert.ts';
 import { type Durable, EMPTY_HISTORY } from '../base/durable.ts';
 import type { EnsembleOptions } from '../base/options.ts';
-import type { ByteStream, StreamEvents } from '../base/ports.ts';
+import type { ByteStream, Network, StreamEvents } from '../base/ports.ts';
+import type { LearnerView } from '../base/server-view.ts';
 import type { Decision } from '../election/election-host.ts';
 import { LeaderDial } from '../links/leader-dial.ts';
 import { LeaderLink } from '../links/leader-link.ts';
+import { MasterDial } from '../links/master-dial.ts';
 import { authenticated } from '../links/peer-authentication.ts';
 import type { LearnerServing } from '../request/learner-serving.ts';
 import type { Database } from '../tree/database.ts';
+import { LearnerLease } from '../zab/answer-lease.ts';
 import type { Committed } from '../zab/committed.ts';
+import { FollowedHistory } from '../zab/followed-history.ts';
 import { hasAllOf } from '../zab/history.ts';
 import { Learner } from '../zab/learner.ts';
+import { endsWithItsFirst } from '../zab/learner-answers.ts';
 import type { LearnerEffects } from '../zab/learner-host.ts';
 import type { RecoveredState } from './member.ts';
-import type { Members } from './members.ts';
+import { hasSameQuorumAddress } from './members.ts';
+import type { MembershipKeeper } from './membership-keeper.ts';
+import { ObserverFeeding } from './observer-feeding.ts';
 import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
@@ -39,8 +48,12 @@ import { zabOptionsOf } from './zab-options-of.ts';
 export class Learning implements Role, LearnerEffects {
   readonly leader: number;
   readonly #host: RoleHost;
+  readonly #memberships: MembershipKeeper;
   readonly #events: RoleEvents;
   readonly #learner: Learner;
+  readonly #isObserver: boolean;
+  /** In force when the role began. */
+  readonly #membership: Membership;
   #database: Database;
   /** The one that a snapshot of the leader's has filled, until it is installed. */
   #received: Database | null = null;
@@ -50,41 +63,44 @@ export class Learning implements Role, LearnerEffects {
   #wasTruncateRefused = false;
   #serving: LearnerServing | null = null;
   #isServing = false;
-  readonly #dial: LeaderDial;
+  readonly #ensemble: EnsembleOptions;
+  /** What observers are fed with; null where none are. */
+  #followed: FollowedHistory | null = null;
+  #feeding: ObserverFeeding | null = null;
+  /** Of an observer: the server that it hangs on. */
+  #master: number;
+  #dial: LeaderDial | MasterDial;
   #link: LeaderLink | null = null;
+  readonly #lease: LearnerLease = new LearnerLease();
   #isOver = false;
 
   /** @param isAnew the history on the disk cannot be brought to the leader's: it begins with nothing */
   constructor(
     host: RoleHost,
     ensemble: EnsembleOptions,
-    members: Members,
+    memberships: MembershipKeeper,
     { leader, historyEpoch, historyZxid, judgesPromises }: Decision,
     state: RecoveredState,
     isAnew: boolean,
     events: RoleEvents,
   ) {
     this.#host = host;
+    this.#ensemble = ensemble;
     this.leader = leader;
+    this.#memberships = memberships;
+    this.#master = leader;
     this.#events = events;
     this.#isAnew = isAnew;
     this.#historyEnd = state.history.lastZxid;
     this.#database = isAnew ? host.servings.makeDatabase() : state.database;
-    const { addressTimeoutMs } = ensemble;
-    const { network, clock, peerAuthentication = null } = host.ports;
-    this.#dial = new LeaderDial(
-      { clock, network: authenticated(network, peerAuthentication, 'quorum', host.ports.trace) },
-      { addresses: members.quorumEndpointsOf(leader), addressTimeoutMs },
-      {
-        onConnected: (stream) => this.#onConnected(stream),
-        onFailed: (reason) => this.stop(`server ${leader} cannot be reached as the leader: ${reason}`),
-      },
-    );
-    const kind = members.isParticipant(host.options.serverId) ? 'follower' : 'observer';
+    const { members } = memberships;
+    this.#isObserver = members.isObserver(host.options.serverId);
+    this.#membership = members.membership;
+    this.#dial = this.#isObserver && ensemble.observerMasterPort > 0 ? this.#dialMaster() : this.#dialLeader();
     this.#learner = new Learner(
       {
         ...zabOptionsOf(host.options, ensemble),
-        kind,
+        kind: this.#isObserver ? 'observer' : 'follower',
         configVersion: members.membership.version,
         leaderHistoryEpoch: historyEpoch,
         leaderJudgesPromises: judgesPromises,
@@ -94,7 +110,27 @@ export class Learning implements Role, LearnerEffects {
       host.ports.clock,
       isAnew ? { ...state.history, lastZxid: EMPTY_HISTORY, tail: [] } : state.history,
       this,
+      this.#lease,
     );
+  }
+
+  /** Of an observer: the server that it hangs on, the leader or a follower. */
+  get observerMaster(): number {
+    return this.#master;
+  }
+
+  get feedsObservers(): boolean {
+    return this.#feeding !== null;
+  }
+
+  /** The observers that hang on this server. */
+  learners(): readonly LearnerView[] {
+    return this.#feeding?.learners() ?? [];
+  }
+
+  /** False where whom it follows gives it no lease: a server of Apache's, one with another lease, an observer master. */
+  get isLeased(): boolean {
+    return this.#lease.isHeld;
   }
 
   get isEstablished(): boolean {
@@ -128,6 +164,7 @@ export class Learning implements Role, LearnerEffects {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#host.storage.reportTo(null);
+    this.#feeding?.stop(reason);
     this.#dial.cancel();
     this.#link?.close(reason);
   }
@@ -137,15 +174,63 @@ export class Learning implements Role, LearnerEffects {
   onTick(): void {
     if (this.#host.ports.clock.monotonicMs() >= this.#dial.nextDeadlineMs) this.#dial.onTick();
     if (!this.#isOver && this.#host.ports.clock.monotonicMs() >= this.#learner.nextDeadlineMs) this.#learner.onTick();
+    if (!this.#isOver) this.#feeding?.onTick();
   }
 
-  onTurnEnd(): void {}
+  onTurnEnd(): void {
+    if (!this.#isOver) this.#feeding?.onTurnEnd();
+  }
 
   nextDeadlineMs(): number {
-    return Math.min(this.#dial.nextDeadlineMs, this.#learner.nextDeadlineMs);
+    const feedingMs = this.#feeding?.nextDeadlineMs() ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#dial.nextDeadlineMs, this.#learner.nextDeadlineMs, feedingMs);
   }
 
   /* --------------------------------------------------------------------------------------------------- link ---- */
+
+  #dialLeader(): LeaderDial {
+    const { leader } = this;
+    const { addressTimeoutMs } = this.#ensemble;
+    return new LeaderDial(
+      { clock: this.#host.ports.clock, network: this.#network },
+      { addresses: this.#memberships.members.quorumEndpointsOf(leader), addressTimeoutMs },
+      {
+        onConnected: (stream) => this.#onConnected(stream),
+        onFailed: (reason) => this.stop(`server ${leader} cannot be reached as the leader: ${reason}`),
+      },
+    );
+  }
+
+  /** Where no follower takes observers, the leader does. */
+  #dialMaster(): MasterDial {
+    const { clock, random } = this.#host.ports;
+    const { addressTimeoutMs, observerMasterPort, initLimit } = this.#ensemble;
+    return new MasterDial(
+      { clock, random, network: this.#network },
+      {
+        masters: this.#memberships.members.observerMasters(this.leader, observerMasterPort),
+        addressTimeoutMs,
+        patienceMs: (initLimit * this.#host.options.tickTimeMs) / 4,
+      },
+      {
+        onConnected: (stream, serverId) => {
+          this.#master = serverId;
+          return this.#onConnected(stream);
+        },
+        onFailed: (reason) => {
+          const message = `no follower takes observers at port ${observerMasterPort} (${reason}): this observer hangs on the leader`;
+          this.#host.trace.emit({ kind: 'warning', message });
+          this.#dial = this.#dialLeader();
+          this.#dial.start();
+        },
+      },
+    );
+  }
+
+  get #network(): Network {
+    const { network, peerAuthentication = null, trace } = this.#host.ports;
+    return authenticated(network, peerAuthentication, 'quorum', trace);
+  }
 
   #onConnected(stream: ByteStream): StreamEvents {
     const link = new LeaderLink(stream, this.#host, () => this.#host.servings.makeDatabase(), {
@@ -198,6 +283,8 @@ export class Learning implements Role, LearnerEffects {
 
   append(zxid: Zxid, payload: Uint8Array): void {
     this.#host.storage.appendPayload(zxid, payload);
+    // It is a view of a chunk, which is not kept for it.
+    this.#followed?.push({ zxid, payload: payload.slice() });
   }
 
   keepHistory(): void {
@@ -231,13 +318,26 @@ export class Learning implements Role, LearnerEffects {
     if (this.#isOver) return;
     this.#database = database;
     this.#serving = this.#host.servings.makeLearnerServing(database, {
-      forward: (packet) => this.send(packet),
-      revalidate: (packet) => this.send(packet),
+      forward: (packet) => {
+        if (packet.op === OpCode.sync) this.#feeding?.onOwnSync();
+        this.send(packet);
+      },
+      revalidate: (packet) => {
+        this.#feeding?.onOwnRevalidate(packet.sessionId);
+        this.send(packet);
+      },
     });
+    this.#serving.sessions.holdsLeases = this.#lease.isHeld;
+    const { observerMasterPort, commitLogCount } = this.#ensemble;
+    const isParticipant = this.#memberships.members.isParticipant(this.#host.options.serverId);
+    if (observerMasterPort > 0 && isParticipant) {
+      this.#followed = new FollowedHistory(lastZxid, commitLogCount);
+    }
     this.#learner.onReady(lastZxid);
   }
 
   proposed(entry: TxnEntry): void {
+    this.#feeding?.onProposed(entry);
     this.#serving?.onProposed(entry);
   }
 
@@ -253,26 +353,91 @@ export class Learning implements Role, LearnerEffects {
   committed(watermark: Committed<Zxid>): void {
     this.#host.trace.emit({ kind: 'committed', zxid: watermark });
     this.#serving?.onCommitted(watermark, this.#host.turn.nowMs());
+    const followed = this.#followed;
+    if (followed === null) return;
+    const before = followed.committed;
+    followed.commit(watermark);
+    this.#feeding?.onCommitted(before);
+    followed.trim();
+  }
+
+  membershipAgreed(zxid: Zxid, designatedLeader: number): void {
+    this.#feeding?.activate(zxid, designatedLeader);
+  }
+
+  membershipProposed(_zxid: Zxid, data: Uint8Array | null): void {
+    this.#memberships.onProposed(data);
+  }
+
+  membershipAnnounced(configText: string, pending: Zxid | null): void {
+    this.#memberships.onAnnounced(configText, pending);
+  }
+
+  /** What is committed is answered first. */
+  membershipCommitted(zxid: Zxid, designatedLeader: number): void {
+    this.#memberships.onCommitted(zxid);
+    const reason = this.#findReasonToLeave(designatedLeader);
+    if (reason !== null) this.#host.turn.defer(() => this.stop(reason));
+  }
+
+  /** A membership in which this server has another role, or another leader, or the leader another address. */
+  #findReasonToLeave(designatedLeader: number | null): string | null {
+    if (!this.#memberships.isReconfigEnabled) return null;
+    const { members } = this.#memberships;
+    const isObserver = members.isObserver(this.#host.options.serverId);
+    if (isObserver !== this.#isObserver)
+      return `the membership has it as ${isObserver ? 'an observer' : 'no observer'} now`;
+    if (designatedLeader !== null && designatedLeader !== this.leader) {
+      return `server ${designatedLeader} is to lead the new membership`;
+    }
+    if (!members.isParticipant(this.leader)) return `server ${this.leader} is no participant of the new membership`;
+    const isSame = hasSameQuorumAddress(this.#membership, members.membership, this.leader);
+    return isSame ? null : `the leader, server ${this.leader}, has another address in the new membership`;
   }
 
   serve(epoch: number): void {
     assert(this.#serving !== null, 'a learner serves from a database');
+    this.#memberships.onUpToDate(this.#learner.lastCommitted);
+    const reason = this.#findReasonToLeave(null);
+    if (reason !== null) {
+      this.#host.turn.defer(() => this.stop(reason));
+      return;
+    }
+    this.#memberships.show(this.#database);
     this.#isServing = true;
     this.#host.storage.allowSnapshots();
     this.#events.onEstablished(epoch, this.#database.lastZxid);
-    this.#host.beginServing(this.#serving);
+    this.#host.beginServing(this.#serving, epoch, this.#lease);
+    if (this.#followed !== null) this.#beginFeeding(this.#followed, this.#serving, epoch);
+  }
+
+  #beginFeeding(history: FollowedHistory, serving: LearnerServing, epoch: number): void {
+    history.beginEpoch(epoch);
+    this.#feeding = new ObserverFeeding({
+      host: this.#host,
+      ensemble: this.#ensemble,
+      memberships: this.#memberships,
+      history,
+      serving,
+      ask: (packet) => this.send(packet),
+    });
+    this.#feeding.start();
   }
 
   synced(count: number): void {
-    this.#serving?.onSynced(count);
+    this.#serving?.onSynced(this.#feeding?.onSynced(count) ?? count);
   }
 
   revalidated(sessionId: bigint, isValid: boolean): void {
-    this.#serving?.onRevalidated(sessionId, isValid, this.#host.turn.nowMs());
+    if (this.#feeding?.onRevalidated(sessionId, isValid)) return;
+    this.#serving?.onRevalidated(sessionId, isValid);
   }
 
   pinged(zxid: Zxid): void {
-    this.send({ type: PacketType.ping, zxid, sessions: this.#serving?.takeTouched() ?? [] });
+    const nowMs = this.#host.ports.clock.monotonicMs();
+    const sessions = this.#serving?.takeTouched(nowMs) ?? [];
+    this.#lease.onAnswering(nowMs, !endsWithItsFirst(sessions));
+    this.send({ type: PacketType.ping, zxid, sessions });
   }
 
   handedOver(): void {

@@ -16,6 +16,8 @@ export interface Member {
   onTurnEnd(): void;
   /** Monotonic milliseconds; Infinity when nothing is due. */
   nextDeadlineMs(): number;
+  /** As in `LeaseKnowledge`. */
+  readonly sharedLeaseMs: number | null;
   /** True while nothing new is begun, as the role is about to end. */
   readonly isLeaving: boolean;
   /** The server stops. */

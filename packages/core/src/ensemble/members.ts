@@ -1,49 +1,197 @@
-import { formatMembership, type Member, type Membership } from '@meerkat/protocol';
-import { assert } from '../base/assert.ts';
+import {
+  formatMembership,
+  type Member,
+  type Membership,
+  makeZxid,
+  parseMembership,
+  ZXID_ZERO,
+} from '@meerkat/protocol';
 import type { Endpoint } from '../base/ports.ts';
 import { Electorate } from '../election/electorate.ts';
-import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
+import { findQuorumProblem, makeQuorum, type QuorumShape } from '../election/quorum.ts';
 import { onePerPort } from '../links/address-list.ts';
 
-/** The servers of an ensemble: who they are, where they are, and who of them decides. */
+/**
+ * The servers of an ensemble: who they are, where they are, and who of them decides.
+ *
+ *     committed ── a reconfig is proposed ──► committed and proposed ── it is committed ──► the next committed one
+ *
+ * 1. Versions of the committed membership ascend, and the proposed one is newer than it.
+ * 2. `electorate` is one object for as long as the server lives: everybody who counts sees a change at once.
+ */
 export class Members {
-  readonly membership: Membership;
   readonly electorate: Electorate;
-  /** What this server tells others about the membership; without addresses for TLS, which servers before 3.9 refuse. */
-  readonly configText: string;
-  readonly #byId: ReadonlyMap<number, Member>;
+  readonly #isReconfigEnabled: boolean;
+  #committed: Membership;
+  /** What a leader has proposed last (`lastSeenQuorumVerifier`); null when that is committed. */
+  #proposed: Membership | null = null;
+  #byId: ReadonlyMap<number, Member> = new Map();
 
-  constructor(membership: Membership) {
-    this.membership = membership;
-    this.electorate = new Electorate(makeQuorum(quorumShapeOf(membership)));
-    const members = membership.members.map((member) => ({ ...member, secureClient: null }));
-    this.configText = formatMembership({ ...membership, members });
-    this.#byId = new Map(membership.members.map((member) => [member.serverId, member]));
+  constructor(membership: Membership, isReconfigEnabled = false) {
+    this.#isReconfigEnabled = isReconfigEnabled;
+    this.#committed = membership;
+    this.electorate = new Electorate(quorumOf(membership));
+    this.#onChanged();
+  }
+
+  /** The last committed one. */
+  get membership(): Membership {
+    return this.#committed;
+  }
+
+  get proposed(): Membership | null {
+    return this.#proposed;
+  }
+
+  /** The last proposed one, or the committed one. */
+  get newest(): Membership {
+    return this.#proposed ?? this.#committed;
+  }
+
+  /** What this server tells others about the committed membership. */
+  get configText(): string {
+    return this.#textOf(this.#committed);
+  }
+
+  /** The same of the newest one. */
+  get newestText(): string {
+    return this.#textOf(this.newest);
+  }
+
+  /** Servers of the committed membership, and behind them those that only the proposed one has. */
+  get all(): Iterable<Member> {
+    return this.#byId.values();
   }
 
   isMember(id: number): boolean {
     return this.#byId.has(id);
   }
 
+  /** True of a participant of the committed membership. */
   isParticipant(id: number): boolean {
-    return this.#byId.get(id)?.role === 'participant';
+    return findMember(this.#committed, id)?.role === 'participant';
   }
 
-  /** Where a leader takes the connections of its learners: one address at least. */
+  /** True when the committed membership has it as an observer. Whoever it does not have at all follows without a vote. */
+  isObserver(id: number): boolean {
+    return findMember(this.#committed, id)?.role === 'observer';
+  }
+
+  /** True when the committed membership has it in any role. */
+  isCommittedMember(id: number): boolean {
+    return findMember(this.#committed, id) !== null;
+  }
+
+  /** True when the newest membership lets the leader go on: as a participant, at the same address. */
+  keepsLeader(id: number): boolean {
+    if (this.#proposed === null) return this.isParticipant(id);
+    return isLeadable(this.#proposed, id) && hasSameQuorumAddress(this.#committed, this.#proposed, id);
+  }
+
+  /** Where a leader takes the connections of its learners; none of a server that is no member. */
   quorumEndpointsOf(id: number): readonly Endpoint[] {
     const addresses = this.#byId.get(id)?.addresses ?? [];
-    assert(addresses.length > 0, `server ${id} is a member with an address`);
     return addresses.map(({ host, quorumPort }) => ({ host, port: quorumPort }));
   }
 
-  /** Where a server listens for its learners. */
+  /** Where a follower listens for observers, if it does; at the addresses that others know it by. */
+  observerListenersOf(id: number, port: number, listensOnAllIps: boolean): readonly Endpoint[] {
+    if (!this.isParticipant(id)) return [];
+    const endpoints = this.quorumEndpointsOf(id).map(({ host }) => ({ host, port }));
+    return listensOnAllIps ? onePerPort(endpoints) : endpoints;
+  }
+
+  /** Where followers may take observers: at each address of each voter but the leader. */
+  observerMasters(leader: number, port: number): readonly { readonly serverId: number; readonly at: Endpoint }[] {
+    const voters = this.membership.members.filter(
+      ({ serverId, role }) => role === 'participant' && serverId !== leader,
+    );
+    return voters.flatMap(({ serverId, addresses }) => addresses.map(({ host }) => ({ serverId, at: { host, port } })));
+  }
+
+  /** Where a server listens for its learners. An observer never leads. */
   quorumListenersOf(id: number, listensOnAllIps: boolean): readonly Endpoint[] {
+    if (this.#byId.get(id)?.role !== 'participant') return [];
     const endpoints = this.quorumEndpointsOf(id);
     return listensOnAllIps ? onePerPort(endpoints) : endpoints;
   }
+
+  /* ---------------------------------------------------------------------------------------------- changes ---- */
+
+  /** A leader has proposed this one, or null: what was proposed has come to nothing. */
+  propose(membership: Membership | null): void {
+    this.#proposed = membership === null || membership.version <= this.#committed.version ? null : membership;
+    this.#onChanged();
+  }
+
+  /**
+   * This one is committed.
+   *
+   * @returns false when it is older than what was committed before: then nothing has changed
+   */
+  commit(membership: Membership): boolean {
+    if (membership.version <= this.#committed.version) return false;
+    this.#committed = membership;
+    if (this.#proposed !== null && this.#proposed.version <= membership.version) this.#proposed = null;
+    this.#onChanged();
+    return true;
+  }
+
+  /** The first leader of an ensemble gives its membership a version, which is committed with its epoch. */
+  establish(epoch: number): void {
+    if (this.#isReconfigEnabled && this.newest.version === ZXID_ZERO) {
+      this.propose({ ...this.#committed, version: makeZxid(epoch, 0) });
+    }
+  }
+
+  #onChanged(): void {
+    const proposed = this.#proposed;
+    const newcomers = proposed?.members.filter(({ serverId }) => findMember(this.#committed, serverId) === null) ?? [];
+    this.#byId = new Map([...this.#committed.members, ...newcomers].map((member) => [member.serverId, member]));
+    this.electorate.change(quorumOf(this.#committed), proposed === null ? null : quorumOf(proposed));
+  }
+
+  /** Servers before 3.9 refuse addresses for TLS; where memberships do not change, nobody needs them either. */
+  #textOf(membership: Membership): string {
+    if (this.#isReconfigEnabled) return formatMembership(membership);
+    const members = membership.members.map((member) => ({ ...member, secureClient: null }));
+    return formatMembership({ ...membership, members });
+  }
 }
 
-function quorumShapeOf({ members, hierarchy }: Membership): QuorumShape {
+export function findMember({ members }: Membership, id: number): Member | null {
+  return members.find(({ serverId }) => serverId === id) ?? null;
+}
+
+/** True when a leader with this id serves on at the same addresses after the change. */
+export function hasSameQuorumAddress(before: Membership, after: Membership, id: number): boolean {
+  const endpoints = (membership: Membership): string =>
+    JSON.stringify(findMember(membership, id)?.addresses.map(({ host, quorumPort }) => [host, quorumPort]) ?? []);
+  return endpoints(before) === endpoints(after);
+}
+
+export function quorumOf(membership: Membership): ReturnType<typeof makeQuorum> {
+  return makeQuorum(quorumShapeOf(membership));
+}
+
+/** What a text says, when this server can follow it: a list that has quorums. */
+export function parseUsableMembership(text: string): Membership | { readonly fault: string } {
+  const membership = parseMembership(text);
+  if ('fault' in membership) return membership;
+  const problem = findQuorumProblem(quorumShapeOf(membership));
+  return problem === null ? membership : { fault: problem };
+}
+
+/** True when the two have the same servers with the same say, whatever their versions. */
+export function hasSameContent(a: Membership, b: Membership): boolean {
+  return formatMembership({ ...a, version: ZXID_ZERO }) === formatMembership({ ...b, version: ZXID_ZERO });
+}
+
+function isLeadable(membership: Membership, id: number): boolean {
+  return findMember(membership, id)?.role === 'participant' && quorumOf(membership).weightOf(id) > 0;
+}
+
+export function quorumShapeOf({ members, hierarchy }: Membership): QuorumShape {
   const voters = members.filter(({ role }) => role === 'participant').map(({ serverId }) => serverId);
   if (hierarchy === null) return { voters };
   const isVoter = new Set(voters);

@@ -8,23 +8,40 @@
  * Each role is an incarnation of its own: it begins with what the disk holds and leaves nothing behind in memory. What
  * the disk, the network and the clients have to say to an earlier one reaches nobody.
  */
-import { type ElectionNotification, MAX_EPOCH, type Membership } from '@meerkat/protocol';
+import {
+  type ElectionNotification,
+  epochOf,
+  findMembershipFault,
+  formatZxid,
+  MAX_EPOCH,
+  type Membership,
+  ZXID_ZERO,
+} from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { EnsembleOptions } from '../base/options.ts';
 import type { EnsembleView, LearnerView, ProposalSizesView } from '../base/server-view.ts';
+import { EPOCHS_FAR } from '../election/believable.ts';
 import { Election } from '../election/election.ts';
-import { DEFAULT_ELECTION_OPTIONS, type Decision, type ElectionEffects } from '../election/election-host.ts';
+import {
+  DEFAULT_ELECTION_OPTIONS,
+  type Decision,
+  type ElectionEffects,
+  type Standing,
+} from '../election/election-host.ts';
 import { ElectionLinks } from '../links/election-links.ts';
 import { authenticated } from '../links/peer-authentication.ts';
+import type { Database } from '../tree/database.ts';
 import { findOlderHistory } from '../zab/exclusion.ts';
 import { describeEnd } from '../zab/promises.ts';
 import { Leading } from './leading.ts';
 import { Learning } from './learning.ts';
 import type { Member, RecoveredState } from './member.ts';
-import { Members } from './members.ts';
+import { hasSameContent, type Members, parseUsableMembership } from './members.ts';
+import { MembershipKeeper } from './membership-keeper.ts';
 import { QuorumPort } from './quorum-port.ts';
 import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
+import { zabOptionsOf } from './zab-options-of.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -37,17 +54,24 @@ const PAUSES_MS: readonly number[] = [0, 20, 50, 100, 200, 400, 800];
 /** Milliseconds that the first search waits for the quorum port: to listen at a name takes as long as to look it up. */
 const PORT_WAIT_MS = 1000;
 
+/** Milliseconds, or a tick if that is longer, that a server looks for a leader before it answers reads (QuorumPeer.run). */
+const READ_ONLY_WAIT_MIN_MS = 2000;
+
 const DEAF = 'its followers cannot connect';
 
 export interface PeerHost extends RoleHost {
   /** A role has ended: clients are sent away, the storage stops and recovers; `onRecovered` follows. */
   beginAnew(reason: string): void;
+  /** No leader is found: reads are answered, from what the disk holds. */
+  beginReadOnly(database: Database): void;
+  /** Does nothing unless reads alone are answered. */
+  endReadOnly(reason: string): void;
 }
 
 export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   readonly #host: PeerHost;
   readonly #ensemble: EnsembleOptions;
-  readonly #members: Members;
+  readonly #memberships: MembershipKeeper;
   readonly #election: Election;
   readonly #links: ElectionLinks;
   readonly #port: QuorumPort;
@@ -59,6 +83,8 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   #deafUntilMs = NEVER;
   /** The first search is about to begin, once it is known whether this server can lead. */
   #isAwaitingPort = false;
+  /** When this server answers reads unless it has found a leader by then; while it looks for one. */
+  #readOnlyAtMs = NEVER;
   #isLooking = false;
   /** In the present search, or the last one. */
   #isCandidate = false;
@@ -78,10 +104,18 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   constructor(host: PeerHost, ensemble: EnsembleOptions) {
     this.#host = host;
     this.#ensemble = ensemble;
-    this.#members = new Members(ensemble.membership);
     const { serverId } = host.options;
+    this.#memberships = new MembershipKeeper({
+      serverId,
+      membership: ensemble.membership,
+      isReconfigEnabled: host.options.reconfigEnabled,
+      store: host.ports.membershipStore ?? null,
+      trace: host.trace,
+      wallMs: () => host.turn.wallMs(),
+    });
+    this.#memberships.onChanged = () => this.#onMembershipChanged();
     this.#election = new Election(
-      { serverId, ...DEFAULT_ELECTION_OPTIONS },
+      { serverId, ...DEFAULT_ELECTION_OPTIONS, leaseMs: this.#leaseMs },
       host.ports.clock,
       this.#members.electorate,
       this.#members.configText,
@@ -102,15 +136,31 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
         onNotification: (from, notification) => this.#election.onNotification(from, notification),
       },
     );
-    // An observer never leads.
-    const listeners = this.#members.isParticipant(serverId)
-      ? this.#members.quorumListenersOf(serverId, ensemble.listensOnAllIps)
-      : [];
+    const listeners = this.#members.quorumListenersOf(serverId, ensemble.listensOnAllIps);
     const { network, peerAuthentication = null } = host.ports;
     const portNetwork = authenticated(network, peerAuthentication, 'quorum', host.trace);
     this.#port = new QuorumPort({ ...host.ports, network: portNetwork, trace: host.trace }, listeners, () =>
       this.#onPortChanged(),
     );
+  }
+
+  get #members(): Members {
+    return this.#memberships.members;
+  }
+
+  get #leaseMs(): number {
+    return zabOptionsOf(this.#host.options, this.#ensemble).leaseMs;
+  }
+
+  /** Every voter has announced the same lease: each may lead one day, and then waits for it. */
+  get sharedLeaseMs(): number | null {
+    const leaseMs = this.#leaseMs;
+    if (leaseMs === 0 || (this.#role instanceof Learning && !this.#role.isLeased)) return null;
+    const { serverId } = this.#host.options;
+    for (const id of this.#members.electorate.voters) {
+      if (id !== serverId && this.#election.leaseMsOf(id) !== leaseMs) return null;
+    }
+    return leaseMs;
   }
 
   get isLeaving(): boolean {
@@ -124,6 +174,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     assert(this.#role === null, 'a role ends before the next storage recovers');
     const isStart = this.#state === null;
     this.#state = state;
+    this.#memberships.onRecovered(state.database);
     if (isStart) {
       this.#isAwaitingPort = true;
       this.#lookAtMs = this.#host.turn.nowMs() + PORT_WAIT_MS;
@@ -139,6 +190,10 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
 
   onTick(): void {
     const nowMs = this.#host.turn.nowMs();
+    if (nowMs >= this.#readOnlyAtMs) {
+      this.#readOnlyAtMs = NEVER;
+      this.#host.beginReadOnly(this.#state!.database);
+    }
     if (nowMs >= this.#lookAtMs) this.#look();
     if (nowMs >= this.#deafUntilMs) this.#handOverDeaf();
     const preciseMs = this.#host.ports.clock.monotonicMs();
@@ -155,13 +210,21 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   nextDeadlineMs(): number {
     const roleMs = this.#role?.nextDeadlineMs() ?? NEVER;
     const linksMs = Math.min(this.#port.nextDeadlineMs, this.#links.nextDeadlineMs());
-    return Math.min(this.#lookAtMs, this.#deafUntilMs, linksMs, this.#election.nextDeadlineMs, roleMs);
+    return Math.min(
+      this.#lookAtMs,
+      this.#readOnlyAtMs,
+      this.#deafUntilMs,
+      linksMs,
+      this.#election.nextDeadlineMs,
+      roleMs,
+    );
   }
 
   /** Takes no role any more. A leader hands over first. */
   stop(): void {
     this.#isStopping = true;
     this.#lookAtMs = NEVER;
+    this.#readOnlyAtMs = NEVER;
     this.#role?.leave('the server is stopping');
     if (this.#role === null) this.#closePorts();
   }
@@ -189,20 +252,23 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     const isFirst = this.#election.round === 0;
     this.#lookAtMs = NEVER;
     this.#isAwaitingPort = false;
+    if (!this.#isLooking && this.#ensemble.readOnlyEnabled) {
+      const waitMs = Math.max(READ_ONLY_WAIT_MIN_MS, this.#host.options.tickTimeMs);
+      this.#readOnlyAtMs = this.#host.turn.nowMs() + waitMs;
+    }
     this.#isLooking = true;
     this.#isCandidate = this.#maybeStand();
-    const { history } = this.#state!;
-    const { serverId } = this.#host.options;
     this.#host.trace.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: this.#lookReason });
     this.#links.connectAll();
-    this.#election.look({
-      lastZxid: history.lastZxid,
-      currentEpoch: history.currentEpoch,
-      learnerType: this.#members.isParticipant(serverId) ? 'participant' : 'observer',
-      isCandidate: this.#isCandidate,
-    });
+    this.#election.look(this.#standing);
     // Only now: what others say before this server looks for a leader would be lost.
     if (isFirst) this.#links.start();
+  }
+
+  get #standing(): Standing {
+    const { lastZxid, currentEpoch } = this.#state!.history;
+    const learnerType = this.#members.isObserver(this.#host.options.serverId) ? 'observer' : 'participant';
+    return { lastZxid, currentEpoch, learnerType, isCandidate: this.#isCandidate };
   }
 
   /** @returns false when this server cannot lead: whom it could not lead hears of it */
@@ -249,8 +315,15 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     if (this.#isStopping) return;
     const { leader, round } = decision;
     this.#isLooking = false;
+    this.#readOnlyAtMs = NEVER;
+    this.#host.endReadOnly('this server has found a leader');
     const isLeader = leader === this.#host.options.serverId;
-    const learnerRole = this.#members.isParticipant(this.#host.options.serverId) ? 'following' : 'observing';
+    if (!isLeader && this.#members.quorumEndpointsOf(leader).length === 0) {
+      this.#warn(`server ${leader} leads, and this server knows no address of it: it looks again for one it knows`);
+      this.#lookAtMs = this.#host.turn.nowMs() + PAUSES_MS.at(-1)!;
+      return;
+    }
+    const learnerRole = this.#learnerRole;
     this.#host.trace.emit({
       kind: 'role-changed',
       role: isLeader ? 'leading' : learnerRole,
@@ -271,8 +344,8 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     };
     const memory = { heardVotes: this.#election, needSnapshot: this.#needSnapshot };
     const role = isLeader
-      ? new Leading(this.#host, this.#ensemble, this.#members, memory, recovered, events)
-      : new Learning(this.#host, this.#ensemble, this.#members, decision, recovered, isAnew, events);
+      ? new Leading(this.#host, this.#ensemble, this.#memberships, memory, recovered, events)
+      : new Learning(this.#host, this.#ensemble, this.#memberships, decision, recovered, isAnew, events);
     this.#role = role;
     // The election's event is still running: the role begins with one of its own.
     this.#host.turn.defer(() => {
@@ -306,12 +379,61 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     if (reason !== null) this.#warn(reason);
   }
 
-  /** Another membership can only be taken over once memberships change at run time. */
+  /**
+   * Another server follows another membership. A newer one is taken over from a member: it is committed, or that server
+   * would not follow it.
+   */
   configHeard(from: number, configText: string): void {
+    if (!this.#host.options.reconfigEnabled) {
+      this.#warnOfDifference(from, configText);
+      return;
+    }
+    const membership = parseUsableMembership(configText);
+    const { membership: own } = this.#members;
+    if ('fault' in membership) {
+      this.#warn(`server ${from} follows a membership that cannot be used: ${membership.fault}`);
+    } else if (membership.version > own.version) {
+      this.#maybeAdopt(from, membership);
+    } else if (membership.version === own.version && own.version > ZXID_ZERO && !hasSameContent(membership, own)) {
+      this.#warnOfDifference(from, configText);
+    }
+  }
+
+  #maybeAdopt(from: number, membership: Membership): void {
+    const fault = this.#members.isMember(from)
+      ? findMembershipFault(membership, this.#ensemble.membershipRules)
+      : 'it is no member';
+    const { acceptedEpoch } = this.#state!.history;
+    const isFar = epochOf(membership.version) - acceptedEpoch > EPOCHS_FAR;
+    if (fault !== null || isFar) {
+      const why = fault ?? `its epoch is far beyond ${acceptedEpoch}`;
+      this.#warn(`server ${from} tells of membership ${formatZxid(membership.version)}, which is not believed: ${why}`);
+      return;
+    }
+    // The election's event is still running.
+    this.#host.turn.defer(() => {
+      if (this.#isLooking && !this.#isStopping) this.#memberships.commit(membership);
+    });
+  }
+
+  #warnOfDifference(from: number, configText: string): void {
     const theirs = configText.replaceAll('\n', ', ');
     this.#warn(
       `server ${from} follows a membership that differs from this one's: ${theirs}. Servers of an ensemble need the same list`,
     );
+  }
+
+  /** Another membership is proposed or in force. A role finds out by itself whether it goes on. */
+  #onMembershipChanged(): void {
+    const { serverId } = this.#host.options;
+    this.#links.onMembershipChanged(this.#members.all);
+    // Whose port closes hears of it, and may end the role whose event is still running.
+    this.#host.turn.defer(() =>
+      this.#port.moveTo(this.#members.quorumListenersOf(serverId, this.#ensemble.listensOnAllIps)),
+    );
+    const isSearching = this.#isLooking && this.#state !== null && !this.#isStopping;
+    if (isSearching) this.#links.connectAll();
+    this.#election.onElectorateChanged(this.#members.configText, isSearching ? this.#standing : null);
   }
 
   #warn(message: string): void {
@@ -344,11 +466,23 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   get role(): EnsembleView['role'] {
     if (this.#role === null) return 'looking';
     if (this.#role instanceof Leading) return 'leading';
-    return this.#members.isParticipant(this.#host.options.serverId) ? 'following' : 'observing';
+    return this.#learnerRole;
+  }
+
+  get #learnerRole(): 'following' | 'observing' {
+    return this.#members.isObserver(this.#host.options.serverId) ? 'observing' : 'following';
   }
 
   get leader(): number | null {
     return this.#role?.leader ?? null;
+  }
+
+  get observerMaster(): number | null {
+    return this.role === 'observing' && this.#role instanceof Learning ? this.#role.observerMaster : null;
+  }
+
+  get feedsObservers(): boolean {
+    return this.#role instanceof Learning && this.#role.feedsObservers;
   }
 
   get connectedServers(): readonly number[] {
@@ -356,7 +490,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   }
 
   learners(): readonly LearnerView[] {
-    return this.#role instanceof Leading ? this.#role.learners() : [];
+    return this.#role?.learners() ?? [];
   }
 
   get pendingSyncs(): number {

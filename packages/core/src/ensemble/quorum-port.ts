@@ -9,7 +9,8 @@
  */
 
 import type { ByteStream, Endpoint, StreamEvents } from '../base/ports.ts';
-import { PortListener, type PortListenerPorts } from '../links/port-listener.ts';
+import { ListenerSet } from '../links/listener-set.ts';
+import type { PortListenerPorts } from '../links/port-listener.ts';
 import { Strangers } from '../links/strangers.ts';
 
 /** Milliseconds that a learner may be ahead of its leader. Apache's learners go on knocking for as long. */
@@ -26,7 +27,7 @@ export type TakeLearner = (stream: ByteStream) => StreamEvents;
 
 export class QuorumPort {
   readonly #ports: PortListenerPorts;
-  readonly #listeners: readonly PortListener[];
+  readonly #listeners: ListenerSet;
   /** The leader; null while this server looks or follows. */
   #leader: TakeLearner | null = null;
   #isLooking = true;
@@ -40,29 +41,34 @@ export class QuorumPort {
   constructor(ports: PortListenerPorts, addresses: readonly Endpoint[], onChanged: () => void) {
     this.#ports = ports;
     const events = { onAccepted: (stream: ByteStream) => this.#accept(stream), onChanged };
-    this.#listeners = addresses.map((at) => new PortListener(ports, at, LISTENING, events));
+    this.#listeners = new ListenerSet(ports, LISTENING, events);
+    this.#listeners.set(addresses);
   }
 
   /** True while learners can connect, at one address at least. */
   get isOpen(): boolean {
-    return this.#listeners.some(({ isListening }) => isListening);
+    return this.#listeners.isOpen;
   }
 
   /** True once it is open, or has failed to open at every address. */
   get isSettled(): boolean {
-    return this.isOpen || this.#listeners.every(({ isSettled }) => isSettled);
+    return this.#listeners.isSettled;
   }
 
   /** Milliseconds of the monotonic clock; Infinity when nothing is due. */
   get nextDeadlineMs(): number {
-    let atMs = Number.POSITIVE_INFINITY;
-    for (const listener of this.#listeners) atMs = Math.min(atMs, listener.nextDeadlineMs);
+    const atMs = this.#listeners.nextDeadlineMs;
     for (const learner of this.#waiting) return Math.min(atMs, learner.untilMs);
     return atMs;
   }
 
+  /** Another membership names other addresses of this server, or none. */
+  moveTo(addresses: readonly Endpoint[]): void {
+    this.#listeners.set(addresses);
+  }
+
   start(): void {
-    for (const listener of this.#listeners) listener.start();
+    this.#listeners.start();
   }
 
   /** This server looks for a leader: learners wait. */
@@ -89,7 +95,7 @@ export class QuorumPort {
   }
 
   onTick(): void {
-    for (const listener of this.#listeners) listener.onTick();
+    this.#listeners.onTick();
     const nowMs = this.#ports.clock.monotonicMs();
     for (const learner of this.#waiting) {
       if (nowMs < learner.untilMs) break;
@@ -99,7 +105,7 @@ export class QuorumPort {
 
   stop(): void {
     this.#isStopped = true;
-    for (const listener of this.#listeners) listener.stop();
+    this.#listeners.stop();
     this.#closeWaiting();
   }
 

@@ -1,3 +1,5 @@
+import type { LearnerView } from '../base/server-view.ts';
+
 /** What a server of an ensemble does between two elections. */
 export interface Role {
   /** Server id of the leader. */
@@ -5,6 +7,8 @@ export interface Role {
   readonly isEstablished: boolean;
   /** True while nothing new is begun: the role is about to end. */
   readonly isLeaving: boolean;
+  /** Learners that hang on this server: of a leader all, of a follower observers. */
+  learners(): readonly LearnerView[];
   /** Takes the storage: what becomes durable is reported to it from now on. */
   start(): void;
   onTick(): void;

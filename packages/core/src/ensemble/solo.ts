@@ -2,6 +2,8 @@ import type { Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { DurabilityEvents, Durable } from '../base/durable.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
+import { NoReconfigurer } from '../request/reconfig-preparer.ts';
+import { UNLIMITED } from '../zab/answer-lease.ts';
 import { SoloBroadcast } from '../zab/solo.ts';
 import type { Member, RecoveredState } from './member.ts';
 import type { RoleHost } from './role-host.ts';
@@ -16,16 +18,25 @@ export class Solo implements Member, DurabilityEvents {
     this.#host = host;
   }
 
+  /** Nobody else could end a session. */
+  get sharedLeaseMs(): number {
+    return 0;
+  }
+
   get isLeaving(): boolean {
     return false;
   }
 
   onRecovered({ database }: RecoveredState): void {
     this.#broadcast = new SoloBroadcast(this.#host.storage, database.lastZxid);
-    this.#serving = this.#host.servings.makeLeaderServing(database, this.#broadcast);
+    this.#serving = this.#host.servings.makeLeaderServing(
+      database,
+      this.#broadcast,
+      new NoReconfigurer(this.#host.options.reconfigEnabled),
+    );
     this.#host.storage.reportTo(this);
     this.#host.storage.allowSnapshots();
-    this.#host.beginServing(this.#serving);
+    this.#host.beginServing(this.#serving, 0, UNLIMITED);
   }
 
   onLogSynced(durable: Durable<Zxid>): void {

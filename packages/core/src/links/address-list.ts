@@ -5,7 +5,7 @@ import type { Endpoint } from '../base/ports.ts';
  * configuration says, and of each the one that answered last comes first.
  */
 export class AddressList {
-  readonly #configured: readonly Endpoint[];
+  #configured: readonly Endpoint[];
   #announced: readonly Endpoint[] = [];
   #answered: Endpoint | null = null;
   #all: readonly Endpoint[];
@@ -22,6 +22,13 @@ export class AddressList {
   /** The address of the n-th attempt in a row, from 0; null when there is none. */
   at(attempt: number): Endpoint | null {
     return this.#all[attempt % Math.max(this.#all.length, 1)] ?? null;
+  }
+
+  /** The configuration says something else now. What was announced before may be out of date. */
+  configure(addresses: readonly Endpoint[]): void {
+    this.#configured = addresses;
+    this.#announced = [];
+    this.#arrange();
   }
 
   /** Where the server says that it is. */

@@ -11,6 +11,7 @@ import { MemoryDisk } from '../storage/memory-disk.ts';
 import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
 import { LearnerParty, makeServingParts } from '../testing/serving-parties.ts';
 import { TestClient, TestServer } from '../testing/test-server.ts';
+import { AnswerGate } from './answer-gate.ts';
 import { ClientConnection } from './client-connection.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { OutputPool } from './output-pool.ts';
@@ -115,6 +116,7 @@ class LearnerServer extends LearnerParty {
     const { sessions, pipeline, database } = this.serving;
     this.#host = {
       connections: {
+        gate: new AnswerGate({ monotonicMs: () => 0, wallMs: () => 0 }),
         turnShare: Number.POSITIVE_INFINITY,
         onAsked: () => {},
         onAwaitingServing: () => {},
@@ -125,6 +127,9 @@ class LearnerServer extends LearnerParty {
         onUntaken: () => {},
         onTaken: () => {},
         onShareUsed: () => {},
+        largeRequestBytes: Number.POSITIVE_INFINITY,
+        admitLarge: () => true,
+        onLargeComplete: () => {},
         onClosed: () => {},
       },
       turn: new Turn({ monotonicMs: () => 0, wallMs: () => 0 }),
@@ -140,7 +145,11 @@ class LearnerServer extends LearnerParty {
       isServing: true,
       mayAwaitServing: () => false,
       isStopping: false,
+      isReadOnly: false,
       isOverloaded: false,
+      isThrottled: false,
+      sessionRequestsMax: Number.POSITIVE_INFINITY,
+      refuseLargeRequest: () => {},
       dataOf: () => null,
       passwords: APACHE_SESSION_PASSWORDS,
       aclOf: () => OPEN_ACL,
@@ -168,7 +177,7 @@ class LearnerServer extends LearnerParty {
   }
 
   revalidated(sessionId: bigint, isValid: boolean): void {
-    this.serving.onRevalidated(sessionId, isValid, 0);
+    this.serving.onRevalidated(sessionId, isValid);
     this.run();
   }
 }

@@ -15,11 +15,12 @@ import {
 import { type ByteStream, type Identity, SaslFailure, type StreamEvents } from '../base/ports.ts';
 import type { SessionClient, WaitingRequest } from '../request/client.ts';
 import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
+import { LIMIT_REACHED } from '../request/serving-limits.ts';
 import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
 import type { ConnectionHost } from './connection-host.ts';
-import { ConnectionOutput, OUTPUT_BYTES_MAX } from './connection-output.ts';
+import { ConnectionOutput, isSentAtOnce, OUTPUT_BYTES_MAX } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
 import { encodeEvent } from './event-frame.ts';
 import { InputBuffer } from './input-buffer.ts';
@@ -100,6 +101,10 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   get remote(): ByteStream['remote'] {
     return this.#stream.remote;
+  }
+
+  get isSecure(): boolean {
+    return this.#stream.isSecure ?? false;
   }
 
   get isOpen(): boolean {
@@ -219,6 +224,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
         this.close(`it announced a frame of ${length} bytes, and jute.maxbuffer allows ${this.#host.frameBytesMax}`);
         break;
       }
+      const isLarge = length >= this.#host.connections.largeRequestBytes;
+      if (isLarge && !this.#hasRoomForLarge(length)) break;
       if (!this.#host.isServing) {
         if (this.#phase === Phase.opening && this.#host.mayAwaitServing(this.openedMs)) this.#awaitServing();
         else this.close('the server is not serving yet');
@@ -230,6 +237,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
         break;
       }
       input.start = next;
+      if (isLarge) this.#host.connections.onLargeComplete(this);
       this.#onFrame(bytes, start + LENGTH_BYTES, next);
       this.charge(FRAME_UNITS + (length >> BYTES_PER_UNIT_SHIFT));
     }
@@ -237,9 +245,20 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (input.isEmpty || !this.isOpen) input.clear();
   }
 
+  #hasRoomForLarge(length: number): boolean {
+    if (this.#host.connections.admitLarge(this, length)) return true;
+    const reason = `there is no room for a request of ${length} bytes: largeRequestMaxBytes`;
+    this.#host.refuseLargeRequest(reason);
+    this.close(LIMIT_REACHED + reason);
+    return false;
+  }
+
   #mustHoldBack(): boolean {
     if (this.#phase === Phase.awaitingSession || this.#phase === Phase.telling || this.#host.isStopping) return true;
+    if (this.#host.connections.gate.isShut && this.session !== null) return true;
+    if (this.session !== null && this.#host.isThrottled) return true;
     if (this.waiting.length > 0) {
+      if (this.waiting.length >= this.#host.sessionRequestsMax) return true;
       if (this.costlyWrite !== null) return true;
       if (this.longReads > 0 || this.waitingBytes >= WAITING_BYTES_MAX || this.#host.isOverloaded) return true;
     }
@@ -343,7 +362,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     }
     this.#host.connections.onAsked(this);
     this.#hasReadOnlyByte = request.hasReadOnlyByte;
-    this.stats.lastOperation = 'SESS';
+    this.stats.onConnectRequest();
     if (request.sessionId !== 0n) this.#host.turn.meters.reconnections++;
     const decision = this.#host.decideConnect(request);
     switch (decision.kind) {
@@ -362,7 +381,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
         return;
       case 'revalidate':
         this.#phase = Phase.awaitingSession;
-        decision.revalidations.ask(this, request.sessionId, decision.timeoutMs);
+        decision.revalidations.ask(this, request.sessionId, decision.timeoutMs, this.#host.turn.nowMs());
         return;
     }
   }
@@ -417,7 +436,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       timeoutMs,
       sessionId,
       password,
-      readOnly: false,
+      readOnly: this.#host.isReadOnly,
       hasReadOnlyByte: this.#hasReadOnlyByte,
     });
     writer.endFrame(at);
@@ -519,6 +538,11 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   }
 
   reply(xid: number, zxid: number, record: JuteChunks, receivedMs: number): void {
+    // A long one leaves at once, and what was answered before it.
+    if (isSentAtOnce(record) && !this.#host.connections.gate.look()) {
+      this.close('this server may answer no client at the moment');
+      return;
+    }
     this.beginReply(xid, zxid, ErrorCode.ok);
     const bytes = this.#output.endReplyWith(record);
     this.#host.work.add(bytes >> SENT_PER_UNIT_SHIFT);
@@ -612,6 +636,12 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (!this.isOpen) return;
     this.#closeReason = reason;
     this.#leave();
+    this.#output.discard();
+    this.#stream.destroy();
+  }
+
+  /** It is closed, and what it was to be answered before may not leave any more. */
+  abandon(): void {
     this.#output.discard();
     this.#stream.destroy();
   }

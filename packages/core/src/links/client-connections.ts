@@ -2,18 +2,21 @@ import { Fifo } from '@meerkat/protocol';
 import type { CoreOptions } from '../base/options.ts';
 import type { ByteStream } from '../base/ports.ts';
 import type { WorkMeter } from '../request/work-meter.ts';
+import type { AnswerGate } from './answer-gate.ts';
 import { ClientConnection } from './client-connection.ts';
 import type { ConnectionEvents, ConnectionHost } from './connection-host.ts';
+import { LargeRequests } from './large-requests.ts';
 import { Strangers } from './strangers.ts';
 import { UntakenReplies } from './untaken-replies.ts';
 
 type Limits = Pick<
   CoreOptions,
-  'multiReadBytesMax' | 'connectionsPerHostMax' | 'connectionsMax' | 'sessionlessTimeoutMs' | 'tickTimeMs'
+  'limits' | 'multiReadBytesMax' | 'connectionsPerHostMax' | 'connectionsMax' | 'sessionlessTimeoutMs' | 'tickTimeMs'
 >;
 
 /** All connections of clients: how many there may be, which of them have output, and which wait to be read again. */
 export class ClientConnections implements ConnectionEvents<ClientConnection>, Iterable<ClientConnection> {
+  readonly gate: AnswerGate;
   readonly #limits: Limits;
   readonly #connections = new Set<ClientConnection>();
   readonly #countOfHost = new Map<string, number>();
@@ -35,11 +38,17 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   /** Those that have had their share of this turn. */
   #sated: ClientConnection[] = [];
   readonly #untaken: UntakenReplies<ClientConnection>;
+  readonly #large: LargeRequests<ClientConnection>;
+  readonly largeRequestBytes: number;
   #turnShare = TURN_UNITS;
   #nextTickMs = 0;
 
-  constructor(limits: Limits) {
+  constructor(limits: Limits, gate: AnswerGate) {
+    this.gate = gate;
     this.#limits = limits;
+    const { largeRequestBytes, largeRequestsBytesMax } = limits.limits;
+    this.largeRequestBytes = largeRequestBytes < 0 ? Number.POSITIVE_INFINITY : largeRequestBytes;
+    this.#large = new LargeRequests(largeRequestsBytesMax);
     this.#untaken = new UntakenReplies(UNTAKEN_REPLIES_MAX * limits.multiReadBytesMax);
   }
 
@@ -54,7 +63,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
 
   /** True while connections have something to do that waits for nothing but the next turn. */
   get hasWork(): boolean {
-    return this.#goingOn.size > 0 || this.#withEvents.length > 0;
+    return this.#goingOn.size > 0 || (this.#withEvents.length > 0 && this.gate.look());
   }
 
   /** Units of work that one connection may have of a turn: less when many want more than that. */
@@ -108,10 +117,19 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     this.#heldBack.delete(connection);
     this.#awaitingServing.delete(connection);
     this.#untaken.release(connection);
+    this.#large.release(connection);
     const { host } = connection.remote;
     const count = (this.#countOfHost.get(host) ?? 1) - 1;
     if (count === 0) this.#countOfHost.delete(host);
     else this.#countOfHost.set(host, count);
+  }
+
+  admitLarge(connection: ClientConnection, bytes: number): boolean {
+    return this.#large.admit(connection, bytes);
+  }
+
+  onLargeComplete(connection: ClientConnection): void {
+    this.#large.onComplete(connection);
   }
 
   onUntaken(connection: ClientConnection, bytes: number): void {
@@ -207,6 +225,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
    * more of them while this turn has not cost what a turn may.
    */
   goOn(work: WorkMeter): void {
+    if (this.gate.isShut) this.gate.look();
     let left = this.#goingOn.size;
     for (const connection of this.#goingOn) {
       this.#goingOn.delete(connection);
@@ -221,9 +240,21 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
 
   /** Hands the output to the streams, one write each. */
   flush(): void {
+    if (this.#withOutput.length === 0) return;
     const withOutput = this.#withOutput;
     this.#withOutput = [];
-    for (const connection of withOutput) if (connection.flush()) this.#goingOn.add(connection);
+    // One look for all: everything that is answered here has come before.
+    const mayAnswer = this.gate.look();
+    for (const connection of withOutput) {
+      if (!mayAnswer && connection.session !== null) this.#keep(connection);
+      else if (connection.flush()) this.#goingOn.add(connection);
+    }
+  }
+
+  /** What it has answered waits until it may leave. One that is to be closed behind that does not wait. */
+  #keep(connection: ClientConnection): void {
+    if (connection.isOpen) this.#withOutput.push(connection);
+    else connection.abandon();
   }
 
   /**
@@ -231,6 +262,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
    * waiting when one change is told to thousands. A connection's own output stays in order, whenever it leaves.
    */
   flushEvents(countMax: number = EVENTS_TOGETHER): void {
+    if (this.#withEvents.length === 0 || !this.gate.look()) return;
     for (let i = 0; i < countMax && this.#withEvents.length > 0; i++) {
       const connection = this.#withEvents.shift()!;
       if (connection.flushEvents()) this.#goingOn.add(connection);
@@ -239,6 +271,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
 
   /** A turn is over: those that have had their share of it go on in one of the next. */
   onTurnEnd(): void {
+    if (this.#large.bytes > 0) this.#large.releaseAnswered();
     const sated = this.#sated;
     if (sated.length > 0) {
       this.#sated = [];
@@ -247,9 +280,29 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     this.#turnShare = Math.max(TURN_UNITS_MIN, TURN_UNITS / Math.max(1, this.#goingOn.size));
   }
 
+  /**
+   * Ends connections that have a session, the oldest first, after what was answered has left: their clients go on elsewhere.
+   *
+   * @returns how many
+   */
+  shed(countMax: number, reason: string): number {
+    let count = 0;
+    for (const connection of [...this.#connections]) {
+      if (count >= countMax) break;
+      if (connection.session === null || !connection.isOpen) continue;
+      connection.closeAfterReplies(reason);
+      count++;
+    }
+    return count;
+  }
+
   /** Ends all of them, after what was answered has left. */
   closeAfterReplies(reason: string): void {
-    for (const connection of [...this.#connections]) connection.closeAfterReplies(reason);
+    const mayAnswer = this.gate.look();
+    for (const connection of [...this.#connections]) {
+      if (mayAnswer || connection.session === null) connection.closeAfterReplies(reason);
+      else connection.close(reason);
+    }
   }
 
   /** Ends all of them at once. */

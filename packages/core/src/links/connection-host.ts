@@ -7,12 +7,15 @@ import type { Permission } from '../request/permission.ts';
 import type { Pipeline } from '../request/pipeline.ts';
 import type { WorkMeter } from '../request/work-meter.ts';
 import type { ConnectDecision } from '../session/connect-decision.ts';
+import type { AnswerGate } from './answer-gate.ts';
 import type { OutputPool } from './output-pool.ts';
 
 /** What a connection tells of itself to the one that keeps all of them (`ClientConnections`). */
 export interface ConnectionEvents<Connection> {
   /** Units of work that one connection may have of this turn. */
   readonly turnShare: number;
+  /** When what is answered may leave. */
+  readonly gate: AnswerGate;
   /** The connection has asked for something: it is silent no more, or about to close. */
   onAsked(connection: Connection): void;
   /** The connection reads on at `resumeReading`. */
@@ -32,6 +35,12 @@ export interface ConnectionEvents<Connection> {
   /** It has taken everything since. */
   onTaken(connection: Connection): void;
   onClosed(connection: Connection): void;
+  /** Bytes from which a request is large. */
+  readonly largeRequestBytes: number;
+  /** The length of a large request is known. @returns false when there is no room for it */
+  admitLarge(connection: Connection, bytes: number): boolean;
+  /** All of a large request has come. */
+  onLargeComplete(connection: Connection): void;
 }
 
 /** What a connection needs of the server around it. */
@@ -50,10 +59,18 @@ export interface ConnectionHost<Connection> {
   readonly frameBytesMax: number;
   /** True while requests are accepted at all. */
   readonly isServing: boolean;
+  /** True while reads alone are answered. */
+  readonly isReadOnly: boolean;
   /** True when a client that came then may wait for this server to have a role. */
   mayAwaitServing(openedMs: number): boolean;
   /** True once nothing new is begun: what is in flight is answered, what comes waits for the end. */
   readonly isStopping: boolean;
+  /** Requests of one session that may wait for an answer. */
+  readonly sessionRequestsMax: number;
+  /** True while as much is in progress as `request_throttle_max_requests` allows. */
+  readonly isThrottled: boolean;
+  /** A connection is closed for a request for which there is no room. */
+  refuseLargeRequest(reason: string): void;
   /** True while more is in progress than `globalOutstandingLimit`. */
   readonly isOverloaded: boolean;
   aclOf(aclId: number): readonly Acl[];

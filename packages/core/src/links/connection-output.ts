@@ -18,6 +18,11 @@ const BYTES_HIGH = 1024 * 1024;
 /** Bytes of events, or of replies that leave before the client's own next write, at which it is disconnected. */
 export const OUTPUT_BYTES_MAX: number = 16 * 1024 * 1024;
 
+/** True of a record that is not copied to what goes out at the end of the turn: it leaves now, behind what was written. */
+export function isSentAtOnce(record: JuteChunks): boolean {
+  return record.bytes >= COPIED_BYTES_MAX;
+}
+
 /**
  * What is on its way to a client: gathered during a turn, handed to the stream at its end, in one write.
  *
@@ -103,7 +108,7 @@ export class ConnectionOutput {
   /** Puts a record into the reply that was begun, and ends it. A long one is not copied. @returns as `endReply` */
   endReplyWith(record: JuteChunks): number {
     const writer = this.writer();
-    if (record.bytes < COPIED_BYTES_MAX) {
+    if (!isSentAtOnce(record)) {
       for (const piece of record.pieces) writer.raw(piece);
       return this.endReply();
     }

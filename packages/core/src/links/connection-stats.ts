@@ -6,7 +6,8 @@ export class ConnectionStats {
   readonly establishedWallMs: number;
   packetsReceived = 0;
   packetsSent = 0;
-  lastOperation: string | null = null;
+  /** The op code of its last request, or the name that `cons` prints for what has none; null before anything. */
+  #lastOperation: number | string | null = null;
   lastCxid = 0;
   lastZxid = 0;
   lastResponseMs = 0;
@@ -21,8 +22,19 @@ export class ConnectionStats {
   }
 
   onRequest(xid: number, op: number): void {
-    this.lastOperation = OPERATION_NAMES.get(op) ?? null;
+    this.#lastOperation = op;
     if (xid > 0) this.lastCxid = xid;
+  }
+
+  /** It asked for a session. */
+  onConnectRequest(): void {
+    this.#lastOperation = 'SESS';
+  }
+
+  /** The short name of its last operation; null for none, and for one without a name. */
+  get lastOperation(): string | null {
+    const last = this.#lastOperation;
+    return typeof last === 'number' ? (OPERATION_NAMES.get(last) ?? null) : last;
   }
 
   onReply(zxid: number, latencyMs: number, nowMs: number): void {
@@ -43,7 +55,7 @@ export class ConnectionStats {
   reset(): void {
     this.packetsReceived = 0;
     this.packetsSent = 0;
-    this.lastOperation = 'NA';
+    this.#lastOperation = 'NA';
     this.lastCxid = -1;
     this.lastZxid = -1;
     this.lastResponseMs = 0;

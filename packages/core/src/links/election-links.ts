@@ -26,8 +26,8 @@ import type {
 import { onePerPort } from './address-list.ts';
 import { ElectionPeer, type ElectionPeerHost } from './election-peer.ts';
 import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
+import { ListenerSet } from './listener-set.ts';
 import { authenticated } from './peer-authentication.ts';
-import { PortListener } from './port-listener.ts';
 import { Strangers } from './strangers.ts';
 
 export interface ElectionLinksHost {
@@ -42,8 +42,8 @@ export interface ElectionLinksHost {
 
 export interface ElectionLinksOptions {
   readonly serverId: number;
-  /** Has this server as a member. */
-  readonly membership: Membership;
+  /** Has this server as a member; `onMembershipChanged` tells of later ones, which need not. */
+  readonly membership: Pick<Membership, 'members'>;
   /**
    * Milliseconds after which a dial that neither succeeds nor fails is given up, and a connection that has not said
    * who it is (`zookeeper.cnxTimeout`); 5000 when left out.
@@ -77,8 +77,10 @@ export class ElectionLinks implements ElectionStreamOwner {
   readonly #trace: Trace;
   readonly #connectTimeoutMs: number;
   readonly #peerHost: ElectionPeerHost;
-  readonly #listeners: readonly PortListener[];
-  readonly #members: ReadonlyMap<number, Member>;
+  readonly #listeners: ListenerSet;
+  #members: ReadonlyMap<number, Member>;
+  /** Where this server can be dialled, as the last membership says that has it. */
+  #ownAddresses: readonly Endpoint[];
   readonly #peers = new Map<number, ElectionPeer>();
   /** Have not said who they are. */
   readonly #strangers = new Strangers<ElectionStream>();
@@ -94,20 +96,20 @@ export class ElectionLinks implements ElectionStreamOwner {
     this.#members = new Map(options.membership.members.map((member) => [member.serverId, member]));
     const self = this.#members.get(options.serverId);
     assert(self !== undefined, 'a server is a member of its ensemble');
-    const ownAddresses = electionEndpointsOf(self);
-    const listeners = options.listensOnAllIps === true ? onePerPort(ownAddresses) : ownAddresses;
-    this.#listeners = listeners.map(
-      (at) =>
-        new PortListener({ network, clock, trace: host.trace }, at, LISTENING, {
-          onAccepted: (stream) => this.#accept(stream),
-        }),
-    );
+    this.#ownAddresses = electionEndpointsOf(self);
+    this.#listeners = new ListenerSet({ network, clock, trace: host.trace }, LISTENING, {
+      onAccepted: (stream) => this.#accept(stream),
+    });
+    this.#listeners.set(this.#listenersFor(this.#ownAddresses));
+    const ownAddresses = (): readonly Endpoint[] => this.#ownAddresses;
     this.#peerHost = {
       network,
       clock,
       random,
       serverId: options.serverId,
-      ownAddresses,
+      get ownAddresses() {
+        return ownAddresses();
+      },
       connectTimeoutMs: this.#connectTimeoutMs,
       addressTimeoutMs: options.addressTimeoutMs ?? this.#connectTimeoutMs,
       onPeerConnected: (id) => this.#tell(() => events.onPeerConnected(id)),
@@ -123,7 +125,7 @@ export class ElectionLinks implements ElectionStreamOwner {
   /** Milliseconds of the monotonic clock; Infinity when nothing is due. */
   nextDeadlineMs(): number {
     let atMs = Number.POSITIVE_INFINITY;
-    for (const listener of this.#listeners) atMs = Math.min(atMs, listener.nextDeadlineMs);
+    atMs = Math.min(atMs, this.#listeners.nextDeadlineMs);
     for (const peer of this.#peers.values()) atMs = Math.min(atMs, peer.nextDeadlineMs);
     for (const { helloUntilMs } of this.#strangers) return Math.min(atMs, helloUntilMs);
     return atMs;
@@ -136,7 +138,7 @@ export class ElectionLinks implements ElectionStreamOwner {
 
   /** Begins to listen. */
   start(): void {
-    for (const listener of this.#listeners) listener.start();
+    this.#listeners.start();
   }
 
   /** Dials every voter that is not connected, now and until it is: this server looks for a leader. */
@@ -155,7 +157,7 @@ export class ElectionLinks implements ElectionStreamOwner {
   }
 
   onTick(): void {
-    for (const listener of this.#listeners) listener.onTick();
+    this.#listeners.onTick();
     for (const peer of [...this.#peers.values()]) peer.onTick();
     const nowMs = this.#clock.monotonicMs();
     for (const stream of this.#strangers) {
@@ -167,13 +169,40 @@ export class ElectionLinks implements ElectionStreamOwner {
   /** Closes everything; nothing is told any more. */
   stop(): void {
     this.#isStopped = true;
-    for (const listener of this.#listeners) listener.stop();
+    this.#listeners.stop();
     for (const stream of [...this.#strangers]) {
       this.#strangers.delete(stream);
       stream.close();
     }
     for (const peer of this.#peers.values()) peer.stop();
     this.#peers.clear();
+  }
+
+  /**
+   * Others are members, or at other addresses. Who is none any more is dialled no more; its connection stays until it ends.
+   *
+   * @param members of the committed membership, and of the proposed one those that only it has
+   */
+  onMembershipChanged(members: Iterable<Member>): void {
+    if (this.#isStopped) return;
+    this.#members = new Map([...members].map((member) => [member.serverId, member]));
+    const self = this.#members.get(this.#options.serverId);
+    if (self !== undefined) {
+      this.#ownAddresses = electionEndpointsOf(self);
+      this.#listeners.set(this.#listenersFor(this.#ownAddresses));
+    }
+    for (const [id, peer] of [...this.#peers]) {
+      const member = this.#members.get(id);
+      if (member !== undefined) peer.configure(electionEndpointsOf(member));
+      else if (!peer.isConnected) {
+        this.#peers.delete(id);
+        peer.stop();
+      }
+    }
+  }
+
+  #listenersFor(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+    return this.#options.listensOnAllIps === true ? onePerPort(endpoints) : endpoints;
   }
 
   #tell(tell: () => void): void {

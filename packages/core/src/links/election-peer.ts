@@ -73,6 +73,7 @@ export class ElectionPeer implements ElectionStreamOwner {
   readonly id: number;
   readonly #host: ElectionPeerHost;
   readonly #addresses: AddressList;
+  #configured: readonly Endpoint[];
   /** A connection is wanted for as long as there is none. */
   #isWanted = false;
   #link: ElectionStream | null = null;
@@ -101,6 +102,7 @@ export class ElectionPeer implements ElectionStreamOwner {
   constructor(id: number, configured: readonly Endpoint[], host: ElectionPeerHost) {
     this.id = id;
     this.#addresses = new AddressList(configured);
+    this.#configured = configured;
     this.#host = host;
   }
 
@@ -130,6 +132,17 @@ export class ElectionPeer implements ElectionStreamOwner {
 
   get #hasSeveralAddresses(): boolean {
     return this.#addresses.all.length > 1;
+  }
+
+  /** The configuration names other addresses now. A connection that stands stays. */
+  configure(addresses: readonly Endpoint[]): void {
+    if (isSameList(addresses, this.#configured)) return;
+    this.#configured = addresses;
+    this.#addresses.configure(addresses);
+    if (this.#link !== null || this.isIdle) return;
+    // What is under way is at an address that may be nobody's any more.
+    this.#failures = 0;
+    this.#connect();
   }
 
   /** Connects now, and again whenever the connection breaks, for ever. */
@@ -407,4 +420,8 @@ export class ElectionPeer implements ElectionStreamOwner {
     }
     this.#host.onPeerUnreachable(this.id);
   }
+}
+
+function isSameList(a: readonly Endpoint[], b: readonly Endpoint[]): boolean {
+  return a.length === b.length && a.every((address, i) => isSameEndpoint(address, b[i] ?? null));
 }

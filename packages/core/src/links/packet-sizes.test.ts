@@ -89,7 +89,7 @@ describe('a packet of a learner', () => {
         const packet = {
           type: PacketType.ping,
           zxid: 1 as Zxid,
-          sessions: sessions.takeTouched(Math.floor(limit / 12)),
+          sessions: sessions.takeTouched(Math.floor(limit / 12), 0),
         };
         expect(takenByLeader(limit, packet)).toEqual(packet);
       }),

@@ -45,6 +45,7 @@ export class AuditTrail {
       closeSession: (...all) => writes.closeSession(...all),
       sync: (...all) => writes.sync(...all),
       createSession: (...all) => writes.createSession(...all),
+      upgradeSession: (...all) => writes.upgradeSession(...all),
     };
   }
 

@@ -102,8 +102,16 @@ export interface WaitingError extends WaitingBehindWrite {
   readonly isLast: boolean;
 }
 
+/** The end of a session that only this server knows: nobody else is asked. */
+export interface WaitingEnd extends WaitingBehindWrite {
+  readonly kind: 'end';
+}
+
+/** What is answered here, in its turn. */
+export type WaitingAnswer = WaitingSync | WaitingRead | WaitingError | WaitingEnd;
+
 /** A request that waits behind an earlier write of its own session. */
-export type WaitingRequest = WaitingWrite | WaitingSync | WaitingRead | WaitingError;
+export type WaitingRequest = WaitingWrite | WaitingAnswer;
 
 /**
  * A read that may take several turns. Others are served in between and the tree goes on changing; the answer is of one

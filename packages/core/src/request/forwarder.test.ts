@@ -62,13 +62,13 @@ class Learner extends LearnerParty {
   reconnect(sessionId: bigint, timeoutMs = 4000): PipelineClient {
     const client = this.client();
     this.ask(client, sessionId, timeoutMs);
-    this.serving.onRevalidated(sessionId, true, 0);
+    this.serving.onRevalidated(sessionId, true);
     return client;
   }
 
   ask(client: PipelineClient, sessionId: bigint, timeoutMs = 4000): void {
     const decision = this.serving.sessions.resume(sessionId, timeoutMs);
-    if (decision.kind === 'revalidate') decision.revalidations.ask(client, sessionId, decision.timeoutMs);
+    if (decision.kind === 'revalidate') decision.revalidations.ask(client, sessionId, decision.timeoutMs, 0);
   }
 }
 
@@ -341,9 +341,9 @@ describe('a client that comes back to a learner', () => {
     learner.ask(client, 77n, 6000);
     expect(learner.asked).toEqual([{ type: PacketType.revalidate, sessionId: 77n, timeoutMs: 6000 }]);
     expect(client.session).toBeNull();
-    learner.serving.onRevalidated(78n, true, 0);
+    learner.serving.onRevalidated(78n, true);
     expect(client.session).toBeNull();
-    learner.serving.onRevalidated(77n, true, 0);
+    learner.serving.onRevalidated(77n, true);
     expect(client.session).toMatchObject({ id: 77n, timeoutMs: 6000 });
     client.send(1, exists('/'));
     expect(xidsOf(client)).toEqual([1]);
@@ -355,11 +355,11 @@ describe('a client that comes back to a learner', () => {
     learner.ask(refused, 77n);
     learner.ask(gone, 78n);
     gone.close('gone');
-    learner.serving.onRevalidated(77n, false, 0);
-    learner.serving.onRevalidated(78n, true, 0);
+    learner.serving.onRevalidated(77n, false);
+    learner.serving.onRevalidated(78n, true);
     expect(refused.refusal).toBe('session 0x4d is unknown or has expired');
     expect(gone.session).toBeNull();
-    expect(learner.serving.takeTouched()).toEqual([]);
+    expect(learner.serving.takeTouched(0)).toEqual([]);
   });
 
   test('closes the connection that the session had here, so that nothing more is asked through it', () => {
@@ -368,7 +368,7 @@ describe('a client that comes back to a learner', () => {
     const second = learner.client();
     learner.ask(second, idOf(first), 9000);
     expect(first.closeReason).toBe('its session has moved to another connection');
-    learner.serving.onRevalidated(idOf(first), true, 0);
+    learner.serving.onRevalidated(idOf(first), true);
     expect(second.session).toBe(first.session);
     expect(second.session?.timeoutMs).toBe(9000);
   });
@@ -379,9 +379,9 @@ describe('a client that comes back to a learner', () => {
     learner.ask(first, 77n);
     learner.ask(second, 77n);
     expect(first.closeReason).toBe('its session has moved to another connection');
-    learner.serving.onRevalidated(77n, true, 0);
+    learner.serving.onRevalidated(77n, true);
     expect([first.session, second.session]).toEqual([null, null]);
-    learner.serving.onRevalidated(77n, true, 0);
+    learner.serving.onRevalidated(77n, true);
     expect(second.session?.id).toBe(77n);
   });
 
@@ -400,16 +400,16 @@ describe('the table of what was heard', () => {
   test('holds each session once, and starts new when it is taken', () => {
     const learner = new Learner();
     const [ann, bob] = [learner.connect(4000), learner.connect(6000)];
-    expect(learner.serving.takeTouched()).toHaveLength(2);
-    expect(learner.serving.takeTouched()).toEqual([]);
+    expect(learner.serving.takeTouched(0)).toHaveLength(2);
+    expect(learner.serving.takeTouched(0)).toEqual([]);
     for (let xid = 1; xid < 5; xid++) bob.send(xid, exists('/'));
     ann.send(1, { op: OpCode.ping });
-    expect(learner.serving.takeTouched()).toEqual([
+    expect(learner.serving.takeTouched(0)).toEqual([
       { sessionId: idOf(bob), timeoutMs: 6000 },
       { sessionId: idOf(ann), timeoutMs: 4000 },
     ]);
     ann.send(2, setRoot);
-    expect(learner.serving.takeTouched()).toEqual([{ sessionId: idOf(ann), timeoutMs: 4000 }]);
+    expect(learner.serving.takeTouched(0)).toEqual([{ sessionId: idOf(ann), timeoutMs: 4000 }]);
   });
 });
 
@@ -452,7 +452,7 @@ test('a role that is over answers nobody', () => {
   client.send(1, create('/a'));
   learner.ask(waiting, 77n);
   learner.serving.drop();
-  learner.serving.onRevalidated(77n, true, 0);
+  learner.serving.onRevalidated(77n, true);
   expect(learner.serving.pipeline.inFlightCount).toBe(0);
   expect(client.waiting).toEqual([]);
   expect(waiting.session).toBeNull();

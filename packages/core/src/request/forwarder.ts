@@ -127,11 +127,20 @@ export class Forwarder implements WritePath {
   createSession(timeoutMs: number, nowMs: number): bigint {
     const id = this.#sessionIds.next((taken) => this.#sessions.isTaken(taken));
     this.#sessions.open(id, timeoutMs, nowMs);
+    this.#create(id, timeoutMs, nowMs);
+    return id;
+  }
+
+  upgradeSession(session: Session, nowMs: number): void {
+    this.#sessions.adopt(session, nowMs);
+    this.#create(session.id, session.timeoutMs, nowMs);
+  }
+
+  #create(id: bigint, timeoutMs: number, nowMs: number): void {
     const body = new JuteWriter(4);
     body.int(timeoutMs);
     const write = new ForwardedWrite(null, 0, OpCode.createSession, null, nowMs, this.#lastProposed);
     this.#forward(id, write, body.toBytes());
-    return id;
   }
 
   /** Ends a session, wherever its client is connected. */

@@ -2,13 +2,17 @@ import { type ForwardedRequestPacket, OpCode, type SessionTimeout, txnBytesMaxOf
 import type { Meters } from '../base/meters/meters.ts';
 import type { CoreOptions } from '../base/options.ts';
 import type { Authenticator, Trace } from '../base/ports.ts';
+import { ForeignSessions } from '../session/foreign-sessions.ts';
+import { LocalSessions } from '../session/local-sessions.ts';
 import { Session } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
+import type { SessionTable } from '../session/session-table.ts';
 import { SessionTracker } from '../session/session-tracker.ts';
 import type { Database } from '../tree/database.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Broadcast } from '../zab/broadcast.ts';
 import type { Committed } from '../zab/committed.ts';
+import { NO_LEASES, type SessionLeases } from '../zab/learner-answers.ts';
 import type { PaceLimits } from './apply-pace.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import { ContainerSweep } from './container-sweep.ts';
@@ -17,7 +21,10 @@ import type { Permission } from './permission.ts';
 import { type OnApplied, Pipeline } from './pipeline.ts';
 import { Preparer } from './prepare.ts';
 import { Proposer } from './proposer.ts';
-import { Reads, type ReadsParts } from './read.ts';
+import { type LeaseKnowledge, Reads, type ReadsParts } from './read.ts';
+import { NoReconfigurer, ReconfigPreparer, type Reconfigurer } from './reconfig-preparer.ts';
+import { UpgradeGate } from './request-gate.ts';
+import type { ServingLimits } from './serving-limits.ts';
 import type { WorkMeter } from './work-meter.ts';
 import { MOVED } from './write-path.ts';
 
@@ -37,15 +44,40 @@ export interface ServingParts {
   readonly onApplied: OnApplied | null;
   /** As in `PipelineParts`. */
   readonly pace?: PaceLimits;
+  /** Left out: nothing is refused for being too much. */
+  readonly limits?: ServingLimits;
   readonly audit?: AuditTrail | null;
+  /** As in `ReadsParts`. */
+  readonly knowledge?: LeaseKnowledge;
 }
 
-export function readsPartsOf({ options, database, ...parts }: ServingParts): ReadsParts {
-  return { ...parts, tree: database.tree, multiReadBytesMax: options.multiReadBytesMax };
+export function readsPartsOf({ options, database, knowledge, ...parts }: ServingParts): ReadsParts {
+  const leases = knowledge === undefined ? {} : { leases: knowledge };
+  return { ...parts, ...leases, tree: database.tree, multiReadBytesMax: options.multiReadBytesMax };
+}
+
+/** Ends those sessions that only this server knows and whose clients have been silent for too long: nobody else is asked. */
+export function endDueSessions(local: LocalSessions, pipeline: Pipeline, trace: Trace, nowMs: number): void {
+  local.onTick(nowMs);
+  for (let session = local.takeDue(nowMs); session !== null; session = local.takeDue(nowMs)) {
+    session.isClosing = true;
+    trace.emit({ kind: 'session-expired', sessionId: session.id, timeoutMs: session.timeoutMs, isLocal: true });
+    pipeline.onLocalSessionEnded(session);
+  }
+}
+
+export function endLocalSession(session: Session, table: SessionTable, pipeline: Pipeline): void {
+  session.isClosing = true;
+  table.remove(session);
+  pipeline.onLocalSessionEnded(session);
 }
 
 export interface LeaderServingParts extends ServingParts {
   readonly broadcast: Broadcast;
+  /** Left out: of a server of its own. */
+  readonly reconfigurer?: Reconfigurer;
+  /** Default: nobody but this server answers clients. */
+  readonly leases?: SessionLeases;
 }
 
 /** Sessions and ephemerals of theirs that expire in one turn, and the last one's: a millisecond or two, and as much when it is applied. */
@@ -54,15 +86,23 @@ const EXPIRY_UNITS = 256;
 /**
  * A server that proposes, alone or as the leader of others, and serves its own clients: the volatile state of this role.
  *
- * Every session of the database has its whole timeout from now on, and no owner: nothing is known about when its client
- * was heard of, nor where it is.
+ * Every session of the database has its whole timeout from now on, and as much longer as servers of an earlier epoch may
+ * answer its client; and no owner: nothing is known about when its client was heard of, nor where it is.
  */
 export class LeaderServing {
   readonly database: Database;
+  /** Those of the ensemble. */
   readonly sessions: SessionTracker;
+  /** Those that only this server knows; null where there are none. */
+  readonly local: LocalSessions | null;
+  /** All that clients may go on with here. */
+  readonly table: SessionTable;
   readonly pipeline: Pipeline;
   readonly #proposer: Proposer;
   readonly #containers: ContainerSweep;
+  readonly #leases: SessionLeases;
+  /** Sessions that are due, and of which their learners may have heard since. */
+  readonly #awaited: Set<Session> = new Set();
   readonly #trace: Trace;
   readonly #meters: Meters;
 
@@ -76,25 +116,43 @@ export class LeaderServing {
     const txnBytesMax = txnBytesMaxOf(options.frameBytesMax, options.extraBytesMax);
     const preparer = new Preparer(pending, permission, tree.quotas, { ...options, txnBytesMax });
     const sessions = new SessionTracker(options.tickTimeMs, nowMs);
-    for (const [id, timeoutMs] of database.sessions) sessions.add(new Session(id, timeoutMs), nowMs);
+    this.#leases = parts.leases ?? NO_LEASES;
+    const sinceMs = nowMs + this.#leases.graceMs;
+    for (const [id, timeoutMs] of database.sessions) sessions.add(new Session(id, timeoutMs), sinceMs);
+    const { ensemble } = options;
+    const hasLocal = ensemble?.localSessionsEnabled ?? false;
+    const memoryMs = ensemble === null ? 0 : (ensemble.syncLimit + 2) * options.tickTimeMs * 2;
+    const foreign = hasLocal ? new ForeignSessions(options.serverId, memoryMs, nowMs) : null;
+    const local = hasLocal
+      ? new LocalSessions({ replicated: sessions, sessionIds, foreign, tickMs: options.tickTimeMs }, nowMs)
+      : null;
+    this.local = local;
+    this.table = local ?? sessions;
     this.database = database;
     this.sessions = sessions;
+    const { reconfigurer = new NoReconfigurer(options.reconfigEnabled) } = parts;
     this.#proposer = new Proposer({
       pending,
       preparer,
+      reconfigs: new ReconfigPreparer(pending, permission, reconfigurer),
       sessions,
       sessionIds,
+      foreignSessions: foreign,
       broadcast,
       meters: parts.meters,
       preparedPerTurn: parts.pace?.preparedPerTurn,
     });
+    const isUpgrading = ensemble?.localSessionsUpgradingEnabled ?? false;
     this.pipeline = new Pipeline({
       database,
       reads: new Reads(readsPartsOf(parts)),
       watches,
-      sessions,
+      sessions: this.table,
       writes: parts.audit?.follow(this.#proposer) ?? this.#proposer,
+      local,
+      gate: local === null ? null : new UpgradeGate(local, this.#proposer, isUpgrading),
       audit: parts.audit ?? null,
+      limits: parts.limits ?? null,
       work: parts.work,
       meters: parts.meters,
       trace,
@@ -167,21 +225,25 @@ export class LeaderServing {
 
   /** Monotonic milliseconds at which `onTick` has something to do, at the latest. */
   get nextDeadlineMs(): number {
-    return Math.min(this.sessions.nextDeadlineMs, this.#containers.nextDeadlineMs);
+    const localMs = this.local?.nextDeadlineMs ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.sessions.nextDeadlineMs, localMs, this.#containers.nextDeadlineMs);
   }
 
   /** Ends sessions that nothing was heard of, and collects containers and TTL znodes. */
   onTick(nowMs: number, wallMs: number): void {
     this.sessions.onTick(nowMs);
+    this.#endAwaited(null, nowMs, wallMs);
     this.#expireSome(nowMs, wallMs);
+    if (this.local !== null) endDueSessions(this.local, this.pipeline, this.#trace, nowMs);
     for (const path of this.#containers.onTick(nowMs, wallMs)) this.#proposer.collect(path, wallMs);
   }
 
   /** Ends a session now, as if nothing had been heard of it for its timeout. @returns false when there is no such session */
   expireSession(id: bigint, wallMs: number): boolean {
-    const session = this.sessions.get(id);
+    const session = this.table.get(id);
     if (session === undefined) return false;
-    this.#expire(session, wallMs);
+    if (session.isLocal) endLocalSession(session, this.table, this.pipeline);
+    else this.#expire(session, wallMs);
     return true;
   }
 
@@ -203,9 +265,39 @@ export class LeaderServing {
     for (let units = 0; units < EXPIRY_UNITS; ) {
       const session = this.sessions.takeDue(nowMs);
       if (session === null) return;
-      units += 1 + this.database.tree.ephemeralCountOf(session.id);
+      units += this.#unitsOf(session);
+      if (this.#mayEnd(session, nowMs)) this.#expire(session, wallMs);
+      else this.#awaited.add(session);
+    }
+  }
+
+  /** A learner has answered a ping, and named the sessions of which it has heard. */
+  onAnswered(serverId: number, nowMs: number, wallMs: number): void {
+    this.#endAwaited(serverId, nowMs, wallMs);
+  }
+
+  /** @param owner null: of all learners */
+  #endAwaited(owner: number | null, nowMs: number, wallMs: number): void {
+    let units = 0;
+    for (const session of this.#awaited) {
+      if (units >= EXPIRY_UNITS) return;
+      if (owner !== null && session.owner !== owner) continue;
+      // One that was heard of is due again later.
+      const isAwaited = session.expiresAtMs === 0 && this.sessions.isLive(session.id);
+      if (isAwaited && !this.#mayEnd(session, nowMs)) continue;
+      this.#awaited.delete(session);
+      if (!isAwaited) continue;
+      units += this.#unitsOf(session);
       this.#expire(session, wallMs);
     }
+  }
+
+  #mayEnd({ owner, dueMs, timeoutMs }: Session, nowMs: number): boolean {
+    return this.#leases.mayEnd(owner, dueMs, Math.max(timeoutMs, 0), nowMs);
+  }
+
+  #unitsOf(session: Session): number {
+    return 1 + this.database.tree.ephemeralCountOf(session.id);
   }
 
   #expire(session: Session, wallMs: number): void {

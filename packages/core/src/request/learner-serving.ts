@@ -9,8 +9,11 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import type { Meters } from '../base/meters/meters.ts';
+import type { Trace } from '../base/ports.ts';
 import { LearnerSessions } from '../session/learner-sessions.ts';
+import { LocalSessions } from '../session/local-sessions.ts';
 import { SUPERSEDED } from '../session/revalidations.ts';
+import type { SessionTable } from '../session/session-table.ts';
 import type { Database } from '../tree/database.ts';
 import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import type { Committed } from '../zab/committed.ts';
@@ -18,9 +21,10 @@ import type { CommittedTxn, CommittedTxns } from './apply-pace.ts';
 import type { WaitingWrite } from './client.ts';
 import { DigestComparison } from './digest-comparison.ts';
 import { Forwarder, type ForwarderEffects } from './forwarder.ts';
-import { readsPartsOf, type ServingParts } from './leader-serving.ts';
+import { endDueSessions, endLocalSession, readsPartsOf, type ServingParts } from './leader-serving.ts';
 import { Pipeline } from './pipeline.ts';
 import { Reads } from './read.ts';
+import { UpgradeGate } from './request-gate.ts';
 
 /** What a learner's clients ask of its leader. An effect returns at once; what comes of it is an event. */
 export interface LearnerServingEffects extends ForwarderEffects {
@@ -53,18 +57,22 @@ export class LearnedTxn implements CommittedTxn {
  */
 export class LearnerServing implements CommittedTxns<LearnedTxn> {
   readonly database: Database;
+  /** Those of the ensemble. */
   readonly sessions: LearnerSessions;
+  /** Those that only this server knows; null where there are none. */
+  readonly local: LocalSessions | null;
+  /** All that clients may go on with here. */
+  readonly table: SessionTable;
   readonly pipeline: Pipeline;
-  /** A learner does nothing of its own accord. */
-  readonly nextDeadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #forwarder: Forwarder;
   /** Txns that are not applied yet, in zxid order. */
   readonly #inFlight: Fifo<TxnEntry> = new Fifo();
   readonly #comparison: DigestComparison | null;
+  readonly #trace: Trace;
   readonly #meters: Meters;
   readonly #touchedMax: number;
 
-  constructor(parts: ServingParts, effects: LearnerServingEffects) {
+  constructor(parts: ServingParts, effects: LearnerServingEffects, nowMs: number) {
     const { options, database, watches, sessionIds, trace } = parts;
     const sessions = new LearnerSessions(database.sessions, (packet) => {
       this.pipeline.clientOf(packet.sessionId)?.closeAfterReplies(SUPERSEDED);
@@ -74,13 +82,22 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
     this.sessions = sessions;
     this.#meters = parts.meters;
     this.#forwarder = new Forwarder(sessions, sessionIds, effects, database.lastZxid);
+    const { localSessionsEnabled = false, localSessionsUpgradingEnabled = false } = options.ensemble ?? {};
+    const local = localSessionsEnabled
+      ? new LocalSessions({ replicated: sessions, sessionIds, tickMs: options.tickTimeMs }, nowMs)
+      : null;
+    this.local = local;
+    this.table = local ?? sessions;
     this.pipeline = new Pipeline({
       database,
       reads: new Reads(readsPartsOf(parts)),
       watches,
-      sessions,
+      sessions: this.table,
       writes: parts.audit?.follow(this.#forwarder) ?? this.#forwarder,
+      local,
+      gate: local === null ? null : new UpgradeGate(local, this.#forwarder, localSessionsUpgradingEnabled),
       audit: parts.audit ?? null,
+      limits: parts.limits ?? null,
       work: parts.work,
       meters: parts.meters,
       trace,
@@ -90,6 +107,7 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
       lastSynced: 0,
     });
     this.#touchedMax = Math.floor(txnBytesMaxOf(options.frameBytesMax, options.extraBytesMax) / SESSION_TIMEOUT_BYTES);
+    this.#trace = trace;
     this.#comparison = options.digestEnabled ? new DigestComparison(database.tree, trace) : null;
   }
 
@@ -124,23 +142,34 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
   }
 
   /** The leader's word about the session of a client that came back. */
-  onRevalidated(sessionId: bigint, isValid: boolean, nowMs: number): void {
+  onRevalidated(sessionId: bigint, isValid: boolean): void {
     // By then the session is known here.
-    this.pipeline.whenApplied(() => this.sessions.revalidations.onRevalidated(sessionId, isValid, nowMs));
+    this.pipeline.whenApplied(() => this.sessions.revalidations.onRevalidated(sessionId, isValid));
   }
 
   /** Sessions that were heard of since the last call, for the answer to the leader's ping: as many as the leader takes. */
-  takeTouched(): readonly SessionTimeout[] {
-    return this.sessions.takeTouched(this.#touchedMax);
+  takeTouched(nowMs: number): readonly SessionTimeout[] {
+    return this.sessions.takeTouched(this.#touchedMax, nowMs);
   }
 
   /* -------------------------------------------------------------------------------------------------------- */
 
-  /** Nothing is due, ever. */
-  onTick(): void {}
+  /** A learner does nothing of its own accord, but for the sessions that it alone knows. */
+  get nextDeadlineMs(): number {
+    return this.local?.nextDeadlineMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  onTick(nowMs: number): void {
+    if (this.local !== null) endDueSessions(this.local, this.pipeline, this.#trace, nowMs);
+  }
 
   /** Asks the leader to end a session. @returns false when there is no such session */
   expireSession(id: bigint): boolean {
+    const session = this.table.get(id);
+    if (session?.isLocal) {
+      endLocalSession(session, this.table, this.pipeline);
+      return true;
+    }
     if (!this.database.sessions.has(id)) return false;
     this.#forwarder.endSession(id);
     return true;

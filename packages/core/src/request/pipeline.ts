@@ -15,6 +15,7 @@ import { assert } from '../base/assert.ts';
 import type { Meters } from '../base/meters/meters.ts';
 import type { Trace } from '../base/ports.ts';
 import type { Received } from '../base/turn.ts';
+import type { LocalSessions } from '../session/local-sessions.ts';
 import { SUPERSEDED } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionTable } from '../session/session-table.ts';
@@ -25,9 +26,11 @@ import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Committed } from '../zab/committed.ts';
 import { ApplyPace, type CommittedTxn, type CommittedTxns, type PaceLimits, type TxnHost } from './apply-pace.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import type { Client, SessionClient, WaitingError, WaitingRead, WaitingSync, WaitingWrite } from './client.ts';
+import type { Client, SessionClient, WaitingAnswer, WaitingRead, WaitingWrite } from './client.ts';
 import { LongReadRoom, NO_ROOM } from './long-read-room.ts';
 import type { Reads } from './read.ts';
+import type { RequestGate } from './request-gate.ts';
+import type { ServingLimits } from './serving-limits.ts';
 import type { WorkMeter } from './work-meter.ts';
 import type { WritePath } from './write-path.ts';
 import { replyErrorOf, writeReplyRecord } from './write-reply.ts';
@@ -42,6 +45,12 @@ export interface PipelineParts {
   readonly watches: WatchManager;
   readonly sessions: SessionTable;
   readonly writes: WritePath;
+  /** Where sessions are that only this server knows; left out: there are none. */
+  readonly local?: LocalSessions | null;
+  /** Left out: everything may be asked. */
+  readonly gate?: RequestGate | null;
+  /** Left out: nothing is refused for being too much. */
+  readonly limits?: ServingLimits | null;
   readonly work: WorkMeter;
   readonly meters: Meters;
   readonly trace: Trace;
@@ -71,6 +80,8 @@ export interface PipelineParts {
  */
 export class Pipeline implements TxnHost {
   readonly #parts: PipelineParts;
+  readonly #gate: RequestGate | null;
+  readonly #limits: ServingLimits | null;
   readonly #pace: ApplyPace;
   /** Clients whose oldest request waits for a txn to be applied that is not theirs. */
   readonly #hidden: Set<Client> = new Set();
@@ -86,6 +97,8 @@ export class Pipeline implements TxnHost {
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.#gate = parts.gate ?? null;
+    this.#limits = parts.limits ?? null;
     this.#pace = new ApplyPace(parts.committed, this, parts.work, parts.database.lastZxid, parts.pace);
     this.#lastSynced = parts.lastSynced;
   }
@@ -112,7 +125,10 @@ export class Pipeline implements TxnHost {
     const { session } = client;
     // A session that has been closed or has expired gets no answers; its connection is about to be closed.
     if (session === null || session.isClosing) return;
-    this.#parts.sessions.touch(session, nowMs);
+    if (!this.#parts.sessions.touch(session, nowMs)) {
+      client.close(SILENT);
+      return;
+    }
     if (!isClientOp(op)) {
       const error = ErrorCode.unimplemented;
       this.#answerInTurn(client, {
@@ -141,6 +157,8 @@ export class Pipeline implements TxnHost {
     }
     // Who sends it on sends its bytes.
     reader.position = recordAt;
+    if (this.#limits?.isTight === true && !this.#isWithinLimits(client, xid, request, nowMs, received)) return;
+    if (this.#gate !== null && !this.#admit(client, session, xid, request, nowMs, received)) return;
     switch (request.op) {
       case OpCode.setData:
       case OpCode.create:
@@ -166,7 +184,8 @@ export class Pipeline implements TxnHost {
         return;
       }
       case OpCode.closeSession:
-        this.#parts.writes.closeSession(client, session, xid, received);
+        if (session.isLocal) this.#endLocal(client, session, xid, received);
+        else this.#parts.writes.closeSession(client, session, xid, received);
         return;
       case OpCode.ping:
         client.beginReply(SpecialXid.ping, this.lastApplied, ErrorCode.ok);
@@ -230,8 +249,51 @@ export class Pipeline implements TxnHost {
     this.answerWaiting(client);
   }
 
+  /** @returns false of a request that is too much for this server, and is told so once it is its turn */
+  #isWithinLimits(client: Client, xid: number, request: Request, nowMs: number, { receivedMs }: Received): boolean {
+    const error = this.#limits!.refusalOf(request, nowMs);
+    if (error === ErrorCode.ok) return true;
+    this.#answerInTurn(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
+    return false;
+  }
+
+  /** @returns false of a request that is answered with an error, once it is its turn */
+  #admit(
+    client: Client,
+    session: Session,
+    xid: number,
+    request: Request,
+    nowMs: number,
+    { receivedMs, wallMs }: Received,
+  ): boolean {
+    const error = this.#gate!.refusalOf(session, request, nowMs, wallMs);
+    if (error === ErrorCode.ok) return true;
+    this.#answerInTurn(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
+    return false;
+  }
+
+  /** The session is forgotten at once; its client is told when its turn comes. */
+  #endLocal(client: Client, session: Session, xid: number, { receivedMs }: Received): void {
+    session.isClosing = true;
+    this.#parts.sessions.remove(session);
+    this.#parts.trace.emit({ kind: 'session-closed', sessionId: session.id });
+    this.#answerInTurn(client, { kind: 'end', xid, receivedMs, bytes: WAITING_REQUEST_BYTES });
+  }
+
+  /** A session that only this server knew has ended, without its client having asked for it. */
+  onLocalSessionEnded({ id }: Session): void {
+    const { trace } = this.#parts;
+    trace.emit({ kind: 'session-closed', sessionId: id });
+    this.#clientOf.get(id)?.closeAfterReplies('its session is closed');
+  }
+
   /** Asks for a new session; `onSessionCreated` tells the client when it exists. */
   createSession(client: SessionClient, timeoutMs: number, nowMs: number, wallMs: number): void {
+    const { local = null } = this.#parts;
+    if (local !== null) {
+      client.onSessionCreated(local.create(timeoutMs, nowMs));
+      return;
+    }
     this.#creators.set(this.#parts.writes.createSession(timeoutMs, nowMs, wallMs), client);
   }
 
@@ -417,7 +479,7 @@ export class Pipeline implements TxnHost {
   }
 
   /** Answers the client's oldest request, or works on for a while. @returns true when nothing is left to be done for it */
-  #answerOldest(client: Client, oldest: WaitingSync | WaitingRead | WaitingError): boolean {
+  #answerOldest(client: Client, oldest: WaitingAnswer): boolean {
     if (!this.#answer(client, oldest)) return false;
     // Unless the client has left meanwhile: then nothing waits any more.
     if (client.waiting[0] === oldest) {
@@ -431,7 +493,7 @@ export class Pipeline implements TxnHost {
     return true;
   }
 
-  #answer(client: Client, waiting: WaitingSync | WaitingRead | WaitingError): boolean {
+  #answer(client: Client, waiting: WaitingAnswer): boolean {
     switch (waiting.kind) {
       case 'sync':
         client.beginReply(waiting.xid, this.lastApplied, ErrorCode.ok).ustring(waiting.path);
@@ -444,6 +506,12 @@ export class Pipeline implements TxnHost {
         client.beginReply(waiting.xid, waiting.isLast ? ZXID_NONE : this.lastApplied, waiting.error);
         client.endReply(waiting.receivedMs);
         if (waiting.isLast) client.closeAfterReplies('it sent an operation that clients may not send');
+        return true;
+      case 'end':
+        client.beginReply(waiting.xid, this.lastApplied, ErrorCode.ok);
+        client.endReply(waiting.receivedMs);
+        this.#parts.meters.onAnswered(OpCode.closeSession, waiting.receivedMs);
+        client.closeAfterReplies('its session is closed');
         return true;
     }
   }
@@ -475,7 +543,7 @@ export class Pipeline implements TxnHost {
     return true;
   }
 
-  #queue(client: Client, waiting: WaitingSync | WaitingRead | WaitingError): void {
+  #queue(client: Client, waiting: WaitingAnswer): void {
     client.waiting.push(waiting);
     client.waitingBytes += waiting.bytes;
     client.waitingOwed++;
@@ -487,7 +555,7 @@ export class Pipeline implements TxnHost {
     client.waitingOwed = 0;
   }
 
-  #answerInTurn(client: Client, waiting: WaitingSync | WaitingError): void {
+  #answerInTurn(client: Client, waiting: WaitingAnswer): void {
     this.#queue(client, waiting);
     if (waiting.kind === 'sync' && waiting.ticket > this.#lastSynced) {
       this.#syncing.push({ client, ticket: waiting.ticket });
@@ -515,13 +583,14 @@ export class Pipeline implements TxnHost {
     const creator = this.#creators.get(sessionId);
     this.#creators.delete(sessionId);
     if (session === undefined || creator === undefined || !creator.isOpen) return;
-    this.#parts.sessions.touch(session, nowMs);
-    creator.onSessionCreated(session);
+    if (this.#parts.sessions.touch(session, nowMs)) creator.onSessionCreated(session);
+    else creator.close(SILENT);
   }
 
   /** The server that proposes does not want the session. */
   #onSessionRefused(sessionId: bigint): void {
-    this.#creators.get(sessionId)?.close('its session has been refused');
+    const client = this.#creators.get(sessionId) ?? this.#clientOf.get(sessionId);
+    client?.close('its session has been refused');
     this.#creators.delete(sessionId);
   }
 
@@ -532,6 +601,8 @@ export class Pipeline implements TxnHost {
     this.#clientOf.get(sessionId)?.closeAfterReplies('its session is closed');
   }
 }
+
+const SILENT = 'nothing was heard of its session for the timeout: the leader is to say whether it lives';
 
 /** What it costs to apply a txn, without the events that it causes, and to answer it. */
 function unitsOf(txn: Txn): number {

@@ -17,6 +17,7 @@ import { assert } from '../base/assert.ts';
 import type { Meters } from '../base/meters/meters.ts';
 import type { Identity } from '../base/ports.ts';
 import type { Received } from '../base/turn.ts';
+import type { ForeignSessions } from '../session/foreign-sessions.ts';
 import { Session, SessionOwner } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
@@ -29,7 +30,8 @@ import type { Client, WaitingWrite } from './client.ts';
 import type { PendingTree } from './pending.ts';
 import { Preparation } from './preparation.ts';
 import type { Preparer, PrepareSteps } from './prepare.ts';
-import { isTxnRequest, MOVED, type TxnRequest, type WritePath } from './write-path.ts';
+import type { ReconfigPreparer } from './reconfig-preparer.ts';
+import { isTxnRequest, MOVED, needsReplicatedSession, type TxnRequest, type WritePath } from './write-path.ts';
 
 /** A write that has no txn yet. */
 type Slot = WaitingWrite;
@@ -37,8 +39,11 @@ type Slot = WaitingWrite;
 export interface ProposerParts {
   readonly pending: PendingTree;
   readonly preparer: Preparer;
+  readonly reconfigs: ReconfigPreparer;
   readonly sessions: SessionTracker;
   readonly sessionIds: SessionIds;
+  /** null: a session that is not known is none. */
+  readonly foreignSessions?: ForeignSessions | null;
   readonly broadcast: Broadcast;
   readonly meters: Meters;
   /** As in `Preparation`; left out: as it is best for a server. */
@@ -187,10 +192,19 @@ export class Proposer implements WritePath, CommittedTxns {
 
   createSession(timeoutMs: number, nowMs: number, wallMs: number): bigint {
     const { sessions, sessionIds } = this.#parts;
-    const id = sessionIds.next((taken) => sessions.get(taken) !== undefined);
+    const id = sessionIds.next((taken) => sessions.isTaken(taken));
     this.#track(id, timeoutMs, SessionOwner.local, nowMs);
-    this.#inTurn(() => this.#proposeOwn(this.#makeHeader(id, 0, wallMs), { type: OpCode.createSession, timeoutMs }));
+    this.#create(id, timeoutMs, wallMs);
     return id;
+  }
+
+  upgradeSession(session: Session, nowMs: number, wallMs: number): void {
+    this.#parts.sessions.add(session, nowMs);
+    this.#create(session.id, session.timeoutMs, wallMs);
+  }
+
+  #create(id: bigint, timeoutMs: number, wallMs: number): void {
+    this.#inTurn(() => this.#proposeOwn(this.#makeHeader(id, 0, wallMs), { type: OpCode.createSession, timeoutMs }));
   }
 
   /* ----------------------------------------------------------------------------------- learners' clients ---- */
@@ -228,6 +242,10 @@ export class Proposer implements WritePath, CommittedTxns {
     BODY.reset(body, 0, body.length);
     const read = readRequest(op, BODY);
     if (read === null) return errorTxn(ErrorCode.marshallingError);
+    // A session of one server alone may write, but not have ephemerals.
+    if (needsReplicatedSession(read) && !this.#parts.sessions.isTaken(sessionId)) {
+      return errorTxn(ErrorCode.sessionExpired);
+    }
     const { preparer } = this.#parts;
     const identities = request.authInfo.filter(isIdentity);
     if (read.op === OpCode.multi) return preparer.multiSteps(read, header, identities);
@@ -252,7 +270,9 @@ export class Proposer implements WritePath, CommittedTxns {
     const session = this.#parts.sessions.get(sessionId);
     const isLive = session !== undefined && !session.isClosing;
     if (op === OpCode.closeSession && cxid === 0 && isLive) return ErrorCode.ok;
-    return this.#parts.sessions.admit(sessionId, owner);
+    const error = this.#parts.sessions.admit(sessionId, owner);
+    const isUnknown = error === ErrorCode.sessionExpired && session === undefined;
+    return isUnknown && this.#parts.foreignSessions?.mayBeLocal(sessionId) ? ErrorCode.ok : error;
   }
 
   /* ------------------------------------------------------------------------------ on the server's account ---- */
@@ -314,7 +334,7 @@ export class Proposer implements WritePath, CommittedTxns {
       case OpCode.multi:
         return this.#parts.preparer.prepareMulti(request, header, identities);
       case OpCode.reconfig:
-        return errorTxn(ErrorCode.reconfigDisabled);
+        return this.#parts.reconfigs.prepare(request, header, identities);
       default:
         return this.#parts.preparer.prepareWrite(request, header, identities);
     }

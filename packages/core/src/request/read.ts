@@ -20,6 +20,7 @@ import type { WatchManager } from '../watch/watch-manager.ts';
 import { WatchMode } from '../watch/watch-table.ts';
 import type { Client, LongRead } from './client.ts';
 import { Descendants } from './descendants.ts';
+import { LEASE_PATH, writeLeaseZnode } from './lease-znode.ts';
 import { SLICE_STEPS } from './long-read.ts';
 import { type LongReadRoom, NO_ROOM } from './long-read-room.ts';
 import { MultiRead } from './multi-read.ts';
@@ -40,6 +41,14 @@ export interface ReadsParts {
   readonly trace: Trace;
   /** Longest reply to a multiRead in bytes. */
   readonly multiReadBytesMax: number;
+  /** Left out: answers are not leased. */
+  readonly leases?: LeaseKnowledge;
+}
+
+/** Whether clients may rely on the answers of this server without a margin. */
+export interface LeaseKnowledge {
+  /** Milliseconds; 0 of a server of its own; null where servers of the ensemble hold no such leases, or it is not known. */
+  readonly sharedLeaseMs: number | null;
 }
 
 /**
@@ -129,6 +138,14 @@ export class Reads {
     }
   }
 
+  /** What is read is not in the tree. */
+  #answerMissing(client: Client, xid: number, path: string): ErrorCode {
+    const leaseMs = path === LEASE_PATH ? (this.#parts.leases?.sharedLeaseMs ?? null) : null;
+    if (leaseMs === null) return ErrorCode.noNode;
+    writeLeaseZnode(leaseMs, this.#begin(client, xid));
+    return ErrorCode.ok;
+  }
+
   /**
    * @returns `ok` when it has begun a reply and written its record; the code to refuse with; or what answers when it is
    *   done
@@ -143,10 +160,12 @@ export class Reads {
       case OpCode.getData: {
         const znode = this.#tree.znodes.find(request.path);
         const error = this.#access.check(znode, Perm.read, client.identities);
-        if (error !== ErrorCode.ok) return error;
+        if (error !== ErrorCode.ok) {
+          return error === ErrorCode.noNode ? this.#answerMissing(client, xid, request.path) : error;
+        }
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
-        this.#tree.writeDataAndStat(znode, this.#begin(client, xid));
-        this.#namespaces.onRead(request.path, this.#tree.dataLengthOf(znode));
+        const dataBytes = this.#tree.writeDataAndStat(znode, this.#begin(client, xid));
+        this.#namespaces.onRead(request.path, dataBytes);
         break;
       }
       case OpCode.exists: {

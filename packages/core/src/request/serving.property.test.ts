@@ -96,7 +96,7 @@ class Conversation {
     }
     const client = new PipelineClient(this.#pipelineOf(server));
     const decision = this.#servingOf(server).sessions.resume(session.id, session.timeoutMs, this.nowMs);
-    if (decision.kind === 'revalidate') decision.revalidations.ask(client, session.id, decision.timeoutMs);
+    if (decision.kind === 'revalidate') decision.revalidations.ask(client, session.id, decision.timeoutMs, this.nowMs);
     else if (decision.kind === 'resume') client.onSessionResumed(decision.session);
     else return;
     this.visits.push({ client, server, wanted: session.id, asked: [], heard: null });
@@ -157,7 +157,7 @@ class Conversation {
         learner.serving.onSynced(++link.syncCount);
         return;
       case 'revalidate':
-        learner.serving.onRevalidated(word.sessionId, word.isValid, this.nowMs);
+        learner.serving.onRevalidated(word.sessionId, word.isValid);
         return;
     }
   }
@@ -178,7 +178,7 @@ class Conversation {
     this.nowMs += ms;
     this.leader.serving.onTick(this.nowMs, this.nowMs);
     for (const link of this.links)
-      link.toLeader.push(...link.learner.asked.splice(0), link.learner.serving.takeTouched());
+      link.toLeader.push(...link.learner.asked.splice(0), link.learner.serving.takeTouched(this.nowMs));
   }
 
   /** A turn of a server ends, and those of its clients that wait for the next one have it. */

@@ -1,4 +1,5 @@
 import {
+  CreateMode,
   type JuteReader,
   type MultiRequest,
   OpCode,
@@ -39,10 +40,33 @@ export interface WritePath {
   sync(session: Session, xid: number, record: JuteReader): number;
   /** @returns the id of the session that there will be */
   createSession(timeoutMs: number, nowMs: number, wallMs: number): bigint;
+  /** A session that only this server knew is created with its id, before whatever is asked next. */
+  upgradeSession(session: Session, nowMs: number, wallMs: number): void;
 }
 
 /** Why the client of a session that speaks through another server is closed. */
 export const MOVED = 'its session has moved to another server';
+
+/** True of a request that a session which only one server knows cannot make: it has an ephemeral created, or ends the session. */
+export function needsReplicatedSession(request: Request): boolean {
+  switch (request.op) {
+    case OpCode.create:
+    case OpCode.create2:
+    case OpCode.createContainer:
+    case OpCode.createTTL:
+      return isEphemeral(request.flags);
+    case OpCode.multi:
+      return request.ops.some((part) => 'flags' in part && isEphemeral(part.flags));
+    case OpCode.closeSession:
+      return true;
+    default:
+      return false;
+  }
+}
+
+function isEphemeral(flags: number): boolean {
+  return flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential;
+}
 
 export function isTxnRequest(request: Request): request is TxnRequest {
   switch (request.op) {

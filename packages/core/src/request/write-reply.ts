@@ -37,6 +37,9 @@ export function writeReplyRecord(
     case OpCode.setACL:
       tree.writeStat(result.znode, writer);
       return;
+    case OpCode.reconfig:
+      tree.writeDataAndStat(result.znode, writer);
+      return;
     case OpCode.multi:
       for (const [i, part] of (result.parts ?? []).entries()) {
         const isCreate2 = part.type === OpCode.create && partOps !== null && partOps[i] === OpCode.create2;

@@ -1,4 +1,5 @@
 import type { RevalidateRequestPacket, SessionTimeout } from '@meerkat/protocol';
+import { withinAnyClock } from '../base/clock-drift.ts';
 import type { ConnectDecision } from './connect-decision.ts';
 import { Revalidations } from './revalidations.ts';
 import { Session } from './session.ts';
@@ -13,9 +14,15 @@ export class LearnerSessions implements SessionTable {
   /** Timeout in milliseconds of every session that was created and not closed, as far as txns are applied. */
   readonly #replicated: ReadonlyMap<bigint, number>;
   /** Those whose clients are or were connected here. */
-  readonly #local = new Map<bigint, Session>();
+  readonly #connected = new Map<bigint, Session>();
   /** Each once: `isHeard` says who is in it. */
   #heard: Session[] = [];
+  /** When the leader was told last; −Infinity before, and where no leases are held. */
+  #toldMs = Number.NEGATIVE_INFINITY;
+  /** The leader waits for this server's word before it ends a session of its clients: see docs/leases.md. */
+  holdsLeases = false;
+  /** Timeout in milliseconds of sessions that observers behind this server have heard of. */
+  #relayed = new Map<bigint, number>();
 
   /** @param ask sends the question about a session to the leader */
   constructor(replicated: ReadonlyMap<bigint, number>, ask: (packet: RevalidateRequestPacket) => void) {
@@ -29,31 +36,48 @@ export class LearnerSessions implements SessionTable {
 
   /** Only those of this learner's clients. */
   get(id: bigint): Session | undefined {
-    return this.#local.get(id);
+    return this.#connected.get(id);
   }
 
   *values(): IterableIterator<Session> {
-    for (const [id, timeoutMs] of this.#replicated) yield this.#local.get(id) ?? new Session(id, timeoutMs);
+    for (const [id, timeoutMs] of this.#replicated) yield this.#connected.get(id) ?? new Session(id, timeoutMs);
   }
 
-  /** True for an id that may not be given to a new session. */
   isTaken(id: bigint): boolean {
-    return this.#replicated.has(id) || this.#local.has(id);
+    return this.#replicated.has(id) || this.#connected.has(id);
   }
 
-  /** The session of a client that is connected here from now on; it was created, or the leader has said that it lives. */
+  /** A session that was this server's alone is being created. */
+  adopt(session: Session, nowMs: number): void {
+    this.#connected.set(session.id, session);
+    this.#onHeard(session, nowMs);
+  }
+
+  /**
+   * The session of a client that is connected here from now on; it was created, or the leader has said that it lives.
+   *
+   * @param nowMs when the leader was asked: it counts from later on
+   */
   open(id: bigint, timeoutMs: number, nowMs: number): Session {
-    const session = this.#local.get(id) ?? new Session(id, timeoutMs);
-    this.#local.set(id, session);
+    const session = this.#connected.get(id) ?? new Session(id, timeoutMs);
+    this.#connected.set(id, session);
     session.timeoutMs = timeoutMs;
     // An end that was asked for when the session's client was already elsewhere has been refused.
     session.isClosing = false;
-    this.touch(session, nowMs);
+    this.#onHeard(session, nowMs);
     return session;
   }
 
-  touch(session: Session, nowMs: number): void {
-    session.expiresAtMs = nowMs + session.timeoutMs;
+  touch(session: Session, nowMs: number): boolean {
+    // What is heard after an answer to the leader is later than that, also in a turn that had begun before.
+    const heardMs = Math.max(nowMs, this.#toldMs);
+    if (this.holdsLeases && heardMs >= session.expiresAtMs) return false;
+    this.#onHeard(session, heardMs);
+    return true;
+  }
+
+  #onHeard(session: Session, heardMs: number): void {
+    session.expiresAtMs = heardMs + withinAnyClock(session.timeoutMs);
     if (session.isHeard) return;
     session.isHeard = true;
     this.#heard.push(session);
@@ -62,15 +86,36 @@ export class LearnerSessions implements SessionTable {
   /**
    * Sessions that were heard of since the last call, for the answer to the leader's ping.
    *
-   * @param countMax more than that wait for the next one, and come first there
+   * @param countMax more than that wait for the next one, and come first there; see `endsWithItsFirst`
+   * @param nowMs read after the ping had come
    */
-  takeTouched(countMax: number): readonly SessionTimeout[] {
-    const heard = this.#heard.length > countMax ? this.#heard.slice(0, countMax) : this.#heard;
+  takeTouched(countMax: number, nowMs: number): readonly SessionTimeout[] {
+    this.#toldMs = nowMs;
+    const isComplete = this.#heard.length <= countMax;
+    const heard = isComplete ? this.#heard : this.#heard.slice(0, this.holdsLeases ? countMax - 1 : countMax);
     this.#heard = this.#heard.slice(heard.length);
-    return heard.map((session) => {
+    const told = heard.map((session) => {
       session.isHeard = false;
       return { sessionId: session.id, timeoutMs: session.timeoutMs };
     });
+    if (!isComplete && this.holdsLeases) told.push(told[0]!);
+    else this.#tellRelayed(told, countMax);
+    return told;
+  }
+
+  #tellRelayed(told: SessionTimeout[], countMax: number): void {
+    // An answer that ends with its first one says that it is not complete.
+    if (told.length > 0) this.#relayed.delete(told[0]!.sessionId);
+    for (const [sessionId, timeoutMs] of this.#relayed) {
+      if (told.length >= countMax) return;
+      told.push({ sessionId, timeoutMs });
+      this.#relayed.delete(sessionId);
+    }
+  }
+
+  /** An observer behind this server has heard of these. */
+  relayTouched(sessions: readonly SessionTimeout[]): void {
+    for (const { sessionId, timeoutMs } of sessions) this.#relayed.set(sessionId, timeoutMs);
   }
 
   setClosing(session: Session): void {
@@ -78,7 +123,7 @@ export class LearnerSessions implements SessionTable {
   }
 
   remove(session: Session): void {
-    this.#local.delete(session.id);
+    this.#connected.delete(session.id);
   }
 
   resume(_id: bigint, timeoutMs: number): ConnectDecision {

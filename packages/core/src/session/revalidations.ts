@@ -21,6 +21,7 @@ export interface SessionOpener {
 interface Question {
   readonly client: ResumingClient;
   readonly timeoutMs: number;
+  readonly askedMs: number;
 }
 
 /**
@@ -41,21 +42,22 @@ export class Revalidations {
   }
 
   /** @param timeoutMs as negotiated with the client */
-  ask(client: ResumingClient, sessionId: bigint, timeoutMs: number): void {
+  ask(client: ResumingClient, sessionId: bigint, timeoutMs: number, askedMs: number): void {
     const questions = this.#questions.get(sessionId);
     for (const older of questions ?? []) older.client.closeAfterReplies(SUPERSEDED);
-    if (questions === undefined) this.#questions.set(sessionId, [{ client, timeoutMs }]);
-    else questions.push({ client, timeoutMs });
+    if (questions === undefined) this.#questions.set(sessionId, [{ client, timeoutMs, askedMs }]);
+    else questions.push({ client, timeoutMs, askedMs });
     this.#send({ type: PacketType.revalidate, sessionId, timeoutMs });
   }
 
-  onRevalidated(sessionId: bigint, isValid: boolean, nowMs: number): void {
+  onRevalidated(sessionId: bigint, isValid: boolean): void {
     const questions = this.#questions.get(sessionId);
     const question = questions?.shift();
     if (questions?.length === 0) this.#questions.delete(sessionId);
     if (question === undefined || !question.client.isOpen) return;
-    if (isValid) question.client.onSessionResumed(this.#sessions.open(sessionId, question.timeoutMs, nowMs));
-    else question.client.onSessionRefused(sessionId, `session ${formatSessionId(sessionId)} is unknown or has expired`);
+    const { client, timeoutMs, askedMs } = question;
+    if (isValid) client.onSessionResumed(this.#sessions.open(sessionId, timeoutMs, askedMs));
+    else client.onSessionRefused(sessionId, `session ${formatSessionId(sessionId)} is unknown or has expired`);
   }
 
   /** The role is over: no answer comes any more. */

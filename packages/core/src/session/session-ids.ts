@@ -1,3 +1,8 @@
+/** The server that a session was created at. */
+export function serverIdOf(sessionId: bigint): number {
+  return Number(BigInt.asUintN(8, sessionId >> 56n));
+}
+
 /**
  * Hands out session ids: the server's id in the top byte, 40 bits of the time of its start, then a counter
  * (SessionTrackerImpl.initializeNextSessionId).

@@ -14,8 +14,10 @@ export interface SessionTable {
   readonly count: number;
   get(id: bigint): Session | undefined;
   values(): IterableIterator<Session>;
-  /** Something was heard of the session. */
-  touch(session: Session, nowMs: number): void;
+  /** True for an id that may not be given to a new session. */
+  isTaken(id: bigint): boolean;
+  /** Something was heard of the session. @returns false when it has been silent for so long that it may have expired */
+  touch(session: Session, nowMs: number): boolean;
   /** Its end has been asked for: nothing more is accepted from it. */
   setClosing(session: Session): void;
   remove(session: Session): void;

@@ -39,6 +39,10 @@ export class SessionTracker implements SessionTable {
     return this.#sessions.get(id);
   }
 
+  isTaken(id: bigint): boolean {
+    return this.#sessions.has(id);
+  }
+
   /** Every session that is known, those that are closing among them. */
   values(): IterableIterator<Session> {
     return this.#sessions.values();
@@ -90,16 +94,18 @@ export class SessionTracker implements SessionTable {
   }
 
   /** Something was heard of the session; its whole timeout begins anew, unless it is closing. */
-  touch(session: Session, nowMs: number): void {
-    if (session.isClosing) return;
+  touch(session: Session, nowMs: number): true {
+    if (session.isClosing) return true;
     // A timeout that is none comes from another server, or from a log; the session must not live for ever by it.
-    const expiresAtMs = this.#bucketAfter(nowMs + Math.max(session.timeoutMs, 0));
-    if (expiresAtMs <= session.expiresAtMs) return;
+    session.dueMs = nowMs + Math.max(session.timeoutMs, 0);
+    const expiresAtMs = this.#bucketAfter(session.dueMs);
+    if (expiresAtMs <= session.expiresAtMs) return true;
     this.#leaveBucket(session);
     session.expiresAtMs = expiresAtMs;
     const bucket = this.#buckets.get(expiresAtMs);
     if (bucket === undefined) this.#buckets.set(expiresAtMs, new Set([session]));
     else bucket.add(session);
+    return true;
   }
 
   /** A closing session needs no deadline any more; it is forgotten when its closeSession has been applied. */

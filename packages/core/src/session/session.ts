@@ -16,12 +16,19 @@ export class Session {
   readonly id: bigint;
   /** Negotiated at the last connect; milliseconds. */
   timeoutMs: number;
-  /** The end of the bucket in which it expires; monotonic milliseconds, a multiple of the tick. Kept by the tracker. */
+  /**
+   * The end of the bucket in which it expires; monotonic milliseconds, a multiple of the tick. Kept by the tracker. On a
+   * learner, when it is refused for having been silent.
+   */
   expiresAtMs = 0;
+  /** Where sessions expire: when its timeout is over, to the millisecond. Kept by the tracker. */
+  dueMs = 0;
   /** Set when a closeSession has been proposed: nothing more is accepted from it. */
   isClosing = false;
   /** A learner's id or a `SessionOwner`: whose requests for the session are accepted. Kept where sessions expire. */
   owner: number = SessionOwner.none;
+  /** Only the server that its client is connected to knows it. Kept by `LocalSessions`. */
+  isLocal = false;
   /** On a learner: something was heard of it since the leader was told last. Kept by `LearnerSessions`. */
   isHeard = false;
 

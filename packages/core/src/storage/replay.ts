@@ -18,7 +18,7 @@ import {
 import type { Trace } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';
-import type { SnapshotDigest } from './snapshot-load.ts';
+import type { SnapshotDigest } from './snapshot-end.ts';
 
 export class Replay {
   readonly #database: Database;

@@ -3,36 +3,20 @@
  *
  * The parts behind the body may be missing (digests off, a version before 3.9); what is there must be whole and sealed.
  */
-import { getInt, getLong, getLongBig } from '@meerkat/protocol';
 import type { Disk, DiskError, DiskFile } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
 import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
-import { faultOfSnapshotHeader, isSeal, SEAL_BYTES, SNAPSHOT_HEADER_BYTES } from './snapshot-format.ts';
+import { readSnapshotEnd, type SnapshotEnd } from './snapshot-end.ts';
+import { faultOfSnapshotHeader, SNAPSHOT_HEADER_BYTES } from './snapshot-format.ts';
 
-/** What the tree's digest was when the snapshot's body was complete. */
-export interface SnapshotDigest {
-  /** From this zxid on the replayed tree is exact, and digests can be compared. 0: at once. */
-  readonly zxid: number;
-  readonly version: number;
-  /** 0n of a version that this server does not compute. */
-  readonly treeDigest: bigint;
-}
-
+/** `fault` null: the snapshot is whole. */
 export type SnapshotLoaded =
   | { readonly fault: string; readonly digest: null; readonly completeZxid: null }
-  | {
-      readonly fault: null;
-      readonly digest: SnapshotDigest | null;
-      /** The last zxid applied when the body was complete, so that nothing later is in it; null when it is not said. */
-      readonly completeZxid: number | null;
-    };
+  | ({ readonly fault: null } & SnapshotEnd);
 
 const SLICE_BYTES = 256 * 1024;
-/** long zxid, int version, and the length of the text that version 1 has or the digest of version 2. */
-const DIGEST_PART_BYTES = 20;
-const LAST_ZXID_BYTES = 8;
 
 export class SnapshotLoad {
   readonly #disk: Disk;
@@ -124,48 +108,14 @@ export class SnapshotLoad {
 
   /** What is left are the seals and the parts between them. */
   #checkEnd(file: DiskFile): void {
-    const rest = this.#rest;
-    const damaged = 'its checksum is wrong';
-    if (!this.#passSeal(rest, 0)) {
-      this.#finish(file, damaged);
+    const end = readSnapshotEnd(this.#rest, this.#checksum);
+    if (end === null) {
+      this.#finish(file, 'its checksum is wrong');
       return;
-    }
-    let at = SEAL_BYTES;
-    let digest: SnapshotDigest | null = null;
-    let completeZxid: number | null = null;
-    if (hasDigestPart(rest.length - at)) {
-      const zxid = getLong(rest, at);
-      const version = getInt(rest, at + 8);
-      const isText = version < 2;
-      digest = { zxid, version, treeDigest: isText ? 0n : getLongBig(rest, at + 12) };
-      completeZxid = zxid;
-      const partEnd = at + (isText ? 16 + getInt(rest, at + 12) : DIGEST_PART_BYTES);
-      if (partEnd < at || !this.#passSeal(rest, at, partEnd)) {
-        this.#finish(file, damaged);
-        return;
-      }
-      at = partEnd + SEAL_BYTES;
-    }
-    if (rest.length - at >= LAST_ZXID_BYTES + SEAL_BYTES) {
-      // The file's name decides about the zxid; this copy of it only has to be whole.
-      if (!this.#passSeal(rest, at, at + LAST_ZXID_BYTES)) {
-        this.#finish(file, damaged);
-        return;
-      }
-      completeZxid = Math.max(completeZxid ?? 0, getLong(rest, at));
     }
     this.#isDone = true;
     file.close();
-    this.#done({ fault: null, digest, completeZxid });
-  }
-
-  /** Checks the seal behind a part, and goes on behind the seal. */
-  #passSeal(bytes: Uint8Array, partStart: number, partEnd: number = partStart): boolean {
-    if (partEnd + SEAL_BYTES > bytes.length) return false;
-    const checksum = adler32(this.#checksum, bytes, partStart, partEnd);
-    if (!isSeal(bytes, partEnd, checksum)) return false;
-    this.#checksum = adler32(checksum, bytes, partEnd, partEnd + SEAL_BYTES);
-    return true;
+    this.#done({ fault: null, ...end });
   }
 
   #finish(file: DiskFile | null, fault: string): void {
@@ -173,12 +123,4 @@ export class SnapshotLoad {
     file?.close();
     this.#done({ fault: fault, digest: null, completeZxid: null });
   }
-}
-
-/**
- * Whether a digest follows the first seal. A last zxid alone (digests off) is 21 bytes with its seal; a digest takes 33
- * or, as a text, at least 29. Nothing else is shorter than a digest.
- */
-function hasDigestPart(bytes: number): boolean {
-  return bytes > LAST_ZXID_BYTES + SEAL_BYTES;
 }

@@ -9,8 +9,9 @@ import { formatZxid, type Zxid } from '@meerkat/protocol';
 import type { DirectoryEntry, Disk, DiskError, Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { compressionOf, isUnfinishedSnapshot, snapshotFilesOf, type ZxidFile } from './file-names.ts';
+import type { SnapshotDigest } from './snapshot-end.ts';
 import { endsLikeSnapshot, isLongEnoughForSnapshot, SEAL_END_BYTES } from './snapshot-format.ts';
-import { type SnapshotDigest, SnapshotLoad } from './snapshot-load.ts';
+import { SnapshotLoad } from './snapshot-load.ts';
 
 export interface LoadedSnapshot {
   readonly database: Database;
@@ -78,12 +79,9 @@ export class NewestSnapshot {
       return;
     }
     const path = `${this.#directory}/${file.name}`;
-    const suffix = compressionOf(file.name);
-    if (suffix !== null) {
-      this.#refuse(
-        `${path} is compressed, which this server does not read. Unpack it beside itself under the name without ` +
-          `"${suffix}", or let the server that wrote it take one with snapshot.compression.method= (empty)`,
-      );
+    // The host unpacks the newest one before the start, if it is whole.
+    if (compressionOf(file.name) !== null) {
+      this.#skip(path, 'it is packed, and was not or could not be unpacked');
       return;
     }
     hasSnapshotEnd(this.#ports.disk, path, file.size, (error, hasEnd) => {

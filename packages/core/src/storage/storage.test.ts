@@ -79,10 +79,11 @@ describe('a start stops with words', () => {
     );
   });
 
-  it('when the newest snapshot is compressed', () => {
+  it('when no snapshot is there but a packed one', () => {
     const disk = usedDisk(5);
+    disk.poke(`${TEST_DIRECTORY}/snapshot.0`, Uint8Array.of(1));
     disk.poke(`${TEST_DIRECTORY}/snapshot.3.gz`, Uint8Array.of(0x1f, 0x8b));
-    expect(new StorageHost(disk).recover().failure?.message).toMatch(/snapshot\.3\.gz is compressed/);
+    expect(new StorageHost(disk).recover().failure?.message).toMatch(/none can be loaded; the newest: it is packed/);
   });
 
   it('when files of one kind are in the directory of the other', () => {

@@ -217,6 +217,8 @@ function formatAsked(asked: Asked): [string, string] | null {
       return ['synced', `${asked.count}`];
     case 'pinged':
       return ['→ leader', `PING ${hex(asked.zxid)}`];
+    case 'membership':
+      return ['membership', `${asked.what}${asked.zxid === null ? '' : ` ${hex(asked.zxid)}`}`];
     case 'revalidated':
       return ['session', `0x${asked.sessionId.toString(16)} ${asked.isValid ? 'lives' : 'is gone'}`];
     case 'handed-over':

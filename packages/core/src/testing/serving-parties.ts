@@ -103,6 +103,7 @@ export class LearnerParty {
         forward: (packet) => void this.asked.push({ ...packet, body: packet.body.slice() }),
         revalidate: (packet) => void this.asked.push(packet),
       },
+      0,
     );
   }
 

@@ -13,6 +13,7 @@ export interface Sent extends ElectionNotification {
 export class TestElection {
   readonly clock: ManualClock = new ManualClock();
   readonly election: Election;
+  readonly electorate: Electorate;
   readonly decisions: Decision[] = [];
   readonly configsHeard: string[] = [];
   /** Leaders that it was told not to follow, and servers that stand with a later history than this leader's. */
@@ -22,11 +23,13 @@ export class TestElection {
   /** What the peers say of themselves in every notification. */
   readonly #announces: number;
   #sent: Sent[] = [];
+  #standing: Standing | null = null;
 
   constructor(serverId: number, shape: QuorumShape, { areOurs = false, peers = [...shape.voters] } = {}) {
     this.#announces = areOurs ? Announcement.settlesEarly + Announcement.outlastsOlderEpochs : 0;
     const options = { serverId, ...DEFAULT_ELECTION_OPTIONS };
-    this.election = new Election(options, this.clock, new Electorate(makeQuorum(shape)), 'version=0', {
+    this.electorate = new Electorate(makeQuorum(shape));
+    this.election = new Election(options, this.clock, this.electorate, 'version=0', {
       sendNotification: (to, notification) => this.#sent.push({ to, ...notification }),
       decided: (decision) => this.decisions.push(decision),
       decisionLost: () => {
@@ -53,14 +56,21 @@ export class TestElection {
     return sent;
   }
 
+  /** Another membership is proposed, or in force. */
+  change(current: QuorumShape, lastSeen: QuorumShape | null, configText: string): void {
+    this.electorate.change(makeQuorum(current), lastSeen === null ? null : makeQuorum(lastSeen));
+    this.election.onElectorateChanged(configText, this.#standing);
+  }
+
   look(standing: Partial<Standing> = {}): void {
-    this.election.look({
+    this.#standing = {
       lastZxid: makeZxid(1, 1),
       currentEpoch: 1,
       learnerType: 'participant',
       isCandidate: true,
       ...standing,
-    });
+    };
+    this.election.look(this.#standing);
   }
 
   /** A vote of a server that is looking. */

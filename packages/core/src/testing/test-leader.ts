@@ -8,10 +8,12 @@ import {
   makeZxid,
   OpCode,
   PacketType,
+  parseMembership,
   QUORUM_PROTOCOL_VERSION,
   type Txn,
   type TxnHeader,
   type UnknownPacket,
+  ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
 import { onDisk } from '../base/durable.ts';
@@ -131,6 +133,7 @@ export class TestLeader {
       ...shape,
     };
     this.serverId = serverId;
+    const membership = parseMembership(configText);
     const entries = parseHistory(history);
     this.#logFrom = logFrom === null ? null : parsePair(logFrom);
     this.#log = entries.filter(({ zxid }) => this.#logFrom === null || zxid >= this.#logFrom);
@@ -142,6 +145,7 @@ export class TestLeader {
         tickTimeMs: 1000,
         initLimit: 10,
         syncLimit: 5,
+        leaseMs: 0,
         epochTxnsMax: 1_000_000,
         commitLogCount: 500,
         txnBytesMax: 1_000_000,
@@ -149,7 +153,12 @@ export class TestLeader {
       },
       clock: this.clock,
       electorate: new Electorate(makeQuorum(quorum)),
-      configText,
+      membership: {
+        version: 'fault' in membership ? ZXID_ZERO : membership.version,
+        committedText: configText,
+        newestText: configText,
+        keepsLeader: true,
+      },
       history: {
         lastZxid: onDisk(lastZxid),
         currentEpoch: onDisk(currentEpoch),
@@ -391,6 +400,9 @@ export class TestLeader {
         this.#lastAppended = zxid;
         this.#say(`appends ${formatPair(zxid)}`);
       },
+      membershipProposed: () => {},
+      membershipCommitted: () => {},
+      membershipEstablished: () => {},
       staysOut: (reason) => this.#say(`warns: ${reason}`),
       synchronizing: () => {},
       synchronized: () => {},
@@ -416,6 +428,7 @@ export class TestLeader {
       },
       revalidated: (_link, serverId, { sessionId }) => this.#say(`is asked by ${serverId} about session ${sessionId}`),
       touched: (sessions) => this.#say(`hears of sessions ${sessions.map((s) => s.sessionId).join(' ')}`),
+      answered: () => {},
       stepDown: (reason) => this.#say(`steps down: ${reason}`),
     };
   }

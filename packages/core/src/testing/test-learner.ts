@@ -29,6 +29,7 @@ export type Asked =
   | { readonly kind: 'serve'; readonly epoch: number }
   | { readonly kind: 'filled'; readonly first: Zxid; readonly last: Zxid }
   | { readonly kind: 'synced'; readonly count: number }
+  | { readonly kind: 'membership'; readonly what: string; readonly zxid: Zxid | null }
   | { readonly kind: 'revalidated'; readonly sessionId: bigint; readonly isValid: boolean }
   | { readonly kind: 'stop'; readonly reason: string };
 
@@ -76,7 +77,7 @@ export class TestLearner implements LearnerEffects {
     leaderHistoryEpoch = null,
     leaderJudgesPromises = true,
   }: Partial<TestLearnerShape> = {}) {
-    const limits = { tickTimeMs: TICK_MS, initLimit: INIT_LIMIT, syncLimit: SYNC_LIMIT };
+    const limits = { tickTimeMs: TICK_MS, initLimit: INIT_LIMIT, syncLimit: SYNC_LIMIT, leaseMs: 0 };
     const rest = { epochTxnsMax: 1000, commitLogCount: 500, txnBytesMax: 1_000_000, configVersion: ZXID_ZERO };
     this.#options = { serverId: 2, kind, logsInforms, isCounted, leaderJudgesPromises, ...limits, ...rest };
     this.#leaderHistoryEpoch = leaderHistoryEpoch;
@@ -256,6 +257,19 @@ export class TestLearner implements LearnerEffects {
 
   pinged(zxid: Zxid): void {
     this.#ask({ kind: 'pinged', zxid });
+  }
+
+  membershipAgreed(): void {}
+  membershipProposed(zxid: Zxid): void {
+    this.#ask({ kind: 'membership', what: 'proposed', zxid });
+  }
+
+  membershipAnnounced(_configText: string, pending: Zxid | null): void {
+    this.#ask({ kind: 'membership', what: 'announced', zxid: pending });
+  }
+
+  membershipCommitted(zxid: Zxid): void {
+    this.#ask({ kind: 'membership', what: 'committed', zxid });
   }
 
   handedOver(): void {

@@ -67,6 +67,8 @@ export interface ZxidDigest {
 /** A digest is kept of every zxid that this divides, and as many of the last of them. */
 const DIGEST_INTERVAL = 128;
 const DIGESTS_MAX = 1024;
+/** Bytes of the length in front of the data. */
+const LENGTH_BYTES = 4;
 
 export class DataTree {
   /** Zxid of the last txn applied; whoever loads a snapshot sets it. */
@@ -140,6 +142,18 @@ export class DataTree {
     this.quotas.onTxn(create.time);
     this.#onApplied(create.zxid);
     return true;
+  }
+
+  /**
+   * Writes into `/zookeeper/config` which membership is in force. Each server does so by itself: the znode counts in no
+   * digest, and its mzxid is the version.
+   */
+  showMembership(data: Uint8Array, version: Zxid, wallMs: number): void {
+    const z = this.znodes.find('/zookeeper/config');
+    if (z === NO_ZNODE) return;
+    this.state.announce('/zookeeper/config');
+    this.state.replaceData(z, data);
+    this.state.setWrittenStat(z, version, wallMs, -1);
   }
 
   #onApplied(zxid: Zxid): void {
@@ -328,9 +342,20 @@ export class DataTree {
     return this.znodes.pageOf(z).slice(start, start + STAT_BYTES);
   }
 
-  /** Length, data and stat: a getData reply. */
-  writeDataAndStat(z: ZnodeNumber, writer: JuteWriter): void {
-    this.#copy(z, this.znodes.replyStartOf(z), this.znodes.statStartOf(z) + STAT_BYTES, writer);
+  /**
+   * Length, data and stat: a getData reply.
+   *
+   * @returns bytes of the data; 0 for null
+   */
+  writeDataAndStat(z: ZnodeNumber, writer: JuteWriter): number {
+    const page = this.znodes.pageOf(z);
+    const start = this.znodes.replyStartOf(z);
+    const dataBytes = Math.max(0, getInt(page, start));
+    const bytes = LENGTH_BYTES + dataBytes + STAT_BYTES;
+    writer.ensure(bytes);
+    copyBytes(page, start, start + bytes, writer.bytes, writer.position);
+    writer.position += bytes;
+    return dataBytes;
   }
 
   /** The children's names, a vector<ustring>, in the order of their creation. */

@@ -9,11 +9,11 @@
  */
 import { formatZxid, PacketType, type Zxid } from '@meerkat/protocol';
 import type { HistoryEntry } from './history.ts';
-import type { LeaderEffects } from './leader-host.ts';
+import type { LearnerTraffic } from './leader-host.ts';
 import { type LearnerPeer, PeerState } from './learner-peer.ts';
 import { chooseFromDisk, chooseSync, findGap, type SyncStart } from './learner-sync.ts';
-import type { Proposals } from './proposals.ts';
 import { isNext } from './recent-log.ts';
+import type { SyncSource } from './sync-source.ts';
 
 /** History that is sent from memory before the link is to have room again: txns, and bytes of them. */
 const BATCH_TXNS = 256;
@@ -27,8 +27,8 @@ const BATCH_BYTES = 256 * 1024;
 export type CatchUpStep = 'under way' | 'complete' | 'dead end';
 
 export class CatchUp {
-  readonly #proposals: Proposals;
-  readonly #effects: LeaderEffects;
+  readonly #proposals: SyncSource;
+  readonly #effects: LearnerTraffic;
   /** No txn of this leader's is longer, but one of an Apache leader's before it may be. */
   readonly #txnBytesMax: number;
   readonly #needSnapshot: Set<number>;
@@ -37,7 +37,7 @@ export class CatchUp {
    * @param needSnapshot learners that came upon a dead end while they caught up: next time they are sent a snapshot. Kept
    *   by the caller, for a leader that has lost its quorum by that is another one the next time
    */
-  constructor(proposals: Proposals, effects: LeaderEffects, txnBytesMax: number, needSnapshot: Set<number>) {
+  constructor(proposals: SyncSource, effects: LearnerTraffic, txnBytesMax: number, needSnapshot: Set<number>) {
     this.#proposals = proposals;
     this.#effects = effects;
     this.#txnBytesMax = txnBytesMax;

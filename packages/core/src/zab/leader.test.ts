@@ -1,4 +1,12 @@
-import { Announcement, type LearnerInfoPacket, MAX_COUNTER, makeZxid, OpCode, PacketType } from '@meerkat/protocol';
+import {
+  Announcement,
+  announcedLease,
+  type LearnerInfoPacket,
+  MAX_COUNTER,
+  makeZxid,
+  OpCode,
+  PacketType,
+} from '@meerkat/protocol';
 
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
@@ -1166,5 +1174,80 @@ describe('handing over', () => {
     test.start();
     test.handOver();
     expect(test.said()).toEqual(['steps down: asked to']);
+  });
+});
+
+describe('a leader that gives leases', () => {
+  const LEASE_MS = 2000;
+  const leased = (followers: readonly number[], voters = [1, 2, 3]): TestLeader =>
+    new TestLeader({ quorum: { voters }, options: { leaseMs: LEASE_MS } }).establish(followers, {
+      announces: Announcement.keepsLog + announcedLease(LEASE_MS),
+    });
+
+  test('sends a ping behind UPTODATE, one more when that is answered, and then only as its heart beats', () => {
+    const test = new TestLeader({ options: { leaseMs: LEASE_MS } });
+    test.establish([], {});
+    test.connect(1);
+    test.info(1, 1, { announces: Announcement.keepsLog + announcedLease(LEASE_MS) });
+    test.disk();
+    test.ackEpoch(1, '(1,5)');
+    test.disk();
+    test.take();
+    test.ack(1, '(2,0)');
+    expect(test.said().slice(-2)).toEqual(['→ 1 UPTODATE', '→ 1 PING (2,0)']);
+    test.pong(1);
+    expect(test.said()).toEqual(['→ 1 PING (2,0)']);
+    test.pong(1);
+    expect(test.said()).toEqual([]);
+    test.advance(500);
+    expect(test.said()).toEqual(['→ 1 PING (2,0)']);
+  });
+
+  test('sends no ping before the last one is answered, and then one for all syncs since', () => {
+    const test = leased([1]);
+    for (let i = 0; i < 2; i++) test.pong(1);
+    test.take();
+    test.sync();
+    expect(test.said()).toEqual(['→ 1 PING (2,0)']);
+    test.sync();
+    test.sync();
+    test.advance(1500);
+    expect(test.said()).toEqual([]);
+    test.pong(1);
+    expect(test.said()).toEqual(['answers sync 1', '→ 1 PING (2,0)']);
+    test.pong(1);
+    expect(test.said()).toEqual(['answers sync 3']);
+  });
+
+  test('may answer its clients for a lease from the pings on that a quorum has answered', () => {
+    const test = leased([1]);
+    for (let i = 0; i < 2; i++) test.pong(1);
+    const sinceMs = test.clock.nowMs;
+    test.advance(500);
+    expect(test.leader.lease.untilMs).toBe(sinceMs + LEASE_MS);
+    test.clock.nowMs += 300;
+    test.pong(1);
+    expect(test.leader.lease.untilMs).toBe(sinceMs + 500 + LEASE_MS);
+  });
+
+  test('confirms nothing by its pings once its own lease is over', () => {
+    const test = leased([1, 2], FIVE.quorum.voters);
+    for (let i = 0; i < 2; i++) for (const learner of [1, 2]) test.pong(learner);
+    test.advance(500);
+    test.take();
+    // Learner 2 is silent: with learner 1 alone there is no quorum.
+    test.pong(1);
+    test.advance(LEASE_MS);
+    test.take();
+    test.pong(1);
+    test.advance(500);
+    expect(test.said()).toEqual(['→ 1 PING (0,0)']);
+    // What learner 2 answers is an old ping; the next one shows that it follows still.
+    for (const learner of [1, 2]) test.pong(learner);
+    test.advance(500);
+    test.take();
+    test.pong(1);
+    test.pong(2);
+    expect(test.said().at(-1)).toBe('→ 2 PING (2,0)');
   });
 });

@@ -30,6 +30,7 @@
  */
 import {
   Announcement,
+  announcedLease,
   counterOf,
   epochOf,
   formatZxid,
@@ -38,8 +39,8 @@ import {
   MAX_COUNTER,
   makeZxid,
   nextZxid,
+  OpCode,
   PacketType,
-  parseMembership,
   QUORUM_PROTOCOL_VERSION,
   type Txn,
   type TxnHeader,
@@ -56,14 +57,17 @@ import {
 } from '../base/durable.ts';
 import type { Clock } from '../base/ports.ts';
 import type { Electorate, QuorumProof } from '../election/electorate.ts';
+import type { Quorum } from '../election/quorum.ts';
+import { type AnswerLease, LeaderLease } from './answer-lease.ts';
 import type { Broadcast } from './broadcast.ts';
 import { CatchUp, type CatchUpStep, describeDeadEnd } from './catch-up.ts';
 import { HandOver } from './hand-over.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { type History, type HistoryEntry, hasAllOf } from './history.ts';
 import { findOutranking, LaterPromises, type Reign } from './later-promises.ts';
-import type { HeardVotes, LeaderEffects, LinkId } from './leader-host.ts';
+import type { HeardVotes, LeaderEffects, LeaderMembership, LinkId } from './leader-host.ts';
 import { LearnerAdmission } from './learner-admission.ts';
+import { endsWithItsFirst, LearnerAnswers, type SessionLeases } from './learner-answers.ts';
 import { LearnerFeed } from './learner-feed.ts';
 import { LearnerPeer, PeerState } from './learner-peer.ts';
 import { LearnerPeers } from './learner-peers.ts';
@@ -82,7 +86,7 @@ export interface LeaderParts {
   readonly options: ZabOptions;
   readonly clock: Clock;
   readonly electorate: Electorate;
-  readonly configText: string;
+  readonly membership: LeaderMembership;
   /** This server's own. */
   readonly history: History;
   readonly heardVotes: HeardVotes;
@@ -95,6 +99,7 @@ export class Leader implements Broadcast, DurabilityEvents {
   readonly #options: ZabOptions;
   readonly #clock: Clock;
   readonly #electorate: Electorate;
+  readonly #membership: LeaderMembership;
   readonly #history: History;
   readonly #effects: LeaderEffects;
 
@@ -114,30 +119,35 @@ export class Leader implements Broadcast, DurabilityEvents {
   readonly #feed: LearnerFeed;
   readonly #rounds: SyncRounds;
   readonly #heartbeat: Heartbeat;
+  readonly #lease: LeaderLease;
+  readonly #answers: LearnerAnswers;
   #handOver: HandOver | null = null;
+  /** zxid of the change of the membership that is proposed and not committed. */
+  #change: Zxid | null = null;
 
   constructor(parts: LeaderParts) {
-    const { options, clock, electorate, configText, history, heardVotes, effects, needSnapshot = new Set() } = parts;
+    const { options, clock, electorate, membership, history, heardVotes, effects, needSnapshot = new Set() } = parts;
     const { serverId, tickTimeMs } = options;
-    const membership = parseMembership(configText);
-    const configVersion = 'fault' in membership ? makeZxid(0, 0) : membership.version;
     this.#options = options;
     this.#clock = clock;
     this.#electorate = electorate;
+    this.#membership = membership;
     this.#history = history;
     this.#effects = effects;
     this.#promises = new Promises(serverId, electorate, history);
     this.#laterPromises = new LaterPromises(heardVotes);
-    this.#admission = new LearnerAdmission(this.#peers, { serverId, configVersion }, tickTimeMs, {
+    this.#admission = new LearnerAdmission(this.#peers, serverId, membership, tickTimeMs, {
       isOver: () => this.#phase === 'over',
       onAdmitted: (peer, info) => this.#admit(peer, info),
       onRefused: (peer, reason) => this.#close(peer, reason),
     });
     this.#proposals = new Proposals(serverId, electorate, history, options.commitLogCount);
     this.#catchUp = new CatchUp(this.#proposals, effects, options.txnBytesMax, needSnapshot);
-    this.#feed = new LearnerFeed(this.#peers, this.#proposals, effects, configText);
+    this.#feed = new LearnerFeed(this.#peers, this.#proposals, effects, membership);
     this.#rounds = new SyncRounds(serverId, electorate);
     this.#heartbeat = new Heartbeat(tickTimeMs);
+    this.#lease = new LeaderLease(serverId, electorate, options.leaseMs);
+    this.#answers = new LearnerAnswers(options.leaseMs);
   }
 
   get phase(): LeaderPhase {
@@ -167,6 +177,16 @@ export class Leader implements Broadcast, DurabilityEvents {
   /** What a quorum holds, and learners are told; before the epoch is established, the end of its history. */
   get lastCommitted(): Zxid {
     return this.#committed;
+  }
+
+  /** Until when this server may answer its own clients. */
+  get lease(): AnswerLease {
+    return this.#lease;
+  }
+
+  /** Which sessions may end, as far as learners have answered them. */
+  get sessionLeases(): SessionLeases {
+    return this.#answers;
   }
 
   /** Syncs of learners that wait for a quorum. */
@@ -235,8 +255,10 @@ export class Leader implements Broadcast, DurabilityEvents {
         return;
       case PacketType.ping:
         if (peer.state !== PeerState.serving) return;
-        this.#onPong(peer);
+        if (this.#givesLeases) this.#onAnswer(peer, !endsWithItsFirst(packet.sessions));
+        else this.#onPong(peer);
         if (packet.sessions.length > 0) this.#effects.touched(packet.sessions);
+        if (peer.pings.leaseMs > 0) this.#effects.answered(peer.serverId);
         return;
       case PacketType.request:
         if (this.#mayAsk(peer, 'REQUEST')) this.#effects.requested(link, peer.serverId, packet);
@@ -259,7 +281,7 @@ export class Leader implements Broadcast, DurabilityEvents {
   #admit(peer: LearnerPeer, info: LearnerInfoPacket): void {
     const { serverId } = info;
     assert(serverId !== null, 'a learner that is not refused has said which server it is');
-    peer.identify(info, serverId, this.#electorate.voters.has(serverId));
+    peer.identify(info, serverId, this.#electorate.voters.has(serverId), this.#options.leaseMs);
     peer.expectNothing();
     if (this.#accepted === null) {
       this.#promises.record(serverId, peer.isVoter, epochOf(info.zxid));
@@ -332,7 +354,7 @@ export class Leader implements Broadcast, DurabilityEvents {
       type: PacketType.leaderInfo,
       zxid: makeZxid(accepted, 0),
       protocolVersion: QUORUM_PROTOCOL_VERSION,
-      announces: Announcement.takesHandOver,
+      announces: Announcement.takesHandOver + announcedLease(this.#options.leaseMs),
     });
   }
 
@@ -420,8 +442,10 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   /** The whole history is on its way: NEWLEADER follows, and from now on what happens. */
   #announce(peer: LearnerPeer): void {
+    const nowMs = this.#clock.monotonicMs();
     peer.state = PeerState.announced;
-    peer.expect(this.#clock.monotonicMs(), this.#initMs);
+    peer.expect(nowMs, this.#initMs);
+    peer.pings.ask(nowMs, 0, true);
     this.#feed.announce(peer);
   }
 
@@ -433,6 +457,8 @@ export class Leader implements Broadcast, DurabilityEvents {
     }
     peer.state = PeerState.synchronized;
     peer.expectNothing();
+    const askedMs = peer.pings.onAnswered();
+    if (peer.isVoter && askedMs !== null) this.#lease.onAnswered(peer.serverId, askedMs);
     peer.acked = maxDurable(peer.acked, onDiskOfLearner(peer.committed));
     this.#effects.synchronized(peer.serverId, peer.committed);
     if (this.#phase !== 'broadcast') {
@@ -449,16 +475,25 @@ export class Leader implements Broadcast, DurabilityEvents {
     const adopters = this.#findQuorum((peer) => peer.state === PeerState.synchronized);
     if (adopters === null) return;
     this.#enter('broadcast');
-    this.#effects.established(this.#adopted, this.#proposals.commitHistory(adopters));
+    const history = this.#proposals.commitHistory(adopters);
+    this.#effects.membershipEstablished();
+    this.#onElectorateChanged();
+    this.#effects.established(this.#adopted, history);
     for (const peer of this.#peers.values()) if (peer.state === PeerState.synchronized) this.#welcome(peer);
+    if (!this.#membership.keepsLeader) this.handOver(REPLACED);
   }
 
   #welcome(peer: LearnerPeer): void {
+    const nowMs = this.#clock.monotonicMs();
     peer.state = PeerState.serving;
     peer.round = this.#rounds.round;
     peer.owed = ZXID_NONE;
-    peer.expect(this.#clock.monotonicMs(), this.#syncMs);
+    peer.expect(nowMs, this.#syncMs);
     this.#feed.welcome(peer);
+    if (peer.pings.leaseMs === 0) return;
+    this.#answers.onServing(peer.serverId, nowMs);
+    // It answers clients from its first lease on.
+    this.#ping(peer);
   }
 
   /* ------------------------------------------------------------------------------------------ broadcast ---- */
@@ -472,12 +507,39 @@ export class Leader implements Broadcast, DurabilityEvents {
     assert(this.#phase === 'broadcast', 'a leader proposes once its epoch is established');
     assert(zxid === this.nextZxid(), 'a proposal takes the next zxid');
     assert(counterOf(zxid) < MAX_COUNTER, 'an epoch ends before its counter does');
+    const isReconfig = txn.type === OpCode.reconfig;
+    if (isReconfig) {
+      this.#effects.membershipProposed(zxid, txn.data);
+      this.#onElectorateChanged();
+      this.#change = zxid;
+    }
     const payload = this.#proposals.propose(header, txn, treeDigest);
     assert(payload.length <= this.#options.txnBytesMax, 'a txn is proposed that every learner takes');
     this.#effects.append(zxid, payload);
     this.#feed.propose(zxid, payload);
     if (counterOf(zxid) >= this.#options.epochTxnsMax && this.#handOver === null) {
       this.#beginHandOver(`epoch ${this.#epoch} has had its ${this.#options.epochTxnsMax} txns`);
+    }
+    // The last that this leader proposes, so that whoever takes its place has everything that is committed.
+    if (isReconfig && !this.#membership.keepsLeader && this.#handOver === null) this.#beginHandOver(REPLACED);
+  }
+
+  /** True when this server and the followers that are synchronized are a quorum of another membership. */
+  wouldReach(quorum: Quorum): boolean {
+    if (this.#phase !== 'broadcast') return false;
+    const followers = this.#peers.followers.filter(({ state }) => state === PeerState.serving);
+    return quorum.isReachedBy([this.#options.serverId, ...followers.map(({ serverId }) => serverId)]);
+  }
+
+  /** Others vote than before: learners that have become voters count with what they hold. */
+  #onElectorateChanged(): void {
+    this.#lease.onElectorateChanged(this.#clock.monotonicMs());
+    for (const peer of this.#peers.values()) {
+      if (peer.state === PeerState.connected) continue;
+      peer.isVoter = !peer.isObserver && this.#electorate.voters.has(peer.serverId);
+      if (!peer.isVoter || peer.state < PeerState.synchronized) continue;
+      this.#proposals.acknowledge(peer.serverId, peer.acked);
+      this.#rounds.onAnswer(peer.serverId, peer.round);
     }
   }
 
@@ -508,15 +570,38 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   /** Something was acknowledged, durable or confirmed: does all that follows from it. */
   #advance(): void {
-    const before = this.#committed;
-    if (this.#proposals.commit()) {
-      this.#feed.commit(before);
-      for (const peer of this.#peers.values()) this.#maybeStartSync(peer);
-    }
+    while (this.#commitMore());
     const watermark = this.#proposals.apply();
     if (watermark !== null) this.#effects.committed(watermark);
     this.#answerSyncs();
     if (this.#handOver !== null) this.#maybeFinishHandOver(false);
+  }
+
+  /** Behind a change of the membership another quorum decides: what follows it is counted again. */
+  #commitMore(): boolean {
+    const before = this.#committed;
+    if (!this.#proposals.commit()) return false;
+    const change = this.#change;
+    if (change !== null && this.#committed >= change) this.#feed.activate(change, this.#designate(change));
+    this.#feed.commit(before);
+    for (const peer of this.#peers.values()) this.#maybeStartSync(peer);
+    if (change === null || this.#committed < change) return false;
+    this.#change = null;
+    this.#effects.membershipCommitted(change);
+    this.#onElectorateChanged();
+    return true;
+  }
+
+  /** Who leads the membership of a change: this server where it may, or a voter of the new one that holds everything. */
+  #designate(change: Zxid): number {
+    const { serverId } = this.#options;
+    if (this.#membership.keepsLeader) return serverId;
+    const { lastSeen } = this.#electorate;
+    const holders = this.#peers.followers.filter(
+      (peer) => peer.acked >= change && (lastSeen?.weightOf(peer.serverId) ?? 0) > 0,
+    );
+    const best = holders.toSorted((a, b) => b.acked - a.acked || b.serverId - a.serverId)[0];
+    return best?.serverId ?? serverId;
   }
 
   get #committed(): Zxid {
@@ -550,11 +635,45 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   #pingFollowers(): void {
     this.#rounds.beginRound();
-    this.#feed.ping(this.#peers.followers);
+    for (const peer of this.#peers.followers) this.#ping(peer);
+  }
+
+  /** Learners that do not serve yet answer no ping. */
+  #ping(peer: LearnerPeer): void {
+    if (peer.state !== PeerState.serving) return;
+    if (!this.#givesLeases) {
+      this.#feed.ping(peer);
+    } else if (peer.pings.askedMs === null) {
+      const nowMs = this.#clock.monotonicMs();
+      const confirms = peer.pings.leaseMs === 0 || nowMs <= this.#lease.untilMs;
+      peer.pings.ask(nowMs, this.#rounds.round, confirms);
+      this.#feed.ping(peer, confirms);
+    }
+  }
+
+  get #givesLeases(): boolean {
+    return this.#options.leaseMs > 0;
+  }
+
+  /** @param isComplete the answer names all sessions that the learner has heard of */
+  #onAnswer(peer: LearnerPeer, isComplete: boolean): void {
+    const { pings, serverId } = peer;
+    const askedMs = pings.onAnswered();
+    if (askedMs === null) return;
+    if (isComplete) this.#answers.onAnswered(serverId, askedMs, this.#clock.monotonicMs());
+    if (peer.isVoter) this.#lease.onAnswered(serverId, askedMs);
+    if (peer.isVoter && pings.round > peer.round) {
+      peer.round = pings.round;
+      this.#rounds.onAnswer(serverId, peer.round);
+      this.#answerSyncs();
+    }
+    const isAwaited = peer.isVoter && this.#rounds.round > pings.round;
+    const canConfirm = !pings.confirms && this.#clock.monotonicMs() <= this.#lease.untilMs;
+    if (isAwaited || canConfirm || pings.answered === FIRST_PING) this.#ping(peer);
   }
 
   #onPong(peer: LearnerPeer): void {
-    if (!peer.isVoter || peer.round >= this.#rounds.round) return;
+    if (peer.isObserver || peer.round >= this.#rounds.round) return;
     peer.round++;
     this.#rounds.onAnswer(peer.serverId, peer.round);
     this.#answerSyncs();
@@ -608,7 +727,7 @@ export class Leader implements Broadcast, DurabilityEvents {
       return;
     }
     this.#pingFollowers();
-    this.#feed.ping(this.#peers.observers);
+    for (const peer of this.#peers.observers) this.#ping(peer);
     this.#answerSyncs();
     if (this.#handOver !== null) this.#maybeFinishHandOver(false);
   }
@@ -626,7 +745,9 @@ export class Leader implements Broadcast, DurabilityEvents {
   #forget(peer: LearnerPeer): void {
     this.#peers.forget(peer);
     this.#admission.onClosed(peer);
+    if (peer.pings.leaseMs > 0) this.#answers.onClosed(peer.serverId);
     if (!peer.isVoter) return;
+    this.#lease.forget(peer.serverId);
     this.#proposals.forget(peer.serverId);
     this.#rounds.forget(peer.serverId);
   }
@@ -686,6 +807,10 @@ export class Leader implements Broadcast, DurabilityEvents {
     this.#effects.stepDown(reason);
   }
 }
+
+const REPLACED = 'another server leads the new membership';
+/** The one that follows UPTODATE, behind NEWLEADER. The lease that it gives is as old as the ACK of that. */
+const FIRST_PING = 2;
 
 /** In ACKEPOCH: the learner had accepted this epoch before. */
 const NOT_COUNTED = -1;

@@ -5,6 +5,7 @@
  *                                               └─► admitted, in place of a connection that is dead
  */
 import { formatZxid, type LearnerInfoPacket, QUORUM_PROTOCOL_VERSION, type Zxid } from '@meerkat/protocol';
+import type { LeaderMembership } from './leader-host.ts';
 import { type LearnerPeer, PeerState } from './learner-peer.ts';
 import type { LearnerPeers } from './learner-peers.ts';
 import { Rivals } from './rivals.ts';
@@ -19,26 +20,30 @@ export interface LearnerAdmissionEvents {
 
 export class LearnerAdmission {
   readonly #peers: LearnerPeers;
-  readonly #leader: { readonly serverId: number; readonly configVersion: Zxid };
+  readonly #serverId: number;
+  readonly #membership: Pick<LeaderMembership, 'version'>;
   readonly #rivals: Rivals;
   readonly #events: LearnerAdmissionEvents;
 
   /** @param silenceMaxMs milliseconds without a sign of life after which a connection is dead */
   constructor(
     peers: LearnerPeers,
-    leader: { readonly serverId: number; readonly configVersion: Zxid },
+    serverId: number,
+    membership: Pick<LeaderMembership, 'version'>,
     silenceMaxMs: number,
     events: LearnerAdmissionEvents,
   ) {
     this.#peers = peers;
-    this.#leader = leader;
+    this.#serverId = serverId;
+    this.#membership = membership;
     this.#rivals = new Rivals(silenceMaxMs);
     this.#events = events;
   }
 
   onInfo(peer: LearnerPeer, info: LearnerInfoPacket, nowMs: number): void {
     const isFirst = peer.state === PeerState.connected && !this.#rivals.isWaiting(peer);
-    const refusal = isFirst ? findRefusal(info, this.#leader) : `${peer.name} says twice who it is`;
+    const leader = { serverId: this.#serverId, configVersion: this.#membership.version };
+    const refusal = isFirst ? findRefusal(info, leader) : `${peer.name} says twice who it is`;
     if (refusal !== null) {
       this.#events.onRefused(peer, refusal);
       return;

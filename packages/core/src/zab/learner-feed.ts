@@ -7,26 +7,42 @@
  * An observer is sent INFORM in the place of PROPOSAL and COMMIT. One of Apache's learners is sent no commit that must
  * wait for a SYNC, see `HeldCommits`.
  */
-import { Fifo, makeZxid, maxZxid, nextZxid, PacketType, type Zxid } from '@meerkat/protocol';
+import {
+  Fifo,
+  JuteReader,
+  makeZxid,
+  maxZxid,
+  nextZxid,
+  PacketType,
+  readTxnEntry,
+  ZXID_ZERO,
+  type Zxid,
+} from '@meerkat/protocol';
+import { assert } from '../base/assert.ts';
 import type { HistoryEntry } from './history.ts';
-import type { LeaderEffects } from './leader-host.ts';
+import type { LeaderMembership, LearnerTraffic } from './leader-host.ts';
 import { type LearnerPeer, PeerState } from './learner-peer.ts';
 import type { LearnerPeers } from './learner-peers.ts';
-import type { Proposals } from './proposals.ts';
+import type { SyncSource } from './sync-source.ts';
+
+/** The link has checked the length of the whole. */
+const PAYLOAD_BYTES_MAX = 2 ** 31 - 1;
 
 export class LearnerFeed {
   readonly #peers: LearnerPeers;
-  readonly #proposals: Proposals;
-  readonly #effects: LeaderEffects;
-  readonly #configText: string;
+  readonly #proposals: SyncSource;
+  readonly #effects: LearnerTraffic;
+  readonly #membership: LeaderMembership;
+  /** The designated leader of each change of the membership that this leader has committed. */
+  readonly #designated = new Map<Zxid, number>();
   /** Syncs of learners that wait, in the order of their tickets. */
   readonly #syncs: Fifo<{ readonly ticket: number; readonly peer: LearnerPeer }> = new Fifo();
 
-  constructor(peers: LearnerPeers, proposals: Proposals, effects: LeaderEffects, configText: string) {
+  constructor(peers: LearnerPeers, proposals: SyncSource, effects: LearnerTraffic, membership: LeaderMembership) {
     this.#peers = peers;
     this.#proposals = proposals;
     this.#effects = effects;
-    this.#configText = configText;
+    this.#membership = membership;
   }
 
   /** Syncs of learners that are not answered yet. */
@@ -34,19 +50,37 @@ export class LearnerFeed {
     return this.#syncs.length;
   }
 
-  /** The whole history is on its way: what is outstanding follows, NEWLEADER, and from now on what happens. */
+  /**
+   * The whole history is on its way: what is outstanding follows, NEWLEADER, and from now on what happens.
+   *
+   * NEWLEADER names the membership that is in force at UPTODATE: before the epoch is established, the newest one, which is
+   * committed with it; later the committed one. A change that is only proposed follows behind NEWLEADER, because an Apache
+   * learner takes what NEWLEADER names for the last that was proposed.
+   */
   announce(peer: LearnerPeer): void {
-    const { log, committed, epoch } = this.#proposals;
-    peer.committed = committed;
-    if (!peer.isObserver) {
-      for (let i = log.indexAfter(committed); i < log.length; i++) {
-        const { zxid, payload } = log.at(i);
-        this.#effects.sendProposal(peer.link, zxid, payload);
-      }
-    }
+    const { epoch, isEstablished } = this.#proposals;
+    const { committedText, newestText } = this.#membership;
+    const configText = isEstablished ? committedText : newestText;
+    const isChanging = isEstablished && committedText !== newestText;
+    peer.committed = this.#proposals.committed;
+    if (!isChanging) this.#sendOutstanding(peer);
     this.#peers.follow(peer);
-    const configText = this.#configText;
     this.#effects.send(peer.link, { type: PacketType.newLeader, zxid: makeZxid(epoch, 0), configText });
+    if (isChanging) this.#sendOutstanding(peer);
+  }
+
+  #sendOutstanding(peer: LearnerPeer): void {
+    if (peer.isObserver) return;
+    const { log, committed } = this.#proposals;
+    for (let i = log.indexAfter(committed); i < log.length; i++) {
+      const { zxid, payload } = log.at(i);
+      this.#effects.sendProposal(peer.link, zxid, payload);
+    }
+  }
+
+  /** A change of the membership is about to be committed. */
+  activate(zxid: Zxid, designatedLeader: number): void {
+    this.#designated.set(zxid, designatedLeader);
   }
 
   /** UPTODATE, and the commits that waited for it. */
@@ -56,7 +90,7 @@ export class LearnerFeed {
     if (peer.isObserver) return;
     const first = maxZxid(nextZxid(peer.committed), makeZxid(epoch, 1));
     for (let zxid = first; zxid <= committed; zxid = nextZxid(zxid)) {
-      this.#effects.send(peer.link, { type: PacketType.commit, zxid });
+      this.#sendCommit(peer, zxid);
     }
   }
 
@@ -81,10 +115,10 @@ export class LearnerFeed {
     return this.#proposals.committed >= zxid && peer?.held?.mustWait(zxid) !== true;
   }
 
-  /** Learners that do not serve yet answer no ping. */
-  ping(peers: readonly LearnerPeer[]): void {
-    const ping = { type: PacketType.ping, zxid: this.#proposals.lastProposed };
-    for (const peer of peers) if (peer.state === PeerState.serving) this.#effects.send(peer.link, ping);
+  /** @param confirms false: the leader has its last answer, and does not know whether a quorum still follows */
+  ping({ link }: LearnerPeer, confirms = true): void {
+    const zxid = confirms ? this.#proposals.lastProposed : ZXID_ZERO;
+    this.#effects.send(link, { type: PacketType.ping, zxid });
   }
 
   /** Sends SYNC as soon as a ticket is answered, which it may be already. */
@@ -119,8 +153,22 @@ export class LearnerFeed {
     else this.#tellCommit(peer, entry);
   }
 
-  #tellCommit({ link, isObserver }: LearnerPeer, { zxid, payload }: HistoryEntry): void {
-    if (isObserver) this.#effects.sendInform(link, zxid, payload);
-    else this.#effects.send(link, { type: PacketType.commit, zxid });
+  #tellCommit(peer: LearnerPeer, { zxid, payload }: HistoryEntry): void {
+    if (!peer.isObserver) this.#sendCommit(peer, zxid);
+    else if (this.#designated.has(zxid)) this.#sendActivation(peer, zxid, payload);
+    else this.#effects.sendInform(peer.link, zxid, payload);
+  }
+
+  #sendCommit({ link }: LearnerPeer, zxid: Zxid): void {
+    const designatedLeader = this.#designated.get(zxid);
+    if (designatedLeader === undefined) this.#effects.send(link, { type: PacketType.commit, zxid });
+    else this.#effects.send(link, { type: PacketType.commitAndActivate, zxid, designatedLeader });
+  }
+
+  #sendActivation({ link }: LearnerPeer, zxid: Zxid, payload: Uint8Array): void {
+    const entry = readTxnEntry(new JuteReader(payload, PAYLOAD_BYTES_MAX));
+    const designatedLeader = this.#designated.get(zxid)!;
+    assert(entry !== null, 'what a leader has proposed can be read');
+    this.#effects.send(link, { type: PacketType.informAndActivate, designatedLeader, entry, payload });
   }
 }

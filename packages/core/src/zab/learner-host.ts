@@ -69,6 +69,19 @@ export interface LearnerEffects {
   revalidated(sessionId: bigint, isValid: boolean): void;
   /** A ping is to be answered: sends PING with this zxid and the sessions that were heard of since the last one. */
   pinged(zxid: Zxid): void;
+  /** A txn that was proposed changes the membership; from now on this server needs the say of both. */
+  membershipProposed(zxid: Zxid, data: Uint8Array | null): void;
+  /**
+   * NEWLEADER: the newest membership of the leader, which is in force when clients are served, if it is committed by
+   * then. What was seen before, and the leader does not know, has come to nothing.
+   *
+   * @param pending zxid of a change that this leader has proposed and not committed; null when there is none
+   */
+  membershipAnnounced(configText: string, pending: Zxid | null): void;
+  /** The leader has said that a change of the membership is committed; `committed` follows. */
+  membershipAgreed(zxid: Zxid, designatedLeader: number): void;
+  /** A change of the membership is committed, and applied here. @param designatedLeader who leads the new one */
+  membershipCommitted(zxid: Zxid, designatedLeader: number): void;
   /** The leader steps down and wants this server as its successor. The host ends the role. */
   handedOver(): void;
   /** The role is over: the host closes the link. Told once, as the last effect, whatever events still come. */

@@ -1,7 +1,8 @@
-import { Announcement, type LearnerInfoPacket, PacketType, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import { Announcement, type LearnerInfoPacket, leaseMsOf, PacketType, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import { type Durable, NOTHING_DURABLE } from '../base/durable.ts';
 import { HeldCommits } from './held-commits.ts';
 import type { LinkId } from './leader-host.ts';
+import { PingExchange } from './ping-exchange.ts';
 
 /**
  * How far a learner has come, in this order:
@@ -62,6 +63,8 @@ export class LearnerPeer {
   acked: Durable<Zxid> = NOTHING_DURABLE;
   /** The ping that it has answered last, as the number of its round. */
   round = 0;
+  /** Used where the leader gives leases. */
+  readonly pings: PingExchange = new PingExchange();
 
   /** Counts what it has sent or taken. */
   signsOfLife = 0;
@@ -79,7 +82,8 @@ export class LearnerPeer {
     this.#silenceMaxMs = silenceMaxMs;
   }
 
-  identify(info: LearnerInfoPacket, serverId: number, isInElectorate: boolean): void {
+  /** @param leaseMs what the leader gives */
+  identify(info: LearnerInfoPacket, serverId: number, isInElectorate: boolean, leaseMs: number): void {
     this.state = PeerState.identified;
     this.serverId = serverId;
     this.isObserver = info.type === PacketType.observerInfo;
@@ -88,6 +92,7 @@ export class LearnerPeer {
     this.outlastsOlderEpochs = (info.announces & Announcement.outlastsOlderEpochs) !== 0;
     this.keepsLog = (info.announces & Announcement.keepsLog) !== 0;
     this.held = info.announces === 0 ? new HeldCommits() : null;
+    this.pings.leaseMs = leaseMsOf(info.announces) === leaseMs ? leaseMs : 0;
   }
 
   /** Something is expected of it, and something else every so many milliseconds. */

@@ -17,22 +17,27 @@
  */
 import {
   Announcement,
+  announcedLease,
   epochOf,
   formatZxid,
   type LeaderPacket,
+  leaseMsOf,
   makeZxid,
   nextZxid,
+  OpCode,
   PacketType,
   previousZxid,
   QUORUM_PROTOCOL_VERSION,
   type SyncStartPacket,
   type TxnEntry,
+  ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import { type DurabilityEvents, type Durable, durableWithin, type EpochFileName, withoutLog } from '../base/durable.ts';
 import type { Clock } from '../base/ports.ts';
 import { ackEpoch, ackEpochUncounted, ackNewLeader, ackTxn } from './acknowledgement.ts';
+import { LearnerLease } from './answer-lease.ts';
 import { AnsweredSyncs } from './answered-syncs.ts';
 import { commitHere } from './committed.ts';
 import { type ControlPacket, faultOf } from './control-packets.ts';
@@ -42,6 +47,7 @@ import { LeaderSilence } from './leader-silence.ts';
 import type { LearnerEffects, LearnerOptions } from './learner-host.ts';
 import { isUpToDate, type LearnerPhase, takesTxns } from './learner-phase.ts';
 import { firstMissing, makePlaceholder } from './placeholder.ts';
+import { ReceivedChanges } from './received-changes.ts';
 import { ReceivedProposals } from './received-proposals.ts';
 import { faultOfTxn } from './txn-fault.ts';
 
@@ -73,12 +79,27 @@ export class Learner implements DurabilityEvents {
   #lastCommitted: Zxid;
   #hasFoundGap = false;
   #exclusion: string | null = null;
+  readonly #changes = new ReceivedChanges();
   readonly #syncs = new AnsweredSyncs();
   readonly #silence: LeaderSilence;
+  readonly #clock: Clock;
+  readonly #lease: LearnerLease;
 
-  /** The time for connecting, `initLimit` ticks, begins here. */
-  constructor(options: LearnerOptions, clock: Clock, history: History, effects: LearnerEffects) {
+  /**
+   * The time for connecting, `initLimit` ticks, begins here.
+   *
+   * @param lease the host tells it of the answers to pings
+   */
+  constructor(
+    options: LearnerOptions,
+    clock: Clock,
+    history: History,
+    effects: LearnerEffects,
+    lease: LearnerLease = new LearnerLease(),
+  ) {
     const { lastZxid, currentEpoch, acceptedEpoch } = history;
+    this.#clock = clock;
+    this.#lease = lease;
     this.#options = options;
     this.#effects = effects;
     this.#history = { lastZxid, currentEpoch, acceptedEpoch };
@@ -119,6 +140,11 @@ export class Learner implements DurabilityEvents {
     return this.#silence.nextDeadlineMs;
   }
 
+  get #announces(): number {
+    const { kind, leaseMs } = this.#options;
+    return ANNOUNCES + (kind === 'follower' ? Announcement.takesHandOver : 0) + announcedLease(leaseMs);
+  }
+
   /* --------------------------------------------------------------------------------------------- events ---- */
 
   /** The link stands. Dialling, and dialling again, is the host's. */
@@ -138,7 +164,7 @@ export class Learner implements DurabilityEvents {
       serverId,
       protocolVersion: QUORUM_PROTOCOL_VERSION,
       configVersion,
-      announces: ANNOUNCES + (kind === 'follower' ? Announcement.takesHandOver : 0),
+      announces: this.#announces,
     });
   }
 
@@ -156,23 +182,35 @@ export class Learner implements DurabilityEvents {
         this.#receive(packet.entry, packet.payload);
         return;
       case PacketType.commit:
-      // Memberships do not change while servers run: what would be activated is a txn like any other.
+        this.#commit(packet.zxid);
+        return;
       case PacketType.commitAndActivate:
+        this.#activate(packet.zxid, packet.designatedLeader);
         this.#commit(packet.zxid);
         return;
       case PacketType.inform:
+        if (this.#receive(packet.entry, packet.payload)) this.#commit(packet.entry.header.zxid);
+        return;
       case PacketType.informAndActivate:
+        this.#activate(packet.entry.header.zxid, packet.designatedLeader);
         if (this.#receive(packet.entry, packet.payload)) this.#commit(packet.entry.header.zxid);
         return;
       case PacketType.ping:
         // Apache's learners answer none before UPTODATE either, so a leader knows which of its pings are answered.
-        if (isUpToDate(this.#phase)) this.#effects.pinged(packet.zxid);
+        if (!isUpToDate(this.#phase)) return;
+        if (packet.zxid !== ZXID_ZERO) this.#lease.onConfirmed();
+        this.#effects.pinged(packet.zxid);
         return;
       case null:
         return;
       default:
         this.#onControl(packet);
     }
+  }
+
+  #activate(zxid: Zxid, designatedLeader: number): void {
+    this.#changes.activate(zxid, designatedLeader);
+    this.#effects.membershipAgreed(zxid, designatedLeader);
   }
 
   /** Bytes of the snapshot that follows SNAP have arrived, which shows that the leader lives. */
@@ -256,6 +294,7 @@ export class Learner implements DurabilityEvents {
     switch (packet.type) {
       case PacketType.leaderInfo:
         this.#isApaches = packet.announces === 0;
+        this.#lease.begin(leaseMsOf(packet.announces) === this.#options.leaseMs ? this.#options.leaseMs : 0);
         this.#onLeaderInfo(epochOf(packet.zxid));
         return;
       case PacketType.diff:
@@ -265,6 +304,12 @@ export class Learner implements DurabilityEvents {
         return;
       case PacketType.newLeader:
         this.#historyEnd = this.#received.last;
+        if (packet.configText !== null) {
+          this.#effects.membershipAnnounced(
+            packet.configText,
+            this.#changes.pendingBehind(this.#received.committedUpTo),
+          );
+        }
         this.#enter('securing');
         this.#maybeWriteCurrentEpoch();
         return;
@@ -334,6 +379,7 @@ export class Learner implements DurabilityEvents {
     this.#currentEpoch = currentEpoch;
     this.#enter('waiting');
     this.#silence.expectUpToDate();
+    this.#lease.onAnswering(this.#clock.monotonicMs(), true);
     this.#effects.send(ackNewLeader(currentEpoch));
     if (this.#options.kind === 'observer') return;
     this.#received.beginAcknowledging();
@@ -367,8 +413,12 @@ export class Learner implements DurabilityEvents {
   }
 
   #take(entry: TxnEntry, payload: Uint8Array): void {
-    if (this.#logs) this.#effects.append(entry.header.zxid, payload);
+    const { header, txn } = entry;
+    if (this.#logs) this.#effects.append(header.zxid, payload);
     this.#effects.proposed(entry);
+    if (txn.type !== OpCode.reconfig) return;
+    this.#changes.propose(header.zxid);
+    this.#effects.membershipProposed(header.zxid, txn.data);
   }
 
   /**
@@ -416,6 +466,9 @@ export class Learner implements DurabilityEvents {
     this.#effects.committed(watermark);
     this.#maybeSynced();
     this.#maybeServe();
+    // The last of it: the host may end the role for what has changed.
+    const change = this.#changes.takeCommitted(watermark);
+    if (change !== null) this.#effects.membershipCommitted(change.zxid, change.designatedLeader);
   }
 
   /** What the log holds; where nothing is logged, all that has come, which is what this server can apply. */

@@ -29,8 +29,9 @@ import { type Agreed, agreedBy, type Committed, commitHere, commitHistory } from
 import type { History } from './history.ts';
 import { QuorumWatermark } from './quorum-watermark.ts';
 import { RecentLog } from './recent-log.ts';
+import type { SyncSource } from './sync-source.ts';
 
-export class Proposals {
+export class Proposals implements SyncSource {
   /** Committed txns and, behind them, the outstanding ones. */
   readonly log: RecentLog;
   readonly #serverId: number;
@@ -42,7 +43,8 @@ export class Proposals {
   #agreed: Agreed<Zxid> | null = null;
   #durable: Durable<Zxid>;
   #applied: Zxid;
-  #isEstablished = false;
+  /** A quorum has the initial history. */
+  isEstablished = false;
   readonly #writer = new JuteWriter();
 
   /** @param history the leader's own: committed as a whole once the epoch is established */
@@ -85,7 +87,7 @@ export class Proposals {
    * That names the history that the epoch began with, so only once a quorum has it.
    */
   get snapshotZxid(): Zxid {
-    return this.#isEstablished && epochOf(this.#applied) < this.#epoch ? makeZxid(this.#epoch, 0) : this.#applied;
+    return this.isEstablished && epochOf(this.#applied) < this.#epoch ? makeZxid(this.#epoch, 0) : this.#applied;
   }
 
   /** From here on zxids are of this epoch. */
@@ -97,7 +99,7 @@ export class Proposals {
 
   /** The initial history, which is committed when a quorum has acknowledged NEWLEADER. */
   commitHistory(adopters: QuorumProof): Committed<Zxid> {
-    this.#isEstablished = true;
+    this.isEstablished = true;
     return commitHistory(this.#history, adopters);
   }
 

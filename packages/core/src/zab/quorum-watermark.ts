@@ -19,35 +19,38 @@ const VOTERS_MAX = 53;
 
 export class QuorumWatermark<T extends number> {
   readonly #electorate: Electorate;
-  readonly #ids: readonly number[];
-  readonly #values: (T | typeof NOTHING)[];
+  #ids: readonly number[] = [];
+  #values: (T | typeof NOTHING)[] = [];
   /** Indices of the voters, highest value first; kept between calls, so that there is little to sort. */
-  readonly #order: number[];
+  #order: number[] = [];
   /** Sets of voters, as sums of 2**index, that were asked about before. */
   readonly #verdicts = new Map<number, boolean>();
+  /** Changes of the electorate that have been taken over. */
+  #changes: number;
 
   constructor(electorate: Electorate) {
     this.#electorate = electorate;
-    this.#ids = [...electorate.voters];
-    assert(this.#ids.length <= VOTERS_MAX, `an ensemble has at most ${VOTERS_MAX} voters`);
-    this.#values = this.#ids.map(() => NOTHING);
-    this.#order = this.#ids.map((_, index) => index);
+    this.#changes = electorate.changes;
+    this.#takeVoters();
   }
 
   /** A voter has come so far; lower values and servers that do not vote change nothing. */
   raise(id: number, value: T): void {
+    this.#maybeTakeVoters();
     const index = this.#ids.indexOf(id);
     if (index >= 0 && value > this.#values[index]!) this.#values[index] = value;
   }
 
   /** The voter counts no more. */
   forget(id: number): void {
+    this.#maybeTakeVoters();
     const index = this.#ids.indexOf(id);
     if (index >= 0) this.#values[index] = NOTHING;
   }
 
   /** The highest value that a quorum has reached; −1 when there is none. */
   get reached(): number {
+    this.#maybeTakeVoters();
     this.#sort();
     let set = 0;
     for (const index of this.#order) {
@@ -57,6 +60,22 @@ export class QuorumWatermark<T extends number> {
       if (this.#isQuorum(set)) return value;
     }
     return NOTHING;
+  }
+
+  #maybeTakeVoters(): void {
+    if (this.#changes === this.#electorate.changes) return;
+    this.#changes = this.#electorate.changes;
+    this.#takeVoters();
+  }
+
+  /** Whoever stays a voter keeps what it has acknowledged; what others had counts no more. */
+  #takeVoters(): void {
+    const known = new Map(this.#ids.map((id, index) => [id, this.#values[index]!]));
+    this.#ids = [...this.#electorate.voters];
+    assert(this.#ids.length <= VOTERS_MAX, `an ensemble has at most ${VOTERS_MAX} voters`);
+    this.#values = this.#ids.map((id) => known.get(id) ?? NOTHING);
+    this.#order = this.#ids.map((_, index) => index);
+    this.#verdicts.clear();
   }
 
   /** Insertion sort: the order of the last time is nearly right. */

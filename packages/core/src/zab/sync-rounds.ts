@@ -25,8 +25,7 @@ interface WaitingSyncs {
 export class SyncRounds {
   readonly #serverId: number;
   readonly #answers: QuorumWatermark<number>;
-  /** No ping is needed where this server is a quorum by itself. */
-  readonly #isAlone: boolean;
+  readonly #electorate: Electorate;
   readonly #waiting = new Fifo<WaitingSyncs>();
   #newest: WaitingSyncs | null = null;
   #round = 0;
@@ -36,7 +35,12 @@ export class SyncRounds {
   constructor(serverId: number, electorate: Electorate) {
     this.#serverId = serverId;
     this.#answers = new QuorumWatermark(electorate);
-    this.#isAlone = electorate.isQuorum([serverId]);
+    this.#electorate = electorate;
+  }
+
+  /** No ping is needed where this server is a quorum by itself. */
+  get #isAlone(): boolean {
+    return this.#electorate.isQuorum([this.#serverId]);
   }
 
   /** The round that was begun last; 0 before the first. */

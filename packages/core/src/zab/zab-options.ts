@@ -6,6 +6,8 @@ export interface ZabOptions {
   readonly initLimit: number;
   /** Ticks of silence that leader and learner allow each other. */
   readonly syncLimit: number;
+  /** Milliseconds for which an answer to a ping lets a server answer its clients; 0: nothing limits it. */
+  readonly leaseMs: number;
   /** Txns of an epoch after which its leader hands over. */
   readonly epochTxnsMax: number;
   /** Committed txns kept in memory for learners. */

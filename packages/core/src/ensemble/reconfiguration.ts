@@ -1,0 +1,63 @@
+import {
+  ErrorCode,
+  formatMembership,
+  formatZxid,
+  type MembershipRules,
+  type ReconfigRequest,
+  type Zxid,
+} from '@meerkat/protocol';
+import type { Trace } from '../base/ports.ts';
+import type { Quorum } from '../election/quorum.ts';
+import type { Reconfigurer } from '../request/reconfig-preparer.ts';
+import { quorumOf } from './members.ts';
+import { planMembership } from './membership-change.ts';
+import type { MembershipKeeper } from './membership-keeper.ts';
+
+/** The checks of a reconfig at the leader, in Apache's order; nothing changes where one fails. */
+export class Reconfiguration implements Reconfigurer {
+  readonly #memberships: MembershipKeeper;
+  readonly #leader: { wouldReach(quorum: Quorum): boolean };
+  readonly #rules: MembershipRules;
+  readonly #trace: Trace;
+
+  constructor(
+    memberships: MembershipKeeper,
+    leader: { wouldReach(quorum: Quorum): boolean },
+    rules: MembershipRules,
+    trace: Trace,
+  ) {
+    this.#memberships = memberships;
+    this.#leader = leader;
+    this.#rules = rules;
+    this.#trace = trace;
+  }
+
+  plan(request: ReconfigRequest, version: Zxid): string | ErrorCode {
+    if (!this.#memberships.isReconfigEnabled) return ErrorCode.reconfigDisabled;
+    const { proposed, newest } = this.#memberships.members;
+    if (proposed !== null) return ErrorCode.reconfigInProgress;
+    const { currentConfigId } = request;
+    if (currentConfigId !== -1 && currentConfigId !== newest.version) {
+      this.#tell(`it is to change version ${formatId(currentConfigId)}, and ${formatZxid(newest.version)} is in force`);
+      return ErrorCode.badVersion;
+    }
+    const planned = planMembership(newest, request, this.#rules, version);
+    if ('fault' in planned) {
+      this.#tell(planned.fault);
+      return ErrorCode.badArguments;
+    }
+    if (!this.#leader.wouldReach(quorumOf(planned))) {
+      this.#tell('of the new participants too few follow this leader and are up to date: start them first');
+      return ErrorCode.newConfigNoQuorum;
+    }
+    return formatMembership(planned);
+  }
+
+  #tell(reason: string): void {
+    this.#trace.emit({ kind: 'warning', message: `a reconfig is refused: ${reason}` });
+  }
+}
+
+function formatId(id: number): string {
+  return id < 0 ? String(id) : id.toString(16);
+}

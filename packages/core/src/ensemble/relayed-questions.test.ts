@@ -1,0 +1,45 @@
+import { type ForwardedRequestPacket, OpCode, PacketType } from '@meerkat/protocol';
+import { expect, test } from 'vitest';
+import { RelayedQuestions } from './relayed-questions.ts';
+
+const request = (op: number, sessionId: bigint, cxid = 1): ForwardedRequestPacket => ({
+  type: PacketType.request,
+  op,
+  sessionId,
+  cxid,
+  body: new Uint8Array(0),
+  authInfo: [],
+});
+
+test('answers to syncs are counted for those that asked, in their order', () => {
+  const questions = new RelayedQuestions();
+  expect([null, 7, null, 8].map((asker) => questions.onSync(asker))).toEqual([1, 2, 3, 4]);
+  expect(questions.onSynced(2)).toBe(1);
+  expect(questions.onSynced(4)).toBe(2);
+});
+
+test('answers about a session go to those that asked about it, in their order', () => {
+  const questions = new RelayedQuestions();
+  for (const [asker, id] of [
+    [7, 1n],
+    [null, 2n],
+    [8, 1n],
+  ] as const) {
+    questions.onRevalidate(asker, id);
+  }
+  expect([1n, 2n, 1n].map((id) => questions.takeRevalidation(id))).toEqual([7, null, 8]);
+});
+
+test('what a session has asked through one observer is not asked for once it has gone on to another', () => {
+  const questions = new RelayedQuestions();
+  expect(questions.mayAsk(7, request(OpCode.createSession, 1n))).toBe(true);
+  questions.onRevalidate(8, 1n);
+  expect(questions.mayAsk(7, request(OpCode.setData, 1n))).toBe(false);
+  expect(questions.mayAsk(8, request(OpCode.setData, 1n))).toBe(true);
+  // By hand a session may be ended anywhere.
+  expect(questions.mayAsk(7, request(OpCode.closeSession, 1n, 0))).toBe(true);
+  questions.onRevalidate(null, 1n);
+  expect(questions.mayAsk(8, request(OpCode.setData, 1n))).toBe(false);
+  questions.onSessionClosed(1n);
+  expect(questions.mayAsk(8, request(OpCode.setData, 1n))).toBe(true);
+});

@@ -1,0 +1,45 @@
+/*
+ * What a server's files are made of, for programs that read and write them without being a server: backups, tools. Entry
+ * point `@meerkat/core/files`.
+ */
+export { assert } from './base/assert.ts';
+export { viewDatabase } from './database-view.ts';
+export { ADLER_START, adler32 } from './storage/adler32.ts';
+export {
+  compressionOf,
+  logFilesOf,
+  logName,
+  snapshotFilesOf,
+  snapshotName,
+  type ZxidFile,
+} from './storage/file-names.ts';
+export { judgeLogTail, type LogTail, type LogTailJudgement } from './storage/log-damage.ts';
+export {
+  END_OF_ENTRY,
+  ENTRY_FRAME_BYTES,
+  ENTRY_HEAD_BYTES,
+  ENTRY_PAYLOAD_BYTES_MIN,
+  entryZxidAt,
+  faultOfLogHeader,
+  isCutLogHeader,
+  isWholeEntry,
+  LOG_HEADER_BYTES,
+  logHeader,
+  PAYLOAD_BYTES_MAX,
+  zxidBeforeLog,
+} from './storage/log-format.ts';
+export { LogSequence } from './storage/log-sequence.ts';
+export { LogTailCollector, lengthWithoutZeros } from './storage/log-tail.ts';
+export { Replay } from './storage/replay.ts';
+export { filesToRemove, RETAIN_COUNT_MIN } from './storage/retention.ts';
+export { readSnapshotEnd, type SnapshotDigest, type SnapshotEnd } from './storage/snapshot-end.ts';
+export {
+  endsLikeSnapshot,
+  faultOfSnapshotHeader,
+  isLongEnoughForSnapshot,
+  SEAL_END_BYTES,
+  SNAPSHOT_HEADER_BYTES,
+} from './storage/snapshot-format.ts';
+export { SnapshotWrite } from './storage/snapshot-write.ts';
+export { Database } from './tree/database.ts';
+export { SnapshotReader } from './tree/snapshot-reader.ts';

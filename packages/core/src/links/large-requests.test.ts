@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { LargeRequests } from './large-requests.ts';
+
+test('large requests have room from their first bytes until their connection owes no answer', () => {
+  const requests = new LargeRequests<{ waiting: unknown[] }>(100);
+  const [one, two] = [{ waiting: [] as unknown[] }, { waiting: [] as unknown[] }];
+  expect(requests.admit(one, 60)).toBe(true);
+  // Its next bytes.
+  expect(requests.admit(one, 60)).toBe(true);
+  expect(requests.admit(two, 60)).toBe(false);
+  requests.onComplete(one);
+  one.waiting.push('a write');
+  requests.releaseAnswered();
+  expect(requests.admit(two, 60)).toBe(false);
+  one.waiting.length = 0;
+  requests.releaseAnswered();
+  expect(requests.bytes).toBe(0);
+  expect(requests.admit(two, 60)).toBe(true);
+  requests.release(two);
+  expect(requests.bytes).toBe(0);
+});

@@ -1,0 +1,191 @@
+import { CreateMode, ErrorCode, OPEN_ACL, OpCode, PacketType, type Request } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { type CoreOptions, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '../base/options.ts';
+import { LeaderParty, LearnerParty, makeServingParts } from '../testing/serving-parties.ts';
+import type { ServingParts } from './leader-serving.ts';
+
+const create = (path: string, flags: number = CreateMode.persistent): Request => ({
+  op: OpCode.create,
+  path,
+  data: null,
+  acl: OPEN_ACL,
+  flags,
+  ttl: -1,
+});
+const createEphemeral = (path: string): Request => create(path, CreateMode.ephemeral);
+const closeSession: Request = { op: OpCode.closeSession };
+
+function partsOf(serverId: number, overrides: Partial<EnsembleOptions> = {}): Partial<ServingParts> {
+  const { options } = makeServingParts(serverId);
+  const ensemble = {
+    ...DEFAULT_ENSEMBLE_OPTIONS,
+    membership: { members: [], groups: null, version: 0 },
+    localSessionsEnabled: true,
+    localSessionsUpgradingEnabled: true,
+    ...overrides,
+  } as unknown as EnsembleOptions;
+  return { options: { ...options, ensemble } satisfies CoreOptions };
+}
+
+/** Hands what a learner asks to the leader, and what comes of it back. */
+class Pair {
+  readonly leader: LeaderParty;
+  readonly learner: LearnerParty;
+  #told = 0;
+
+  constructor(overrides: Partial<EnsembleOptions> = {}) {
+    this.leader = new LeaderParty(partsOf(1, overrides));
+    this.learner = new LearnerParty(2, partsOf(2, overrides));
+  }
+
+  /** Everything that was asked is answered. */
+  settle(nowMs = 0): void {
+    for (const packet of this.learner.asked.splice(0)) {
+      if (packet.type === PacketType.request) this.leader.serving.onForwarded(2, packet, nowMs, 0);
+    }
+    this.leader.commit();
+    this.tell();
+  }
+
+  tell(): void {
+    for (const entry of this.leader.log.slice(this.#told)) {
+      this.learner.propose(entry);
+      this.learner.commit(entry.header.zxid);
+    }
+    this.#told = this.leader.log.length;
+  }
+
+  get types(): number[] {
+    return this.leader.log.map(({ txn }) => txn.type);
+  }
+}
+
+describe('a local session at a learner', () => {
+  test('is there at once, and the leader hears of nothing but its writes', () => {
+    const pair = new Pair();
+    const client = pair.learner.client().create();
+    expect(client.session).toMatchObject({ isLocal: true });
+    expect(pair.learner.asked).toEqual([]);
+    client.send(1, create('/a'));
+    pair.settle();
+    client.send(2, closeSession);
+    pair.settle();
+    expect(client.replies.map(({ xid, error }) => [xid, error])).toEqual([
+      [1, ErrorCode.ok],
+      [2, ErrorCode.ok],
+    ]);
+    expect(client.closeReason).not.toBeNull();
+    expect(pair.types).toEqual([OpCode.create]);
+    expect(pair.learner.serving.takeTouched(0)).toEqual([]);
+    expect(pair.learner.serving.local?.localCount).toBe(0);
+  });
+
+  test('ends behind its own writes, and its end takes the place of its reply', () => {
+    const pair = new Pair();
+    const client = pair.learner.client().create();
+    client.send(1, create('/a'));
+    client.send(2, closeSession);
+    expect(client.replies).toEqual([]);
+    expect(pair.learner.serving.local?.localCount).toBe(0);
+    pair.settle();
+    expect(client.replies.map(({ xid }) => xid)).toEqual([1, 2]);
+  });
+
+  test('is created in the ensemble before its first ephemeral, and once only', () => {
+    const pair = new Pair();
+    const client = pair.learner.client().create(7000);
+    const id = client.session!.id;
+    client.send(1, createEphemeral('/e'));
+    client.send(2, createEphemeral('/f'));
+    pair.settle();
+    expect(pair.types).toEqual([OpCode.createSession, OpCode.create, OpCode.create]);
+    expect(pair.leader.serving.sessions.get(id)).toMatchObject({ timeoutMs: 7000, owner: 2 });
+    expect(pair.leader.serving.database.tree.ephemeralsOf(id)).toEqual(['/e', '/f']);
+    expect(client.session).toMatchObject({ id, isLocal: false });
+    expect(pair.learner.serving.takeTouched(0)).toEqual([{ sessionId: id, timeoutMs: 7000 }]);
+    client.send(3, closeSession);
+    pair.settle();
+    expect(pair.types.at(-1)).toBe(OpCode.closeSession);
+    expect(pair.leader.serving.database.tree.ephemeralsOf(id)).toEqual([]);
+  });
+
+  test('becomes one of the ensemble by an ephemeral anywhere in a multi', () => {
+    const pair = new Pair();
+    const client = pair.learner.client().create();
+    const part = (request: Request) => request as Extract<Request, { op: typeof OpCode.create }>;
+    client.send(1, { op: OpCode.multi, ops: [part(create('/a')), part(createEphemeral('/a/e'))] });
+    // ZOOKEEPER-3471: whether it is local is asked after the upgrade.
+    client.send(2, closeSession);
+    pair.settle();
+    expect(pair.types).toEqual([OpCode.createSession, OpCode.multi, OpCode.closeSession]);
+    expect(pair.leader.serving.database.tree.ephemeralCount).toBe(0);
+  });
+
+  test('is refused an ephemeral where it may not be upgraded, in its turn', () => {
+    const pair = new Pair({ localSessionsUpgradingEnabled: false });
+    const client = pair.learner.client().create();
+    client.send(1, create('/a'));
+    client.send(2, createEphemeral('/e'));
+    pair.settle();
+    expect(client.replies.map(({ error }) => error)).toEqual([ErrorCode.ok, ErrorCode.ephemeralOnLocalSession]);
+    expect(pair.types).toEqual([OpCode.create]);
+  });
+
+  test('is gone on with at its server, and expires there', () => {
+    const pair = new Pair();
+    const { serving } = pair.learner;
+    const client = pair.learner.client().create(4000);
+    const { id } = client.session!;
+    expect(serving.table.resume(id, 4000, 3000)).toMatchObject({ kind: 'resume', session: { id } });
+    for (let nowMs = 3000; nowMs < 8000; nowMs += 1000) serving.onTick(nowMs);
+    expect(client.closeReason).toBeNull();
+    serving.onTick(8000);
+    expect(client.closeReason).not.toBeNull();
+    expect(pair.learner.trace).toMatchObject([{ kind: 'session-expired' }, { kind: 'session-closed' }]);
+    expect(serving.table.resume(id, 4000, 8000)).toMatchObject({ kind: 'revalidate' });
+  });
+});
+
+describe('a leader', () => {
+  test('gives its own clients local sessions, which it upgrades', () => {
+    const { leader } = new Pair();
+    const client = leader.connect();
+    client.send(1, create('/a'));
+    client.send(2, createEphemeral('/e'));
+    leader.commit();
+    expect(client.replies.map(({ error }) => error)).toEqual([ErrorCode.ok, ErrorCode.ok]);
+    expect(leader.log.map(({ txn }) => txn.type)).toEqual([OpCode.create, OpCode.createSession, OpCode.create]);
+  });
+
+  test('takes no ephemeral for a session that it does not know', () => {
+    const { leader } = new Pair();
+    const id = 2n << 56n;
+    const { learner } = new Pair({ localSessionsEnabled: false });
+    const client = learner.client();
+    client.onSessionCreated(learner.serving.sessions.open(id, 4000, 0));
+    client.send(1, createEphemeral('/e'));
+    client.send(2, create('/a'));
+    for (const packet of learner.asked) {
+      if (packet.type === PacketType.request) leader.serving.onForwarded(2, packet, 0, 0);
+    }
+    expect(leader.outcomesOf(id)).toEqual([ErrorCode.sessionExpired, OpCode.create]);
+  });
+
+  test('takes nothing for a session of the ensemble that has just ended, nor for an unknown one of its own', () => {
+    const pair = new Pair();
+    const client = pair.learner.client().create();
+    const { id } = client.session!;
+    client.send(1, createEphemeral('/e'));
+    pair.settle();
+    pair.leader.serving.expireSession(id, 0);
+    pair.leader.commit();
+    // The learner has not heard of it.
+    client.send(2, create('/late'));
+    pair.settle();
+    expect(pair.leader.outcomesOf(id).at(-1)).toBe(ErrorCode.sessionExpired);
+    const own = { type: PacketType.request, cxid: 1, op: OpCode.create, authInfo: [] } as const;
+    const { body } = { body: new Uint8Array(0) };
+    pair.leader.serving.onForwarded(2, { ...own, sessionId: 1n << 56n, body }, 0, 0);
+    expect(pair.leader.outcomesOf(1n << 56n)).toEqual([ErrorCode.sessionExpired]);
+  });
+});

@@ -1,0 +1,61 @@
+import { ErrorCode, OpCode, Perm, type ReconfigRequest, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
+import type { Identity } from '../base/ports.ts';
+import type { PendingTree } from './pending.ts';
+import type { Permission } from './permission.ts';
+
+/** Decides what a reconfig comes to. */
+export interface Reconfigurer {
+  /**
+   * @param version zxid of the txn
+   * @returns the text of the new membership, or the error of the first check that fails
+   */
+  plan(request: ReconfigRequest, version: Zxid): string | ErrorCode;
+}
+
+/** For a server of its own: there is nobody to change. */
+export class NoReconfigurer implements Reconfigurer {
+  readonly #error: ErrorCode;
+
+  constructor(isReconfigEnabled: boolean) {
+    this.#error = isReconfigEnabled ? ErrorCode.unimplemented : ErrorCode.reconfigDisabled;
+  }
+
+  plan(): ErrorCode {
+    return this.#error;
+  }
+}
+
+const CONFIG_PATH = '/zookeeper/config';
+const ENCODER = new TextEncoder();
+
+/** Turns a reconfig into a txn; whether its sender may is looked at last, as Apache's server does. */
+export class ReconfigPreparer {
+  readonly #pending: PendingTree;
+  readonly #permission: Permission;
+  readonly #reconfigurer: Reconfigurer;
+
+  constructor(pending: PendingTree, permission: Permission, reconfigurer: Reconfigurer) {
+    this.#pending = pending;
+    this.#permission = permission;
+    this.#reconfigurer = reconfigurer;
+  }
+
+  prepare(request: ReconfigRequest, { zxid }: TxnHeader, identities: readonly Identity[]): Txn {
+    const text = this.#reconfigurer.plan(request, zxid);
+    if (typeof text === 'number') return { type: OpCode.error, error: text };
+    const znode = this.#pending.find(CONFIG_PATH);
+    if (znode === null) return { type: OpCode.error, error: ErrorCode.noNode };
+    if (!this.#permission.isAllowed(znode.acl, Perm.write, identities)) {
+      return { type: OpCode.error, error: ErrorCode.noAuth };
+    }
+    const data = ENCODER.encode(text);
+    const edited = this.#pending.edit(znode, zxid);
+    edited.version = VERSION;
+    this.#pending.setData(edited, data);
+    this.#pending.put(edited);
+    return { type: OpCode.reconfig, path: CONFIG_PATH, data, version: VERSION };
+  }
+}
+
+/** The version of the znode never changes. */
+const VERSION = -1;

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { DEFAULT_LIMIT_OPTIONS } from '../base/limit-options.ts';
+import { ConnectThrottle } from './connect-throttle.ts';
+
+const { connecting } = DEFAULT_LIMIT_OPTIONS;
+/** Every draw is just above the lowest that there is. */
+const random = { uint32: () => 1 };
+
+test('a bucket gives what it holds, and what has come since', () => {
+  const throttle = new ConnectThrottle({ ...connecting, tokens: 3, fillTimeMs: 1000, fillCount: 2 }, random, 0);
+  expect([1, 2, 3, 4].map(() => throttle.take(true, 0))).toEqual([true, true, true, false]);
+  expect([1, 2, 3].map(() => throttle.take(true, 1001))).toEqual([true, true, false]);
+  expect([1, 2, 3, 4].map(() => throttle.take(true, 60_000))).toEqual([true, true, true, false]);
+});
+
+test('new sessions and resumed ones have their prices', () => {
+  const weights = { newSessionTokens: 3, renewedSessionTokens: 2 };
+  const throttle = new ConnectThrottle({ ...connecting, tokens: 5, fillTimeMs: 1000, ...weights }, random, 0);
+  expect(throttle.take(true, 0)).toBe(true);
+  expect(throttle.take(true, 0)).toBe(false);
+  expect(throttle.take(false, 0)).toBe(true);
+});
+
+test('the chance of being dropped rises while the bucket is empty, and falls while little of it is used', () => {
+  const options = {
+    ...connecting,
+    tokens: 1,
+    fillTimeMs: 100,
+    freezeTimeMs: 10,
+    dropIncrease: 0.5,
+    dropDecrease: 0.25,
+  };
+  const throttle = new ConnectThrottle(options, random, 0);
+  expect(throttle.take(true, 0)).toBe(true);
+  expect(throttle.take(true, 11)).toBe(false);
+  expect(throttle.dropChance).toBe(0.5);
+  expect(throttle.take(true, 22)).toBe(false);
+  expect(throttle.dropChance).toBe(1);
+  expect(throttle.take(true, 200)).toBe(false);
+  expect(throttle.dropChance).toBe(0.75);
+});
+
+test('without tokens nothing is throttled', () => {
+  const throttle = new ConnectThrottle(connecting, random, 0);
+  for (let i = 0; i < 1000; i++) expect(throttle.take(true, 0)).toBe(true);
+});

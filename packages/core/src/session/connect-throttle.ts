@@ -1,0 +1,60 @@
+import type { ConnectThrottleOptions } from '../base/limit-options.ts';
+import type { Random } from '../base/ports.ts';
+
+/**
+ * How many clients may connect in a time: a bucket of tokens, and above it a chance of being dropped that rises while the
+ * bucket is empty (BlueThrottle; spec of the keys in docs/limits.md).
+ */
+export class ConnectThrottle {
+  readonly #options: ConnectThrottleOptions;
+  readonly #random: Random;
+  #tokens: number;
+  #filledMs: number;
+  #frozenSinceMs: number;
+  #dropChance = 0;
+
+  constructor(options: ConnectThrottleOptions, random: Random, nowMs: number) {
+    this.#options = options;
+    this.#random = random;
+    this.#tokens = options.tokens;
+    this.#filledMs = nowMs;
+    this.#frozenSinceMs = nowMs;
+  }
+
+  /** From 0 up to 1. */
+  get dropChance(): number {
+    return this.#dropChance;
+  }
+
+  /** @returns false when this client has to come again later */
+  take(isNew: boolean, nowMs: number): boolean {
+    const { tokens, newSessionTokens, renewedSessionTokens, freezeTimeMs } = this.#options;
+    if (tokens === 0) return true;
+    this.#fill(nowMs);
+    if (freezeTimeMs >= 0 && this.#drops(nowMs)) return false;
+    const price = isNew ? newSessionTokens : renewedSessionTokens;
+    if (this.#tokens < price) return false;
+    this.#tokens -= price;
+    return true;
+  }
+
+  #fill(nowMs: number): void {
+    const { tokens, fillTimeMs, fillCount } = this.#options;
+    const elapsedMs = nowMs - this.#filledMs;
+    if (elapsedMs <= fillTimeMs) return;
+    this.#tokens = Math.min(tokens, this.#tokens + Math.floor((elapsedMs * fillCount) / fillTimeMs));
+    this.#filledMs = nowMs;
+  }
+
+  #drops(nowMs: number): boolean {
+    const { tokens, freezeTimeMs, dropIncrease, dropDecrease, decreaseRatio } = this.#options;
+    if (nowMs - this.#frozenSinceMs > freezeTimeMs) {
+      const isEmpty = this.#tokens === 0;
+      const isIdle = tokens - this.#tokens <= tokens * decreaseRatio;
+      if (isEmpty) this.#dropChance = Math.min(1, this.#dropChance + dropIncrease);
+      else if (isIdle) this.#dropChance = Math.max(0, this.#dropChance - dropDecrease);
+      if (isEmpty || isIdle) this.#frozenSinceMs = nowMs;
+    }
+    return this.#dropChance > 0 && this.#random.uint32() < this.#dropChance * 2 ** 32;
+  }
+}

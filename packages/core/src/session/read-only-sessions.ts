@@ -1,0 +1,93 @@
+import type { Database } from '../tree/database.ts';
+import type { ConnectDecision } from './connect-decision.ts';
+import { formatSessionId, Session, SessionOwner } from './session.ts';
+import { serverIdOf } from './session-ids.ts';
+import type { ExpiryBucket, SessionTable } from './session-table.ts';
+import { SessionTracker } from './session-tracker.ts';
+
+/**
+ * The sessions of the ensemble on a server that has no leader. It knows those that its log has told of, and nothing about
+ * whether they still live.
+ *
+ * 1. A client may go on with its session here, to read. That keeps nothing alive: the session ends when a leader has heard
+ *    nothing of it, and the client is told once it is back at a server with a quorum.
+ * 2. Not with one that has ephemerals: a client that is connected takes them for its own, and the others may have let the
+ *    session expire long ago. Apache's server takes none at all.
+ */
+export class ReadOnlySessions implements SessionTable {
+  readonly #serverId: number;
+  readonly #database: Database;
+  readonly #connected: SessionTracker;
+
+  constructor(serverId: number, database: Database, tickMs: number, nowMs: number) {
+    this.#serverId = serverId;
+    this.#database = database;
+    this.#connected = new SessionTracker(tickMs, nowMs);
+  }
+
+  get count(): number {
+    return this.#database.sessions.size;
+  }
+
+  get(id: bigint): Session | undefined {
+    return this.#connected.get(id);
+  }
+
+  *values(): IterableIterator<Session> {
+    for (const [id, timeoutMs] of this.#database.sessions) yield this.#connected.get(id) ?? new Session(id, timeoutMs);
+  }
+
+  isTaken(id: bigint): boolean {
+    return this.#database.sessions.has(id) || this.#connected.isTaken(id);
+  }
+
+  touch(session: Session, nowMs: number): boolean {
+    return this.#connected.touch(session, nowMs);
+  }
+
+  setClosing(session: Session): void {
+    this.#connected.setClosing(session);
+  }
+
+  remove(session: Session): void {
+    this.#connected.remove(session);
+  }
+
+  resume(id: bigint, timeoutMs: number, nowMs: number): ConnectDecision {
+    const name = formatSessionId(id);
+    if (!this.#database.sessions.has(id)) {
+      // Whoever got it here has it from an earlier life of this server. Elsewhere it may live.
+      if (serverIdOf(id) === this.#serverId) return { kind: 'refuse', reason: `session ${name} has ended` };
+      return { kind: 'close', reason: `session ${name} is unknown to this server, which is read-only` };
+    }
+    if (this.#database.tree.ephemeralCountOf(id) > 0) {
+      return { kind: 'close', reason: `session ${name} has ephemerals, and this server is read-only` };
+    }
+    const known = this.#connected.move(id, SessionOwner.local, timeoutMs, nowMs);
+    if (known !== null) return { kind: 'resume', session: known };
+    const session = new Session(id, timeoutMs);
+    session.owner = SessionOwner.local;
+    this.#connected.add(session, nowMs);
+    return { kind: 'resume', session };
+  }
+
+  buckets(): readonly ExpiryBucket[] {
+    return NONE;
+  }
+
+  /** Monotonic milliseconds. */
+  get nextDeadlineMs(): number {
+    return this.#connected.nextDeadlineMs;
+  }
+
+  /** @param onSilent called with the id of each session of whose client nothing was heard for its timeout */
+  onTick(nowMs: number, onSilent: (id: bigint) => void): void {
+    this.#connected.onTick(nowMs);
+    for (let due = this.#connected.takeDue(nowMs); due !== null; due = this.#connected.takeDue(nowMs)) {
+      this.#connected.remove(due);
+      onSilent(due.id);
+    }
+  }
+}
+
+const NONE: readonly ExpiryBucket[] = [];

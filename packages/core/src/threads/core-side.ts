@@ -1,0 +1,153 @@
+import type { ByteStream, StreamEvents } from '../base/ports.ts';
+import { RingReader, RingWriter } from './byte-ring.ts';
+import { Outlet } from './outlet.ts';
+import { looksAfter, OUTPUT_BYTES_MAX, OUTPUT_COMMON, OUTPUT_STEP, Report, readOpened, readText } from './records.ts';
+import type { RingPair } from './socket-side.ts';
+import { type StreamShare, ThreadStream } from './thread-stream.ts';
+
+/** What an I/O thread tells. */
+export interface CoreSideEvents {
+  /** @param port number of the port that has accepted it */
+  onStream(stream: ByteStream, port: number): StreamEvents;
+  /** It is closed; behind its own `onClosed`. */
+  onGone(stream: ByteStream): void;
+  /** What the other half's `note` was given. */
+  onNote(text: string): void;
+  onBytesRead(bytes: number): void;
+}
+
+/**
+ * The half of the border that is in the core's thread: the streams of one I/O thread.
+ *
+ * Its host calls, in each turn, `takeIn`, then what the core does at the end of a turn, then `handOut`; and it begins a turn when it is
+ * woken.
+ */
+export class CoreSide implements StreamShare {
+  readonly outlet: Outlet;
+  outputBytes = 0;
+  readonly #reader: RingReader;
+  readonly #wake: () => void;
+  readonly #events: CoreSideEvents;
+  readonly #streams = new Map<number, ThreadStream>();
+  /** They were paused, and go on. */
+  readonly #resumed = new Set<ThreadStream>();
+  /** Their peers have closed their own ends in this turn. */
+  #halfClosed: ThreadStream[] = [];
+  /** How often it looks again before it sleeps. */
+  #looks = 0;
+
+  /** @param wake the I/O thread, which sleeps */
+  constructor({ toCore, toThread }: RingPair, wake: () => void, events: CoreSideEvents) {
+    this.#reader = new RingReader(toCore, BATCH_BYTES_MAX);
+    this.outlet = new Outlet(new RingWriter(toThread), wake);
+    this.#wake = wake;
+    this.#events = events;
+  }
+
+  get outputBytesMax(): number {
+    return this.outputBytes > OUTPUT_COMMON ? OUTPUT_STEP : OUTPUT_BYTES_MAX;
+  }
+
+  /** Streams that are open or closing. */
+  get count(): number {
+    return this.#streams.size;
+  }
+
+  onResumed(stream: ThreadStream): void {
+    this.#resumed.add(stream);
+  }
+
+  onHalfClosed(stream: ThreadStream): void {
+    this.#halfClosed.push(stream);
+  }
+
+  onBytesRead(bytes: number): void {
+    this.#events.onBytesRead(bytes);
+  }
+
+  /** Delivers what has come: at most a batch, so that a turn stays short. */
+  takeIn(): void {
+    if (this.#resumed.size > 0) {
+      const resumed = [...this.#resumed];
+      this.#resumed.clear();
+      for (const stream of resumed) stream.readHeld();
+    }
+    const reader = this.#reader;
+    if (!reader.take()) return;
+    if (reader.wakes) this.#wake();
+    let records = 0;
+    for (; reader.next(); records++) this.#deliver(reader);
+    this.#looks = looksAfter(records);
+  }
+
+  /** The end of a turn. @returns false when another one is wanted, without being woken */
+  handOut(): boolean {
+    if (this.#halfClosed.length > 0) {
+      const halfClosed = this.#halfClosed;
+      this.#halfClosed = [];
+      for (const stream of halfClosed) stream.onHalfClosed();
+    }
+    this.outlet.flush();
+    if (this.#looks > 0) {
+      this.#looks--;
+      return false;
+    }
+    return this.#resumed.size === 0 && this.#reader.sleep();
+  }
+
+  /** The I/O thread has ended, and its connections with it. */
+  onDead(reason: string): void {
+    this.#resumed.clear();
+    this.#halfClosed = [];
+    const streams = [...this.#streams.values()];
+    this.#streams.clear();
+    for (const stream of streams) {
+      stream.onClosed(reason);
+      this.#events.onGone(stream);
+    }
+  }
+
+  #deliver(reader: RingReader): void {
+    const { kind, connection } = reader;
+    if (kind === Report.opened) {
+      const opened = readOpened(reader.bytes());
+      const stream = new ThreadStream(connection, opened, this);
+      this.#streams.set(connection, stream);
+      stream.open(this.#events.onStream(stream, opened.port));
+      return;
+    }
+    if (kind === Report.note) {
+      this.#events.onNote(readText(reader.bytes()));
+      return;
+    }
+    const stream = this.#streams.get(connection);
+    if (stream === undefined) throw new Error(`a report of kind ${kind} for connection ${connection}: it is not open`);
+    switch (kind) {
+      case Report.bytes:
+        stream.onBytes(reader.bytes());
+        return;
+      case Report.halfClosed:
+        this.onHalfClosed(stream);
+        return;
+      case Report.closed:
+        this.#streams.delete(connection);
+        stream.onClosed(readText(reader.bytes()));
+        this.#events.onGone(stream);
+        return;
+      case Report.taken:
+        stream.onTaken(reader.number());
+        return;
+      case Report.backedUp:
+        stream.onBackedUp();
+        return;
+      case Report.drained:
+        stream.onDrained(reader.number());
+        return;
+      default:
+        throw new Error(`a report of kind ${kind} for connection ${connection}: no such kind`);
+    }
+  }
+}
+
+/** Bytes of records that are delivered in one turn: as a rule some thousands of requests. */
+const BATCH_BYTES_MAX = 256 * 1024;

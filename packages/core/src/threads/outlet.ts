@@ -1,0 +1,122 @@
+import { EMPTY_BYTES, Fifo } from '@meerkat/protocol';
+import type { RingWriter } from './byte-ring.ts';
+
+/** Has bytes for a ring that was full. */
+export interface RoomSeeker {
+  /** Offers them again. @returns false when it has not got rid of all */
+  onRoom(): boolean;
+}
+
+/** A record without bytes, or with few. */
+interface Kept {
+  readonly kind: number;
+  readonly connection: number;
+  readonly bytes: Uint8Array;
+  readonly number: number | null;
+}
+
+/**
+ * Where one side puts its records for the other one: into the ring, a turn at a time, and aside while that is full.
+ *
+ * Bytes of connections stay with their connections then, whose budgets bound them, and go on in the order in which they came to
+ * wait; short records wait here, at most a few a connection. Records of one kind of caller keep their order.
+ */
+export class Outlet {
+  readonly #writer: RingWriter;
+  readonly #wake: () => void;
+  readonly #kept: Fifo<Kept> = new Fifo();
+  readonly #seekers = new Set<RoomSeeker>();
+  #isFull = false;
+
+  /** @param wake the other side, which sleeps */
+  constructor(writer: RingWriter, wake: () => void) {
+    this.#writer = writer;
+    this.#wake = wake;
+  }
+
+  get recordBytesMax(): number {
+    return this.#writer.recordBytesMax;
+  }
+
+  /** Records that wait for room; those of connections not counted. */
+  get keptCount(): number {
+    return this.#kept.length;
+  }
+
+  /** Hands bytes over. @returns false when there is no room: `seekRoom` then */
+  offer(kind: number, connection: number, bytes: Uint8Array): boolean {
+    if (this.#isFull) return false;
+    if (!this.#writer.append(kind, connection, bytes)) {
+      this.#isFull = true;
+      return false;
+    }
+    if (this.#writer.unpublishedBytes >= TOGETHER_BYTES) this.#publish();
+    return true;
+  }
+
+  seekRoom(seeker: RoomSeeker): void {
+    this.#seekers.add(seeker);
+  }
+
+  /** It has nothing to hand over any more. */
+  forget(seeker: RoomSeeker): void {
+    this.#seekers.delete(seeker);
+  }
+
+  /** Hands a short record over, as soon as there is room. */
+  tell(kind: number, connection: number, bytes: Uint8Array = EMPTY_BYTES): void {
+    if (this.#isFull || !this.#writer.append(kind, connection, bytes)) {
+      this.#keep({ kind, connection, bytes, number: null });
+    }
+  }
+
+  tellNumber(kind: number, connection: number, number: number): void {
+    if (this.#isFull || !this.#writer.hasRoom(NUMBER_BYTES)) {
+      this.#keep({ kind, connection, bytes: EMPTY_BYTES, number });
+    } else this.#writer.putNumber(kind, connection, number);
+  }
+
+  /** The end of a turn: the other side sees what was handed over. */
+  flush(): void {
+    this.#publish();
+    while (this.#isFull) {
+      const isAllGone = this.#goOn();
+      // Whoever waits for room has shown the other side what there is to take.
+      this.#publish();
+      if (!isAllGone && this.#writer.awaitRoom()) return;
+    }
+  }
+
+  #publish(): void {
+    if (this.#writer.publish()) this.#wake();
+  }
+
+  #keep(record: Kept): void {
+    this.#isFull = true;
+    this.#kept.push(record);
+  }
+
+  /** @returns true when nothing waits any more */
+  #goOn(): boolean {
+    for (let next = this.#kept.peek(); next !== undefined; next = this.#kept.peek()) {
+      const { kind, connection, bytes, number } = next;
+      if (!this.#writer.hasRoom(number === null ? bytes.length : NUMBER_BYTES)) return false;
+      if (number === null) this.#writer.put(kind, connection, bytes);
+      else this.#writer.putNumber(kind, connection, number);
+      this.#kept.shift();
+    }
+    this.#isFull = false;
+    for (const seeker of this.#seekers) {
+      this.#seekers.delete(seeker);
+      if (seeker.onRoom()) continue;
+      // Behind those that have had nothing yet.
+      this.#seekers.add(seeker);
+      if (this.#isFull) return false;
+    }
+    return !this.#isFull;
+  }
+}
+
+const NUMBER_BYTES = 4;
+/** Bytes that are shown to the other side before the end of the turn, so that both work at the same time. */
+const TOGETHER_BYTES = 16 * 1024;

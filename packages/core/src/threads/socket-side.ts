@@ -1,0 +1,135 @@
+import { RingReader, RingWriter } from './byte-ring.ts';
+import { Outlet } from './outlet.ts';
+import {
+  INPUT_BYTES_MAX,
+  INPUT_COMMON,
+  INPUT_STEP,
+  looksAfter,
+  Order,
+  Report,
+  writeOpened,
+  writeText,
+} from './records.ts';
+import { type HostStream, ThreadConnection, type ThreadShare, type ThreadStreamEvents } from './thread-connection.ts';
+
+/** The two rings between an I/O thread and the core. */
+export interface RingPair {
+  readonly toCore: SharedArrayBuffer;
+  readonly toThread: SharedArrayBuffer;
+}
+
+/**
+ * The half of the border that is in an I/O thread: gives what sockets say to the core, and what the core says to them.
+ *
+ * Its host calls, in each turn of its event loop in which something has come, `takeIn` and then `handOut`, and begins such a turn
+ * when it is woken.
+ */
+export class SocketSide implements ThreadShare {
+  readonly outlet: Outlet;
+  inputBytes = 0;
+  readonly #reader: RingReader;
+  readonly #wake: () => void;
+  readonly #connections = new Map<number, ThreadConnection>();
+  #nextId = 1;
+  /** How often it looks again before it sleeps. */
+  #looks = 0;
+
+  /** @param wake the thread of the core, which sleeps */
+  constructor({ toCore, toThread }: RingPair, wake: () => void) {
+    this.#reader = new RingReader(toThread);
+    this.outlet = new Outlet(new RingWriter(toCore), wake);
+    this.#wake = wake;
+  }
+
+  get inputBytesMax(): number {
+    return this.inputBytes > INPUT_COMMON ? INPUT_STEP : INPUT_BYTES_MAX;
+  }
+
+  /** Connections that are open or closing. */
+  get count(): number {
+    return this.#connections.size;
+  }
+
+  /** @param port number of the port that has accepted it */
+  accept(stream: HostStream, port: number): ThreadStreamEvents {
+    const id = this.#nextId;
+    this.#nextId = (id + 1) | 0;
+    const { remote, isCrowding = false, certificate = null, isSecure = false } = stream;
+    const connection = new ThreadConnection(id, stream, this);
+    this.#connections.set(id, connection);
+    const opened = { port, remote, isCrowding, certificate, isSecure };
+    const bytes = writeOpened(opened);
+    if (bytes.length <= this.outlet.recordBytesMax) this.outlet.tell(Report.opened, id, bytes);
+    else {
+      // No record has room for so many names: nobody is known by them, and it goes at once.
+      this.outlet.tell(Report.opened, id, writeOpened({ ...opened, certificate: null }));
+      connection.refuse();
+    }
+    return connection;
+  }
+
+  /** Tells the other half something that is of no connection; of too much, nothing more. */
+  note(text: string): void {
+    if (this.outlet.keptCount < NOTES_MAX) this.outlet.tell(Report.note, 0, writeText(text));
+  }
+
+  onClosed(connection: ThreadConnection): void {
+    this.#connections.delete(connection.id);
+  }
+
+  /** Does what the core has ordered. What has come from sockets goes first, so that the core works on it meanwhile. */
+  takeIn(): void {
+    this.outlet.flush();
+    const reader = this.#reader;
+    let isMemoryFree = true;
+    while (reader.take()) {
+      if (reader.wakes) this.#wake();
+      let records = 0;
+      for (; reader.next(); records++) if (!this.#obey(reader)) isMemoryFree = false;
+      this.#looks = looksAfter(records);
+      if (isMemoryFree) reader.reuseMemory();
+      else reader.leaveMemory();
+    }
+  }
+
+  /** The end of a turn. @returns false when another one is wanted, without being woken */
+  handOut(): boolean {
+    this.outlet.flush();
+    if (this.#looks > 0) {
+      this.#looks--;
+      return false;
+    }
+    return this.#reader.sleep();
+  }
+
+  /** @returns false when the memory of the order is still needed */
+  #obey(reader: RingReader): boolean {
+    const connection = this.#connections.get(reader.connection);
+    // It has gone, and the core does not know yet.
+    if (connection === undefined) return true;
+    switch (reader.kind) {
+      case Order.write:
+        return connection.write(reader.bytes());
+      case Order.end:
+        connection.end();
+        return true;
+      case Order.destroy:
+        connection.destroy();
+        return true;
+      case Order.finish:
+        connection.finish();
+        return true;
+      case Order.linger:
+        connection.linger();
+        return true;
+      case Order.credit:
+        connection.credit(reader.number());
+        return true;
+      default:
+        throw new Error(`an order of kind ${reader.kind} for connection ${reader.connection}: no such kind`);
+    }
+  }
+}
+
+/** Notes that wait for room; who causes them must not fill memory with them. */
+const NOTES_MAX = 10_000;

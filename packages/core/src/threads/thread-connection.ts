@@ -1,0 +1,209 @@
+import type { ByteStream, StreamEvents } from '../base/ports.ts';
+import { FrameGate, GATE_BYTES_MAX } from './frame-gate.ts';
+import type { Outlet, RoomSeeker } from './outlet.ts';
+import { OUTPUT_STEP, Report, writeText } from './records.ts';
+
+/** A stream of the host of an I/O thread. */
+export interface HostStream extends ByteStream {
+  /** The peer has closed its end and nothing more comes for it: closes once what was written has left. Left out: as `end`. */
+  finish?(): void;
+  /** It is about to be closed, and its peer has only so long to read what is written until then. */
+  linger?(): void;
+}
+
+/** What a stream tells, and that its peer has closed its own end. */
+export interface ThreadStreamEvents extends StreamEvents {
+  onHalfClosed(): void;
+}
+
+/** What connections of one I/O thread share. */
+export interface ThreadShare {
+  readonly outlet: Outlet;
+  /** Bytes of input on their way, of all connections. */
+  inputBytes: number;
+  /** What one connection may have on its way now. */
+  readonly inputBytesMax: number;
+  onClosed(connection: ThreadConnection): void;
+}
+
+/**
+ * A connection in its I/O thread: hands whole frames to the core, and what the core answers to the socket.
+ *
+ *     socket ─► FrameGate ─► ring, or #pending while that is full ─► core
+ *            ◄────────────── write, end, destroy ◄───────────────────
+ *
+ * The socket is read while the core has read all but a budget of what has come, and nothing is pending.
+ */
+export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
+  readonly id: number;
+  /** The core decides that: see `onHalfClosed`. */
+  readonly isAnswering = true;
+  readonly #stream: HostStream;
+  readonly #share: ThreadShare;
+  readonly #gate: FrameGate = new FrameGate(GATE_BYTES_MAX);
+  /** Input that has found no room, oldest first. */
+  readonly #pending: Uint8Array[] = [];
+  /** Input on its way. */
+  #inputBytes = 0;
+  /** Output that the kernel has, and the core does not know of. */
+  #takenBytes = 0;
+  /** Output that the kernel does not have. */
+  #untakenBytes = 0;
+  #isPaused = false;
+  /** The core is done with it. */
+  #isEnding = false;
+  #isHalfClosed = false;
+  /** Why it is gone; null while it is not. */
+  #closeReason: string | null = null;
+
+  constructor(id: number, stream: HostStream, share: ThreadShare) {
+    this.id = id;
+    this.#stream = stream;
+    this.#share = share;
+  }
+
+  /* ------------------------------------------------------------------------------------- from the socket ---- */
+
+  onBytes(chunk: Uint8Array): void {
+    if (this.#isEnding) return;
+    const bytes = this.#gate.pass(chunk);
+    if (bytes.length === 0) return;
+    this.#inputBytes += bytes.length;
+    this.#share.inputBytes += bytes.length;
+    const sent = this.#pending.length > 0 ? 0 : this.#send(bytes);
+    if (sent < bytes.length) this.#pending.push(bytes.subarray(sent));
+    this.#regulate();
+  }
+
+  /** It is closed before it has said anything. */
+  refuse(): void {
+    this.#isEnding = true;
+    this.#stream.destroy();
+  }
+
+  onDrain(): void {
+    const { outlet } = this.#share;
+    outlet.tellNumber(Report.drained, this.id, this.#takenBytes + this.#untakenBytes);
+    this.#takenBytes = 0;
+    this.#untakenBytes = 0;
+  }
+
+  onHalfClosed(): void {
+    this.#isHalfClosed = true;
+    if (this.#pending.length === 0) this.#share.outlet.tell(Report.halfClosed, this.id);
+  }
+
+  onClosed(reason: string): void {
+    this.#closeReason = reason;
+    if (this.#isEnding) this.#dropPending();
+    if (this.#pending.length === 0) this.#tellClosed(reason);
+  }
+
+  /** Input that was pending goes on; then what came behind it. */
+  onRoom(): boolean {
+    for (let bytes = this.#pending[0]; bytes !== undefined; bytes = this.#pending[0]) {
+      const sent = this.#send(bytes);
+      if (sent < bytes.length) {
+        this.#pending[0] = bytes.subarray(sent);
+        return false;
+      }
+      this.#pending.shift();
+    }
+    if (this.#closeReason !== null) this.#tellClosed(this.#closeReason);
+    else {
+      if (this.#isHalfClosed) this.#share.outlet.tell(Report.halfClosed, this.id);
+      this.#regulate();
+    }
+    return true;
+  }
+
+  /** @returns how many bytes have found room */
+  #send(bytes: Uint8Array): number {
+    const { outlet } = this.#share;
+    let at = 0;
+    while (at < bytes.length) {
+      const end = Math.min(bytes.length, at + outlet.recordBytesMax);
+      const piece = at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end);
+      if (!outlet.offer(Report.bytes, this.id, piece)) {
+        outlet.seekRoom(this);
+        break;
+      }
+      at = end;
+    }
+    return at;
+  }
+
+  #regulate(): void {
+    if (this.#isEnding) return;
+    const isPaused = this.#pending.length > 0 || this.#inputBytes > this.#share.inputBytesMax;
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#stream.pause();
+    else this.#stream.resume();
+  }
+
+  #dropPending(): void {
+    this.#pending.length = 0;
+    this.#share.outlet.forget(this);
+  }
+
+  #tellClosed(reason: string): void {
+    this.#share.inputBytes -= this.#inputBytes;
+    this.#inputBytes = 0;
+    this.#share.outlet.tell(Report.closed, this.id, writeText(reason));
+    this.#share.onClosed(this);
+  }
+
+  /* --------------------------------------------------------------------------------------- from the core ---- */
+
+  /** @returns false when the socket keeps the memory */
+  write(bytes: Uint8Array): boolean {
+    if (this.#closeReason !== null) return true;
+    this.#stream.write(bytes);
+    if (this.#stream.queuedBytes === 0) {
+      this.#takenBytes += bytes.length;
+      if (this.#takenBytes >= OUTPUT_STEP) {
+        this.#share.outlet.tellNumber(Report.taken, this.id, this.#takenBytes);
+        this.#takenBytes = 0;
+      }
+      return true;
+    }
+    if (this.#untakenBytes === 0) this.#share.outlet.tell(Report.backedUp, this.id);
+    this.#untakenBytes += bytes.length;
+    return false;
+  }
+
+  end(): void {
+    this.#leave();
+    this.#stream.end();
+  }
+
+  destroy(): void {
+    this.#leave();
+    this.#stream.destroy();
+  }
+
+  finish(): void {
+    this.#leave();
+    if (this.#stream.finish === undefined) this.#stream.end();
+    else this.#stream.finish();
+  }
+
+  linger(): void {
+    this.#isEnding = true;
+    this.#dropPending();
+    this.#stream.linger?.();
+  }
+
+  credit(bytes: number): void {
+    this.#inputBytes -= bytes;
+    this.#share.inputBytes -= bytes;
+    this.#regulate();
+  }
+
+  #leave(): void {
+    this.#isEnding = true;
+    this.#dropPending();
+    if (this.#closeReason !== null) this.#tellClosed(this.#closeReason);
+  }
+}

@@ -1,0 +1,220 @@
+import type { ByteStream, PeerAddress, PeerCertificate, StreamEvents } from '../base/ports.ts';
+import type { Outlet, RoomSeeker } from './outlet.ts';
+import { INPUT_STEP, type Opened, Order } from './records.ts';
+
+/** What streams of one I/O thread share, in the thread of the core. */
+export interface StreamShare {
+  readonly outlet: Outlet;
+  /** Bytes of output on their way, of all streams. */
+  outputBytes: number;
+  /** What one stream may have on its way now. */
+  readonly outputBytesMax: number;
+  /** It wants what it has held back, as an event of its own. */
+  onResumed(stream: ThreadStream): void;
+  /** It is told of it at the end of this turn. */
+  onHalfClosed(stream: ThreadStream): void;
+  /** Of bytes that the core has read. */
+  onBytesRead(bytes: number): void;
+}
+
+/**
+ * A connection of an I/O thread, as the core sees it.
+ *
+ *     write ─► ring ─► socket ─► kernel          on its way: #outputBytes, until the thread reports them as taken
+ *        └──► #queue, while its share is used up, the ring is full or the kernel takes nothing
+ *
+ * A pause is told to nobody: what comes is held back, the thread gets no credit for it, and reads the socket no more.
+ */
+export class ThreadStream implements ByteStream, RoomSeeker {
+  readonly remote: PeerAddress;
+  readonly isCrowding: boolean;
+  readonly certificate: PeerCertificate | null;
+  readonly isSecure: boolean;
+  readonly #id: number;
+  readonly #share: StreamShare;
+  #events: StreamEvents | null = null;
+  /** Output that the ring has not got, oldest first; it belongs to the stream until `onDrain`. */
+  #queue: Uint8Array[] = [];
+  #queuedBytes = 0;
+  #outputBytes = 0;
+  #isBackedUp = false;
+  #owesDrain = false;
+  /** Input that came while paused. */
+  #held: Uint8Array[] = [];
+  /** Input that was read, and the thread does not know of. */
+  #readBytes = 0;
+  #isPaused = false;
+  /** The peer has closed its own end, behind what is held back. */
+  #isHalfClosed = false;
+  /** What closes it, once the queue has left; null: nothing. */
+  #ending: typeof Order.end | typeof Order.finish | typeof Order.destroy | null = null;
+
+  constructor(id: number, { remote, isCrowding, certificate, isSecure }: Opened, share: StreamShare) {
+    this.remote = remote;
+    this.isCrowding = isCrowding;
+    this.certificate = certificate;
+    this.isSecure = isSecure;
+    this.#id = id;
+    this.#share = share;
+  }
+
+  open(events: StreamEvents): void {
+    this.#events = events;
+  }
+
+  /* --------------------------------------------------------------------------------------- from the core ---- */
+
+  get queuedBytes(): number {
+    return this.#owesDrain ? this.#outputBytes + this.#queuedBytes : 0;
+  }
+
+  write(bytes: Uint8Array): void {
+    if (this.#ending !== null || bytes.length === 0) return;
+    const sent = this.#owesDrain || this.#isBackedUp ? 0 : this.#send(bytes);
+    if (sent === bytes.length) return;
+    this.#queue.push(sent === 0 ? bytes : bytes.subarray(sent));
+    this.#queuedBytes += bytes.length - sent;
+    this.#owesDrain = true;
+  }
+
+  end(): void {
+    this.#close(Order.end);
+  }
+
+  destroy(): void {
+    if (this.#ending === Order.destroy) return;
+    this.#dropQueue();
+    this.#ending = Order.destroy;
+    this.#share.outlet.tell(Order.destroy, this.#id);
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    if (this.#held.length > 0) this.#share.onResumed(this);
+  }
+
+  /* ------------------------------------------------------------------------------------- from the thread ---- */
+
+  /** The peer has closed its own end, and this turn is over: what was answered to it still leaves, and a long answer until its end. */
+  onHalfClosed(): void {
+    this.#isHalfClosed = true;
+    if (this.#held.length > 0) return;
+    if (this.#events?.isAnswering !== true) this.#close(Order.finish);
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    if (this.#ending !== null) return;
+    // Held for longer than the batch, of which it is a part.
+    if (this.#isPaused || this.#held.length > 0) this.#held.push(bytes.slice());
+    else this.#read(bytes);
+  }
+
+  /** What was held back is read, until it is paused again. */
+  readHeld(): void {
+    while (!this.#isPaused && this.#ending === null) {
+      const bytes = this.#held.shift();
+      if (bytes === undefined) break;
+      this.#read(bytes);
+    }
+    if (this.#isHalfClosed && this.#held.length === 0) this.#share.onHalfClosed(this);
+  }
+
+  onBackedUp(): void {
+    this.#isBackedUp = true;
+  }
+
+  onTaken(bytes: number): void {
+    this.#outputBytes -= bytes;
+    this.#share.outputBytes -= bytes;
+    this.#sendQueue();
+  }
+
+  onDrained(bytes: number): void {
+    this.#isBackedUp = false;
+    this.onTaken(bytes);
+  }
+
+  /** @returns false when more waits for room */
+  onRoom(): boolean {
+    return this.#sendQueue();
+  }
+
+  onClosed(reason: string): void {
+    this.#ending ??= Order.destroy;
+    this.#dropQueue();
+    this.#held = [];
+    this.#share.outputBytes -= this.#outputBytes;
+    this.#outputBytes = 0;
+    const events = this.#events;
+    this.#events = null;
+    events?.onClosed(reason);
+  }
+
+  /* ------------------------------------------------------------------------------------------------------- */
+
+  #read(bytes: Uint8Array): void {
+    this.#share.onBytesRead(bytes.length);
+    this.#readBytes += bytes.length;
+    if (this.#readBytes >= INPUT_STEP) {
+      this.#share.outlet.tellNumber(Order.credit, this.#id, this.#readBytes);
+      this.#readBytes = 0;
+    }
+    this.#events?.onBytes(bytes);
+  }
+
+  /** @returns how many bytes are on their way now */
+  #send(bytes: Uint8Array): number {
+    const { outlet } = this.#share;
+    let at = 0;
+    while (at < bytes.length) {
+      const room = this.#share.outputBytesMax - this.#outputBytes;
+      if (room <= 0) break;
+      const length = Math.min(bytes.length - at, outlet.recordBytesMax, room);
+      if (!outlet.offer(Order.write, this.#id, length === bytes.length ? bytes : bytes.subarray(at, at + length))) {
+        outlet.seekRoom(this);
+        break;
+      }
+      at += length;
+      this.#outputBytes += length;
+      this.#share.outputBytes += length;
+    }
+    return at;
+  }
+
+  /** @returns false when more waits for room */
+  #sendQueue(): boolean {
+    if (!this.#owesDrain || this.#isBackedUp) return true;
+    for (let bytes = this.#queue[0]; bytes !== undefined; bytes = this.#queue[0]) {
+      const hadRoom = this.#share.outputBytesMax > this.#outputBytes;
+      const sent = this.#send(bytes);
+      this.#queuedBytes -= sent;
+      if (sent < bytes.length) {
+        this.#queue[0] = bytes.subarray(sent);
+        return !hadRoom || this.#share.outputBytesMax <= this.#outputBytes;
+      }
+      this.#queue.shift();
+    }
+    this.#owesDrain = false;
+    if (this.#ending !== null) this.#share.outlet.tell(this.#ending, this.#id);
+    else this.#events?.onDrain();
+    return true;
+  }
+
+  #close(order: typeof Order.end | typeof Order.finish): void {
+    if (this.#ending !== null) return;
+    this.#ending = order;
+    this.#held = [];
+    this.#share.outlet.tell(this.#owesDrain ? Order.linger : order, this.#id);
+  }
+
+  #dropQueue(): void {
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#owesDrain = false;
+    this.#share.outlet.forget(this);
+  }
+}

@@ -26,7 +26,9 @@ export const FAULT_KINDS = [
   'skew',
   'occupy',
 ] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number];
+/** Those, and what is only done to an ensemble that has spare servers: its members change. */
+export type FaultKind = (typeof FAULT_KINDS)[number] | 'members';
+const ALL_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'members'];
 
 /**
  * One thing that goes wrong at a moment, and for a while: plain data, so that a plan can be printed, repeated and made
@@ -60,7 +62,7 @@ export function parseFault(text: string): Fault | null {
   const match = /^(\d+)ms ([\w-]+) ([\w,]*)(?: \| ([\w,]+))?(?: for (\d+)ms)? #(\d+)$/.exec(text.trim());
   if (match === null) return null;
   const [, at, name, hosts = '', others = '', duration = '0', chance] = match;
-  const kind = FAULT_KINDS.find((known) => known === name);
+  const kind = ALL_FAULT_KINDS.find((known) => known === name);
   if (kind === undefined) return null;
   return {
     kind,
@@ -109,6 +111,17 @@ export function planFaults(random: SeededRandom, options: FaultPlanOptions): rea
 }
 
 const ENDS_AT_ONCE: ReadonlySet<FaultKind> = new Set<FaultKind>(['break', 'disk-error']);
+
+/** Changes of the membership, some of them at once. */
+export function planChanges(random: SeededRandom, durationMs: number): readonly Fault[] {
+  const pauseMs = 500 * 10 ** random.fraction();
+  const faults: Fault[] = [];
+  for (let atMs = random.between(0, 2000); atMs < durationMs; ) {
+    faults.push({ kind: 'members', atMs, durationMs: 0, hosts: [], others: [], chance: random.uint32() });
+    atMs += Math.ceil(-Math.log(1 - random.fraction()) * pauseMs);
+  }
+  return faults;
+}
 
 /** Mostly short; sometimes longer than sessions and elections last. */
 function drawDuration(random: SeededRandom): number {

@@ -94,6 +94,8 @@ class ConnectionTap implements WireTap {
   #lastZxidSeen = 0;
   #askedSessionId = 0n;
   #sessionId = 0n;
+  /** Tokens of SASL without an answer: nothing else is sent meanwhile. */
+  #saslTokens = 0;
   /** The request before was a sync that the client sent for a read. */
   #isBehindSync = false;
   #isAsked = false;
@@ -166,7 +168,8 @@ class ConnectionTap implements WireTap {
       });
     }
     if (xid === SpecialXid.ping) this.#history.note({ kind: 'ping', ...about });
-    if (xid <= 0) return;
+    if (opCode === OpCode.sasl) this.#saslTokens++;
+    if (xid <= 0 || opCode === OpCode.sasl) return;
     const path = request !== null && 'path' in request ? request.path : null;
     const operation = this.#claims.claim(opCode, path, this.#connection, this.#isBehindSync);
     this.#isBehindSync = opCode === OpCode.sync && operation === null;
@@ -194,6 +197,10 @@ class ConnectionTap implements WireTap {
     }
     if (xid === SpecialXid.ping) this.#history.note({ kind: 'pong', ...about });
     if (xid <= 0) return;
+    if (this.#saslTokens > 0) {
+      this.#saslTokens--;
+      return;
+    }
     // Not the first in flight: something is wrong, and the checker sees it.
     const at = this.#inFlight.findIndex((sent) => sent.xid === xid);
     const operation = at < 0 ? null : (this.#inFlight.splice(at, 1)[0]?.operation ?? null);

@@ -144,12 +144,13 @@ export class Judges {
   }
 
   #watchLive(): LiveChecker {
-    const { participants, observers, servers } = this.#ensemble;
+    const { participants, observers, spares, servers } = this.#ensemble;
     const byId = new Map(servers.map((server) => [server.serverId, server]));
     const live = new LiveChecker({
       members: {
         voters: participants.map(idOf),
         observers: observers.map(idOf),
+        spares: spares.map(idOf),
         hierarchy: this.#ensemble.membership.hierarchy,
       },
       nowMs: () => this.#world.nowMs,

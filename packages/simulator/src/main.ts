@@ -14,6 +14,7 @@ const USAGE = `npm run simulate -- [options]
   --until-failure     one seed after the other until one fails
   --servers N         participants; default 3
   --observers N       default 0
+  --spares N          servers that are no members at first: the members change; default 0
   --groups N          quorums of groups: the participants are dealt out to so many
   --hierarchy         each seed draws groups and weights
   --minutes N         virtual minutes of faults for each seed; default 1
@@ -48,6 +49,7 @@ function readCampaign(args: readonly string[]): Campaign | null {
       'until-failure': { type: 'boolean', default: false },
       servers: { type: 'string', default: '3' },
       observers: { type: 'string', default: '0' },
+      spares: { type: 'string', default: '0' },
       groups: { type: 'string' },
       hierarchy: { type: 'boolean', default: false },
       minutes: { type: 'string', default: '1' },
@@ -75,6 +77,7 @@ function readCampaign(args: readonly string[]): Campaign | null {
     shape: {
       servers: readNumber('servers', values.servers, 1),
       observers: readNumber('observers', values.observers, 0),
+      spares: readNumber('spares', values.spares, 0),
       groups: readGroups(values.groups, values.hierarchy),
       minutes: Number(values.minutes),
       faults: values.faults === undefined ? undefined : readKinds(values.faults),

@@ -2,6 +2,7 @@ import { isQuorum } from './checkers/quorum.ts';
 import { readServerDisk } from './disk-reader.ts';
 import { type Fault, type FaultKind, formatFault, LEADER } from './fault.ts';
 import type { LinkQuality } from './link-quality.ts';
+import { changeMembers } from './member-changes.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { QUORUM_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
@@ -148,6 +149,9 @@ export class Nemesis {
       case 'skew':
         for (const host of hosts) this.#skew(host, fault, random);
         return hosts.length > 0;
+      case 'members':
+        changeMembers(this.#world, this.#ensemble, random).catch((error: Error) => this.#world.fail(error));
+        return true;
       default:
         for (const server of servers) this.#hurtDisk(server, fault, random);
         return servers.length > 0;
@@ -311,9 +315,10 @@ export class Nemesis {
    * voter has applied is durable there. Whether it was committed does not matter, its ACK may be on its way.
    */
   #isDispensable(server: VirtualServer): boolean {
-    const { leader, participants, membership } = this.#ensemble;
+    const { leader, membershipNow: membership, spares } = this.#ensemble;
+    const participants = [...this.#ensemble.participants, ...spares];
     if (leader === null || leader === server) return false;
-    const voters = participants.map(({ serverId }) => serverId);
+    const voters = membership.members.flatMap(({ role, serverId }) => (role === 'participant' ? [serverId] : []));
     const others = voters.filter((serverId) => serverId !== server.serverId);
     if (!isQuorum(voters, membership.hierarchy, others)) return false;
     const found = readServerDisk(server.disk, server.options.snapshotDirectory, server.options.logDirectory);

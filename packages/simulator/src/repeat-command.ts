@@ -6,9 +6,10 @@ export type Shape = Omit<SimulateOptions, 'seed'>;
 
 /** The command that runs a seed again, with exactly these faults; null: those that the seed makes. */
 export function commandOf(shape: Shape, seed: number, plan: readonly Fault[] | null): string {
-  const { servers = 3, observers = 0, groups, minutes = 1, traits, without, workload } = shape;
+  const { servers = 3, observers = 0, spares = 0, groups, minutes = 1, traits, without, workload } = shape;
   const parts = [`--seed ${seed}`, `--servers ${servers}`];
   if (observers > 0) parts.push(`--observers ${observers}`);
+  if (spares > 0) parts.push(`--spares ${spares}`);
   if (groups !== undefined) parts.push(groups === 'drawn' ? '--hierarchy' : `--groups ${groups}`);
   if (minutes !== 1) parts.push(`--minutes ${minutes}`);
   if (traits !== undefined) parts.push(`--traits ${traits.join(',') || 'none'}`);

@@ -5,6 +5,7 @@ import type {
   ListenEvents,
   Network,
   PeerAddress,
+  PeerCertificate,
   StreamEvents,
 } from '@meerkat/core';
 import type { VirtualEnd, VirtualNetwork } from './virtual-network.ts';
@@ -114,6 +115,7 @@ export class ServerNetwork implements Network {
 /** The stream that a core sees. */
 class ServerStream implements ByteStream {
   readonly remote: PeerAddress;
+  readonly certificate: PeerCertificate | null;
   /** Hears of its closing by `destroy`. */
   owner: StreamEvents | null = null;
   readonly #end: VirtualEnd;
@@ -122,6 +124,7 @@ class ServerStream implements ByteStream {
   constructor(end: VirtualEnd, remote: PeerAddress, door: EventDoor) {
     this.#end = end;
     this.remote = remote;
+    this.certificate = end.peerCertificate;
     this.#door = door;
   }
 

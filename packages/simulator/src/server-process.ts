@@ -1,10 +1,19 @@
-import { type CoreOptions, type MemoryDisk, ServerCore, type TraceEvent } from '@meerkat/core';
+import {
+  type ByteStream,
+  type CoreOptions,
+  type MembershipStore,
+  type MemoryDisk,
+  ServerCore,
+  type StreamEvents,
+  type TraceEvent,
+} from '@meerkat/core';
 import { PLAIN_AUTHENTICATOR } from './plain-authenticator.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { type EventDoor, ServerNetwork } from './server-network.ts';
 import type { PlannedEvent, Timeline } from './timeline.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 import type { VirtualNetwork } from './virtual-network.ts';
+import { VirtualThreads } from './virtual-threads.ts';
 
 /** How long the effects of a virtual disk take, milliseconds. */
 export interface DiskQuality {
@@ -18,7 +27,10 @@ export interface DiskQuality {
 export interface ServerProcessParts {
   readonly host: string;
   readonly clientPort: number;
+  /** I/O threads between clients and core; 0 = none. */
+  readonly clientThreads: number;
   readonly options: CoreOptions;
+  readonly membershipStore: MembershipStore | null;
   readonly timeline: Timeline;
   readonly clock: VirtualClock;
   readonly network: VirtualNetwork;
@@ -45,6 +57,7 @@ export class ServerProcess implements EventDoor {
   readonly core: ServerCore;
   readonly #parts: ServerProcessParts;
   readonly #network: ServerNetwork;
+  readonly #threads: VirtualThreads | null;
   #isGone = false;
   #isTurnPlanned = false;
   /** When the disk has done what it does; null while it has nothing to do. */
@@ -66,6 +79,7 @@ export class ServerProcess implements EventDoor {
       authenticator: PLAIN_AUTHENTICATOR,
       trace: { emit: parts.onTrace },
       network: this.#network,
+      membershipStore: parts.membershipStore,
     };
     this.core = new ServerCore(
       ports,
@@ -84,9 +98,24 @@ export class ServerProcess implements EventDoor {
         onFailed: (error) => this.deliverLater(() => parts.onEnded(error)),
       },
     );
-    network.listen(host, clientPort, (end) =>
-      this.deliver(() => this.#network.open(end, (stream) => this.core.onStreamOpened(stream))),
-    );
+    const onStream = (stream: ByteStream): StreamEvents => this.core.onStreamOpened(stream);
+    const threads =
+      parts.clientThreads === 0
+        ? null
+        : new VirtualThreads({
+            count: parts.clientThreads,
+            host,
+            network,
+            timeline: parts.timeline,
+            random: random.fork('threads'),
+            door: this,
+            onStream,
+          });
+    this.#threads = threads;
+    network.listen(host, clientPort, (end) => {
+      if (threads === null) this.deliver(() => this.#network.open(end, onStream));
+      else if (!this.#isGone) threads.accept(end);
+    });
     this.core.start();
     this.#mark();
   }
@@ -124,6 +153,7 @@ export class ServerProcess implements EventDoor {
   /** SIGSTOP. */
   pause(): void {
     this.#waiting ??= [];
+    this.#threads?.pause();
   }
 
   /** SIGCONT. */
@@ -132,12 +162,14 @@ export class ServerProcess implements EventDoor {
     if (waiting === null) return;
     this.#waiting = null;
     for (const event of waiting) this.deliver(event);
+    this.#threads?.resume();
     this.#mark();
   }
 
   /** Nothing of it does anything any more. */
   vanish(): void {
     this.#isGone = true;
+    this.#threads?.vanish();
     if (this.#tick !== null) this.#parts.timeline.cancel(this.#tick);
   }
 
@@ -165,7 +197,9 @@ export class ServerProcess implements EventDoor {
   readonly #endTurn = (): void => {
     this.#isTurnPlanned = false;
     if (this.#isGone || this.#waiting !== null) return;
+    this.#threads?.takeIn();
     this.core.onTurnEnd();
+    if (this.#threads?.handOut() === false) this.#mark();
     this.#parts.onTurn();
     this.#runDisk();
     this.#armTick();

@@ -23,6 +23,10 @@ export const SIGHTINGS: Readonly<Record<Trait, readonly string[]>> = {
   busy: ['second with sixty requests'],
   'huge-sessions': ['session with thousands of ephemerals ended'],
   'ended-by-hand': ['session ended by hand'],
+  'read-only': ['server that became read-only'],
+  'observer-masters': ['observer that hangs on a follower'],
+  'local-sessions': ['local session', 'local session upgraded'],
+  'io-threads': [],
 };
 
 /** Counts, in one world, what only some traits lead to. */
@@ -32,6 +36,8 @@ export class Sightings implements WorldWatcher {
   readonly #history: Map<number, number> = new Map();
   /** Servers that begin another log file for a reason other than its size. */
   readonly #mayBegin: Set<VirtualServer> = new Set();
+  /** Sessions that their server made without a txn. */
+  readonly #local: Set<bigint> = new Set();
   /** Sessions that a leader has ended. */
   readonly #expired: Set<bigint> = new Set();
 
@@ -49,6 +55,17 @@ export class Sightings implements WorldWatcher {
       case 'log-file-started':
         if (logDirectory !== snapshotDirectory) this.#count('log file in a directory of its own');
         if (!this.#mayBegin.delete(server)) this.#count('log file that was full');
+        break;
+      case 'read-only-changed':
+        if (event.isReadOnly) this.#count('server that became read-only');
+        break;
+      case 'learner-synchronized':
+        if (server.role === 'following') this.#count('observer that hangs on a follower');
+        break;
+      case 'session-created':
+        if (server.options.ensemble?.localSessionsEnabled !== true) break;
+        this.#local.add(event.sessionId);
+        this.#count('local session');
         break;
       case 'session-expired':
         this.#expired.add(event.sessionId);
@@ -100,6 +117,7 @@ export class Sightings implements WorldWatcher {
       if (error?.code === 'QUOTAEXCEEDED') this.#count('quota exceeded');
     }
     for (const { header, txn } of committed) {
+      if (txn.type === OpCode.createSession && this.#local.has(header.sessionId)) this.#count('local session upgraded');
       if (txn.type === OpCode.deleteContainer) this.#count('container or TTL znode collected');
       if (txn.type === OpCode.setData && (txn.data?.length ?? 0) > 100_000) this.#count('value above 100 kB');
       if (txn.type !== OpCode.closeSession) continue;

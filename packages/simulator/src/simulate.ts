@@ -1,8 +1,8 @@
 import type { Client } from '@meerkat/client';
-import type { Hierarchy } from '@meerkat/protocol';
+import type { Hierarchy, Membership } from '@meerkat/protocol';
 import { isQuorum } from './checkers/quorum.ts';
 import type { Violation } from './checkers/violation.ts';
-import { FAULT_KINDS, type Fault, type FaultKind, planFaults } from './fault.ts';
+import { FAULT_KINDS, type Fault, type FaultKind, planChanges, planFaults } from './fault.ts';
 import { drawHierarchy, makeGroups } from './hierarchy.ts';
 import { History } from './history.ts';
 import { Judges } from './judges.ts';
@@ -25,6 +25,8 @@ export interface SimulateOptions {
   /** Participants. Default 3. */
   readonly servers?: number | undefined;
   readonly observers?: number | undefined;
+  /** Servers that are no members at first: members change while things go wrong. Default 0. */
+  readonly spares?: number | undefined;
   /**
    * A quorum is a majority of groups: of so many with the same weights, or as the seed draws them with `drawn`.
    * Default: it is a majority of the participants.
@@ -113,7 +115,7 @@ class Simulation {
   readonly #epochs: Set<number> = new Set();
 
   constructor(options: SimulateOptions) {
-    const { seed, servers = 3, observers = 0, groups, minutes = 1, onLine } = options;
+    const { seed, servers = 3, observers = 0, spares = 0, groups, minutes = 1, onLine } = options;
     this.#options = options;
     this.#durationMs = minutes * 60_000;
     const world = new VirtualWorld({
@@ -131,12 +133,14 @@ class Simulation {
     const traits = options.traits ?? drawTraits(new SeededRandom(seed, 'traits'));
     // What a server of its own has committed is read from its logs at the end: they have to be there.
     this.#traits = servers + observers === 1 ? traits.filter((trait) => trait !== 'purge') : traits;
-    const { core, ensemble, addresses, workload } = configurationOf(this.#traits);
+    const { core, ensemble, addresses, clientThreads, workload } = configurationOf(this.#traits);
     this.#ensemble = world.addEnsemble({
       servers,
       observers,
+      spares,
       hierarchy: chooseHierarchy(seed, servers, groups),
       addresses,
+      clientThreads,
       restartDelayMs: RESTART_DELAY_MS,
       core: { ...core, syncWarningMs: 10_000 },
       ensemble,
@@ -164,14 +168,15 @@ class Simulation {
       ...options.workload,
     });
     // A generator of its own: a plan that is given leaves everything else as the seed has it.
-    this.#plan =
-      options.plan ??
-      planFaults(new SeededRandom(seed, 'nemesis'), {
+    this.#plan = options.plan ?? [
+      ...planFaults(new SeededRandom(seed, 'nemesis'), {
         kinds: options.faults ?? FAULT_KINDS,
         durationMs: this.#durationMs,
         servers: this.#ensemble.hosts,
         clients: this.#workload.hosts,
-      });
+      }),
+      ...(spares > 0 ? planChanges(new SeededRandom(seed, 'members'), this.#durationMs) : []),
+    ];
   }
 
   async run(): Promise<SimulateResult> {
@@ -283,8 +288,9 @@ class Simulation {
    * left must agree on somebody, whatever they have voted for before.
    */
   async #succeedTwice(): Promise<void> {
-    const { leader, membership, participants } = this.#ensemble;
-    const voters = participants.map(({ serverId }) => serverId);
+    const { leader, membershipNow: membership } = this.#ensemble;
+    const voters = votersOf(membership);
+    const participants = this.#ensemble.servers.filter(({ serverId }) => voters.includes(serverId));
     const others = participants.filter((server) => server !== leader);
     const canSpare = (one: VirtualServer): boolean =>
       isQuorum(
@@ -378,6 +384,10 @@ class Simulation {
       recoveredMs: this.#recoveredMs,
     };
   }
+}
+
+export function votersOf({ members }: Membership): readonly number[] {
+  return members.filter(({ role }) => role === 'participant').map(({ serverId }) => serverId);
 }
 
 function chooseHierarchy(seed: number, servers: number, groups: number | 'drawn' | undefined): Hierarchy | undefined {

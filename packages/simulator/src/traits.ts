@@ -32,13 +32,26 @@ export const TRAITS = [
   'busy',
   /** Sessions are ended by hand, at any server that follows, while their clients work. */
   'ended-by-hand',
+  /** New sessions are their server's alone, until they have an ephemeral. */
+  'local-sessions',
+  /** A server that finds no leader answers reads. */
+  'read-only',
+  /** Observers hang on followers. */
+  'observer-masters',
+  /** Connections of clients are in I/O threads. */
+  'io-threads',
 ] as const;
 export type Trait = (typeof TRAITS)[number];
+
+/** Only where they are asked for. */
+const CHOSEN: readonly Trait[] = ['local-sessions', 'read-only', 'observer-masters', 'io-threads'];
+
+const OBSERVER_MASTER_PORT = 2191;
 
 /** A third of the worlds are plain; the others have some of the traits. */
 export function drawTraits(random: SeededRandom): readonly Trait[] {
   if (random.chance(1 / 3)) return [];
-  return TRAITS.filter(() => random.chance(0.4));
+  return TRAITS.filter((trait) => !CHOSEN.includes(trait) && random.chance(0.4));
 }
 
 export interface Configuration {
@@ -46,6 +59,7 @@ export interface Configuration {
   readonly ensemble: Partial<Omit<EnsembleOptions, 'membership'>>;
   readonly workload: Partial<WorkloadOptions>;
   readonly addresses: number;
+  readonly clientThreads: number;
 }
 
 /** How servers with these traits are configured, and their clients. */
@@ -66,6 +80,9 @@ export function configurationOf(traits: readonly Trait[]): Configuration {
     ensemble: {
       ...(has('short-memory') ? { commitLogCount: 5 } : {}),
       ...(has('lazy-observers') ? { syncEnabled: false } : {}),
+      ...(has('read-only') ? { readOnlyEnabled: true } : {}),
+      ...(has('observer-masters') ? { observerMasterPort: OBSERVER_MASTER_PORT } : {}),
+      ...(has('local-sessions') ? { localSessionsEnabled: true, localSessionsUpgradingEnabled: true } : {}),
       // As short as the ticks of a simulated ensemble.
       ...(has('two-addresses') ? { addressTimeoutMs: 200 } : {}),
     },
@@ -80,5 +97,6 @@ export function configurationOf(traits: readonly Trait[]): Configuration {
       hugeSessionSize: has('huge-sessions') && !has('short-txns') ? 2000 : 0,
     },
     addresses: has('two-addresses') ? 2 : 1,
+    clientThreads: has('io-threads') ? 2 : 0,
   };
 }

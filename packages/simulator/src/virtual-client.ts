@@ -1,4 +1,5 @@
 import type { Clock, Target, Transport, TransportEvents, TransportStream } from '@meerkat/client';
+import type { PeerCertificate } from '@meerkat/core';
 import type { Timeline } from './timeline.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 import type { ConnectEvents, VirtualEnd, VirtualNetwork } from './virtual-network.ts';
@@ -26,13 +27,17 @@ export class VirtualTransport implements Transport {
   readonly #timeline: Timeline;
   readonly #host: string;
   readonly #makeTap: ((server: string) => WireTap) | null;
+  readonly #certificate: PeerCertificate | null;
 
+  /** @param certificate shown by each connection */
   constructor(
     network: VirtualNetwork,
     timeline: Timeline,
     host: string,
     makeTap: ((server: string) => WireTap) | null = null,
+    certificate: PeerCertificate | null = null,
   ) {
+    this.#certificate = certificate;
     this.#network = network;
     this.#timeline = timeline;
     this.#host = host;
@@ -68,7 +73,8 @@ export class VirtualTransport implements Transport {
         events.onClosed(reason === 'closed by peer' ? null : 'unreachable', reason);
       },
     };
-    return new ClientStream(this.#network.connect(this.#host, target.address, target.port, ends), tap);
+    const end = this.#network.connect(this.#host, target.address, target.port, ends, this.#certificate);
+    return new ClientStream(end, tap);
   }
 
   probe(target: Target, word: string, timeoutMs: number): Promise<string> {

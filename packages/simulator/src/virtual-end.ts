@@ -1,3 +1,4 @@
+import type { PeerCertificate } from '@meerkat/core';
 import type { LinkQuality } from './link-quality.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { StreamTap, StreamValve } from './stream-tap.ts';
@@ -50,6 +51,8 @@ export class VirtualEnd {
   readonly servicePort: number;
   /** Number of the stream, the same at both ends; never used twice. */
   readonly connection: number;
+  /** What the other end has shown when it connected. */
+  peerCertificate: PeerCertificate | null = null;
   readonly #network: EndNetwork;
   #peer: VirtualEnd | null = null;
   #events: EndEvents | null = null;

@@ -6,6 +6,8 @@ export interface EnsembleShape {
   /** Participants. One that is alone is a server of its own, without an ensemble. */
   readonly servers: number;
   readonly observers?: number | undefined;
+  /** Servers that are no members at first, and may become some (`reconfigEnabled`). */
+  readonly spares?: number | undefined;
   readonly hierarchy?: Hierarchy | undefined;
   /** Addresses of each server between servers: as every host has one, they differ by their ports. Default 1. */
   readonly addresses?: number | undefined;
@@ -13,6 +15,8 @@ export interface EnsembleShape {
   readonly tickTimeMs?: number | undefined;
   readonly ensemble?: Partial<Omit<EnsembleOptions, 'membership'>> | undefined;
   readonly core?: Partial<CoreOptions> | undefined;
+  /** Of each server, between clients and core. Default 0. */
+  readonly clientThreads?: number | undefined;
   readonly disk?: DiskQuality | undefined;
   readonly restartDelayMs?: number | null | undefined;
 }
@@ -55,6 +59,9 @@ export function makeMembership(servers: number, shape: MembershipShape = {}): Me
   return { version: ZXID_ZERO, members, hierarchy };
 }
 
+/** One participant may be left, and a server may have several addresses. */
+const RULES = { isStandaloneEnabled: false, isMultiAddressEnabled: true };
+
 /** Where its servers come from. */
 interface ServerMaker {
   addServer(options: VirtualServerOptions): VirtualServer;
@@ -67,28 +74,54 @@ export class VirtualEnsemble {
   readonly servers: readonly VirtualServer[];
   readonly participants: readonly VirtualServer[];
   readonly observers: readonly VirtualServer[];
+  readonly spares: readonly VirtualServer[];
   /** `zk1:2181,zk2:2181,…`, observers included. */
   readonly connectString: string;
 
   constructor(world: ServerMaker, shape: EnsembleShape) {
-    const { servers, observers = 0, tickTimeMs = 100 } = shape;
+    const { servers, observers = 0, spares = 0, tickTimeMs = 100 } = shape;
     this.membership = makeMembership(servers, shape);
-    const ensemble: EnsembleOptions | null =
-      servers + observers === 1
-        ? null
-        : { ...DEFAULT_ENSEMBLE_OPTIONS, initLimit: 20, syncLimit: 5, ...shape.ensemble, membership: this.membership };
-    this.servers = this.membership.members.map(({ serverId }) =>
-      world.addServer({
-        host: hostOf(serverId),
+    const all = makeMembership(servers + observers + spares, { ...shape, observers: 0 }).members;
+    this.servers = all.map((own) => {
+      const isSpare = own.serverId > servers + observers;
+      const members = isSpare ? [...this.membership.members, own] : this.membership.members;
+      const membership = { ...this.membership, members };
+      const ensemble: EnsembleOptions | null =
+        all.length === 1
+          ? null
+          : {
+              ...DEFAULT_ENSEMBLE_OPTIONS,
+              membershipRules: RULES,
+              initLimit: 20,
+              syncLimit: 5,
+              ...shape.ensemble,
+              membership,
+            };
+      return world.addServer({
+        host: hostOf(own.serverId),
         port: CLIENT_PORT,
+        clientThreads: shape.clientThreads,
         disk: shape.disk,
         restartDelayMs: shape.restartDelayMs,
-        core: { tickTimeMs, sessionTimeoutMinMs: 2 * tickTimeMs, ...shape.core, serverId, ensemble },
-      }),
-    );
+        core: {
+          tickTimeMs,
+          sessionTimeoutMinMs: 2 * tickTimeMs,
+          reconfigEnabled: spares > 0,
+          ...shape.core,
+          serverId: own.serverId,
+          ensemble,
+        },
+      });
+    });
     this.participants = this.servers.slice(0, servers);
-    this.observers = this.servers.slice(servers);
+    this.observers = this.servers.slice(servers, servers + observers);
+    this.spares = this.servers.slice(servers + observers);
     this.connectString = this.servers.map(({ host, port }) => `${host}:${port}`).join(',');
+  }
+
+  /** The membership that is in force, as the leader has it. */
+  get membershipNow(): Membership {
+    return this.leader?.core?.view.ensemble?.membership ?? this.membership;
   }
 
   get hosts(): readonly string[] {

@@ -1,3 +1,4 @@
+import type { PeerCertificate } from '@meerkat/core';
 import { DEFAULT_LINK, type LinkQuality } from './link-quality.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { StreamTap, StreamValve } from './stream-tap.ts';
@@ -102,11 +103,23 @@ export class VirtualNetwork {
     listener?.onLost();
   }
 
-  /** Opens a stream. @returns this side's end; it is of use once `onOpen` has been told */
-  connect(source: string, host: string, port: number, events: ConnectEvents): VirtualEnd {
+  /**
+   * Opens a stream.
+   *
+   * @param certificate what the other end knows of this one
+   * @returns this side's end; it is of use once `onOpen` has been told
+   */
+  connect(
+    source: string,
+    host: string,
+    port: number,
+    events: ConnectEvents,
+    certificate: PeerCertificate | null = null,
+  ): VirtualEnd {
     const connection = this.#nextConnection++;
     const here = new VirtualEnd(this, connection, source, this.#takePort(), host, port);
     const there = new VirtualEnd(this, connection, host, port, source, port);
+    there.peerCertificate = certificate;
     here.join(there);
     there.join(here);
     const giveUpMs = this.timeline.nowMs + CONNECT_TIMEOUT_MS;

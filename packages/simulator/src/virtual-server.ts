@@ -2,10 +2,12 @@ import {
   type CoreOptions,
   DEFAULT_CORE_OPTIONS,
   type DiskFault,
+  type MembershipStore,
   MemoryDisk,
   type ServerCore,
   type TraceEvent,
 } from '@meerkat/core';
+import { type Membership, ZXID_ZERO } from '@meerkat/protocol';
 import type { SeededRandom } from './seeded-random.ts';
 import { type DiskQuality, ServerProcess } from './server-process.ts';
 import type { Timeline } from './timeline.ts';
@@ -22,6 +24,8 @@ export interface VirtualServerOptions {
   readonly host: string;
   /** Where clients connect. Default 2181. */
   readonly port?: number | undefined;
+  /** I/O threads between clients and core. Default 0. */
+  readonly clientThreads?: number | undefined;
   readonly disk?: DiskQuality | undefined;
   /** Milliseconds after which a process that ended by itself is started again; null, the default: never. */
   readonly restartDelayMs?: number | null | undefined;
@@ -50,6 +54,7 @@ export class VirtualServer {
   readonly clock: VirtualClock;
   readonly #parts: VirtualServerParts;
   readonly #restartDelayMs: number | null;
+  readonly #clientThreads: number;
   readonly #ownDiskQuality: DiskQuality;
   #diskQuality: DiskQuality;
   #disk: MemoryDisk;
@@ -57,6 +62,8 @@ export class VirtualServer {
   #hasPower = true;
   #life = 0;
   #failure: Error | null = null;
+  /** The membership that its files name; null: as its configuration says. Outlives the disk, as it lies beside zoo.cfg. */
+  #kept: Membership | null = null;
   #role: ServerRole = 'down';
   #epoch = 0;
   #committedZxid = 0;
@@ -69,6 +76,7 @@ export class VirtualServer {
     this.#parts = parts;
     this.#disk = this.#makeDisk();
     this.#restartDelayMs = options.restartDelayMs ?? null;
+    this.#clientThreads = options.clientThreads ?? 0;
     this.#ownDiskQuality = options.disk ?? DEFAULT_DISK;
     this.#diskQuality = this.#ownDiskQuality;
     this.options = {
@@ -159,7 +167,9 @@ export class VirtualServer {
     this.#process = new ServerProcess({
       host: this.host,
       clientPort: this.port,
-      options: this.options,
+      clientThreads: this.#clientThreads,
+      options: this.#optionsOfNow(),
+      membershipStore: this.#membershipStore(() => life === this.#life && this.#process !== null),
       timeline,
       clock: this.clock,
       network,
@@ -173,6 +183,33 @@ export class VirtualServer {
         if (life === this.#life) this.#onEnded(error);
       },
     });
+  }
+
+  #optionsOfNow(): CoreOptions {
+    const { ensemble } = this.options;
+    if (this.#kept === null || ensemble === null) return this.options;
+    const isMember = this.#kept.members.some(({ serverId }) => serverId === this.serverId);
+    const own = ensemble.membership.members.filter(({ serverId }) => serverId === this.serverId);
+    // One that was removed does not start; somebody has put it into its list again.
+    const membership = isMember
+      ? this.#kept
+      : { version: ZXID_ZERO, members: [...this.#kept.members, ...own], hierarchy: null };
+    return { ...this.options, ensemble: { ...ensemble, membership } };
+  }
+
+  /** What is kept is there as a whole or not at all. */
+  #membershipStore(isAlive: () => boolean): MembershipStore | null {
+    if (!this.options.reconfigEnabled) return null;
+    return {
+      keep: (committed, _proposed, done) => {
+        const { timeline, random } = this.#parts;
+        timeline.plan(random.between(0, 20), () => {
+          if (!isAlive()) return;
+          if (committed.version > 0) this.#kept = committed;
+          this.#process?.deliver(() => done(null));
+        });
+      },
+    };
   }
 
   /** Ends a session by hand. Without effect while nobody is served. */

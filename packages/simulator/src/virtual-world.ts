@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { type Client, type ConnectOptions, connect } from '@meerkat/client';
+import type { PeerCertificate } from '@meerkat/core';
 import { describeEvent } from './describe-event.ts';
 import { DEFAULT_LINK, type LinkQuality } from './link-quality.ts';
 import { SeededRandom } from './seeded-random.ts';
@@ -139,10 +140,11 @@ export class VirtualWorld {
     host: string,
     options: ConnectOptions,
     makeTap: ((server: string) => WireTap) | null = null,
+    certificate: PeerCertificate | null = null,
   ): Promise<Client> {
     const client = await connect({
       ...options,
-      transport: new VirtualTransport(this.network, this.timeline, host, makeTap),
+      transport: new VirtualTransport(this.network, this.timeline, host, makeTap, certificate),
       clock: makeClientClock(this.timeline, this.clockOf(host)),
       random: this.random.fork(`client ${host}`),
     });

@@ -1,40 +1,52 @@
 import { type Acl, OPEN_ACL, Perm } from '@meerkat/protocol';
 import type { Identity } from './checkers/access.ts';
 import type { SeededRandom } from './seeded-random.ts';
+import { idOf, SCHEMES } from './users.ts';
 
-const NAMES = ['ann:secret', 'bob:secret', null] as const;
+/** The users of one world, and the lists of permissions in which they make a difference. */
+export class WorkloadAcls {
+  readonly #users: readonly Identity[];
+  readonly #acls: readonly (readonly Acl[])[];
 
-/** The first client is ann, the second bob, the third nobody in particular, and so on. */
-export function identityOf(client: number): Identity {
-  return NAMES[client % NAMES.length]!;
+  /** How each user authenticates is drawn. */
+  constructor(random: SeededRandom) {
+    const draw = (name: string): NonNullable<Identity> => {
+      const scheme = random.pick(SCHEMES);
+      return { scheme, id: idOf(scheme, name) };
+    };
+    const ann = draw('ann');
+    const bob = draw('bob');
+    this.#users = [ann, bob, null];
+    this.#acls = [
+      OPEN_ACL,
+      [{ ...ann, perms: Perm.all }],
+      [{ ...bob, perms: Perm.all }],
+      [
+        { ...ANYONE, perms: Perm.read },
+        { ...ann, perms: Perm.all },
+      ],
+      // Versions are nobody's business without the permission to read.
+      [
+        { ...ANYONE, perms: Perm.all & ~Perm.read },
+        { ...bob, perms: Perm.read },
+      ],
+      [
+        { ...ANYONE, perms: Perm.read | Perm.write },
+        { ...ann, perms: Perm.create | Perm.delete | Perm.admin },
+        { ...bob, perms: Perm.admin },
+      ],
+    ];
+  }
+
+  /** The first client is ann, the second bob, the third nobody in particular, and so on. */
+  identityOf(client: number): Identity {
+    return this.#users[client % this.#users.length]!;
+  }
+
+  /** Half of them are open. */
+  draw(random: SeededRandom): readonly Acl[] {
+    return random.chance(0.5) ? OPEN_ACL : random.pick(this.#acls);
+  }
 }
 
 const ANYONE = { scheme: 'world', id: 'anyone' } as const;
-const ANN = { scheme: 'digest', id: 'ann:secret' } as const;
-const BOB = { scheme: 'digest', id: 'bob:secret' } as const;
-
-/** Everything that the permissions of these clients can make a difference about. */
-const ACLS: readonly (readonly Acl[])[] = [
-  OPEN_ACL,
-  [{ ...ANN, perms: Perm.all }],
-  [{ ...BOB, perms: Perm.all }],
-  [
-    { ...ANYONE, perms: Perm.read },
-    { ...ANN, perms: Perm.all },
-  ],
-  // Versions are nobody's business without the permission to read.
-  [
-    { ...ANYONE, perms: Perm.all & ~Perm.read },
-    { ...BOB, perms: Perm.read },
-  ],
-  [
-    { ...ANYONE, perms: Perm.read | Perm.write },
-    { ...ANN, perms: Perm.create | Perm.delete | Perm.admin },
-    { ...BOB, perms: Perm.admin },
-  ],
-];
-
-/** Half of them are open. */
-export function drawAcl(random: SeededRandom): readonly Acl[] {
-  return random.chance(0.5) ? OPEN_ACL : random.pick(ACLS);
-}

@@ -12,7 +12,8 @@ import type {
 import { HistoryTap } from './history-tap.ts';
 import { RecordedClient } from './recorded-client.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import { drawAcl } from './workload-acls.ts';
+import { certificateOf, credentialsOf } from './users.ts';
+import type { WorkloadAcls } from './workload-acls.ts';
 import type { WorkloadHost } from './workload-host.ts';
 import type { Meetings } from './workload-meetings.ts';
 import type { WorkloadOptions } from './workload-options.ts';
@@ -30,6 +31,8 @@ export class WorkloadClient {
   readonly #history: History;
   readonly #options: WorkloadOptions;
   readonly #identity: Identity;
+  /** null: nobody says who may do what. */
+  readonly #acls: WorkloadAcls | null;
   readonly #random: SeededRandom;
   readonly #meetings: Meetings;
   /** What a meeting is about, while this client asks for something there. */
@@ -51,6 +54,7 @@ export class WorkloadClient {
   constructor(
     host: string,
     identity: Identity,
+    acls: WorkloadAcls | null,
     world: WorkloadHost,
     history: History,
     options: WorkloadOptions,
@@ -64,6 +68,7 @@ export class WorkloadClient {
     this.#options = options;
     this.#random = world.random.fork(`workload ${host}`);
     this.#identity = identity;
+    this.#acls = acls;
     const makeProgram = (name: string): Program => {
       history.identities.set(name, identity);
       return { name, tap: new HistoryTap(history, name, nextConnection) };
@@ -145,9 +150,10 @@ export class WorkloadClient {
         backOff: { minMs: 20, maxMs: 500 },
         connectTimeoutMs: NEVER_MS,
         session,
-        ...(this.#identity === null ? {} : { auth: [{ scheme: 'digest', auth: this.#identity }] }),
+        ...credentialsOf(this.#identity),
       },
       tap.makeTap,
+      certificateOf(this.#identity),
     );
     return new RecordedClient(client, name, this.#history, tap);
   }
@@ -306,9 +312,9 @@ export class WorkloadClient {
   }
 
   #nextWrite(): WriteRequest {
-    if (!this.#options.hasAcls || !this.#random.chance(0.12)) return this.#nextMultiWrite();
+    if (this.#acls === null || !this.#random.chance(0.12)) return this.#nextMultiWrite();
     const version = this.#random.chance(0.7) ? -1 : this.#random.between(0, 3);
-    return { op: 'setAcl', path: this.#pickPath(), acl: drawAcl(this.#random), version };
+    return { op: 'setAcl', path: this.#pickPath(), acl: this.#acls.draw(this.#random), version };
   }
 
   #nextMultiWrite(valueBytesMax: number = this.#options.valueBytesMax): MultiWrite {
@@ -318,7 +324,7 @@ export class WorkloadClient {
     if (dice < 0.35) {
       const isSequential = random.chance(0.35);
       const life = this.#nextLife();
-      const acl = this.#options.hasAcls && !isSequential ? { acl: drawAcl(random) } : {};
+      const acl = this.#acls === null || isSequential ? {} : { acl: this.#acls.draw(random) };
       const data = this.#nextValue(valueBytesMax);
       if (life.mode === 'container') return { op: 'create', path, data, ...life, isSequential: false, ...acl };
       return { op: 'create', path: isSequential ? `${ROOT}/q-` : path, data, ...life, isSequential, ...acl };

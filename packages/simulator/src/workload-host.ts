@@ -1,4 +1,5 @@
 import type { Client, ConnectOptions } from '@meerkat/client';
+import type { PeerCertificate } from '@meerkat/core';
 import type { SeededRandom } from './seeded-random.ts';
 import type { WireTap } from './virtual-client.ts';
 import type { VirtualEnsemble } from './virtual-ensemble.ts';
@@ -11,11 +12,13 @@ export interface WorkloadHost {
    * Connects to all servers.
    *
    * @param makeTap sees the bytes of each connection to a server, by its name
+   * @param certificate what each connection shows; null: none
    */
   connect(
     client: string,
     options: Omit<ConnectOptions, 'servers'>,
     makeTap: (server: string) => WireTap,
+    certificate: PeerCertificate | null,
   ): Promise<Client>;
   /** Resolves when so many milliseconds have passed. */
   sleep(ms: number): Promise<void>;
@@ -27,8 +30,8 @@ export interface WorkloadHost {
 export function hostWorkload(world: VirtualWorld, ensemble: VirtualEnsemble): WorkloadHost {
   return {
     random: world.random,
-    connect: (client, options, makeTap) =>
-      world.connect(client, { ...options, servers: ensemble.connectString }, makeTap),
+    connect: (client, options, makeTap, certificate) =>
+      world.connect(client, { ...options, servers: ensemble.connectString }, makeTap, certificate),
     sleep: (ms) => world.sleep(ms),
     fail: (error) => world.fail(error),
   };

@@ -10,7 +10,7 @@ export interface WorkloadOptions {
   /** Milliseconds; each session has one between. Default 1000 to 6000. */
   readonly sessionTimeoutMinMs: number;
   readonly sessionTimeoutMaxMs: number;
-  /** Clients have identities, and say who may do what. Only where `digest` proves `name:secret` for `name:secret`. Default false. */
+  /** Clients have identities (`users.ts`), and say who may do what. Only where servers believe them. Default false. */
   readonly hasAcls: boolean;
   /**
    * How often, of all that a client does, it makes so many ephemerals of such long names that the end of its session is a

@@ -1,5 +1,5 @@
 import type { History } from './history.ts';
-import { identityOf } from './workload-acls.ts';
+import { WorkloadAcls } from './workload-acls.ts';
 import { WorkloadClient } from './workload-client.ts';
 import type { WorkloadHost } from './workload-host.ts';
 import { Meetings } from './workload-meetings.ts';
@@ -15,12 +15,14 @@ export class Workload {
     let connection = 0;
     const nextConnection = (): number => ++connection;
     const meetings = new Meetings();
+    const acls = whole.hasAcls ? new WorkloadAcls(world.random.fork('acls')) : null;
     this.clients = Array.from(
       { length: whole.clients },
       (_, i) =>
         new WorkloadClient(
           `c${i + 1}`,
-          whole.hasAcls ? identityOf(i) : null,
+          acls?.identityOf(i) ?? null,
+          acls,
           world,
           history,
           whole,

@@ -4,11 +4,12 @@ import type { Shape } from '../repeat-command.ts';
 export interface CampaignShape {
   readonly name: string;
   readonly share: number;
-  readonly shape: Pick<Shape, 'servers' | 'observers' | 'groups'>;
+  readonly shape: Pick<Shape, 'servers' | 'observers' | 'spares' | 'groups'>;
 }
 
 export const CAMPAIGN_SHAPES: readonly CampaignShape[] = [
-  { name: '3 servers', share: 5, shape: { servers: 3 } },
+  { name: '3 servers', share: 4, shape: { servers: 3 } },
+  { name: '3 servers whose members change', share: 1, shape: { servers: 3, spares: 2 } },
   { name: '3 servers, 2 observers', share: 1, shape: { servers: 3, observers: 2 } },
   { name: '5 servers', share: 1, shape: { servers: 5 } },
   { name: '5 servers, 1 observer', share: 1, shape: { servers: 5, observers: 1 } },

@@ -6,6 +6,7 @@ import { ClientScript, deleteTxn, ERROR_TXN, setTxn } from './testing/client-scr
 
 const ANYONE = { scheme: 'world', id: 'anyone' } as const;
 const ANN = { scheme: 'digest', id: 'ann:secret' } as const;
+const BOB = { scheme: 'digest', id: 'bob:secret' } as const;
 const ANN_ONLY: readonly Acl[] = [{ ...ANN, perms: Perm.all }];
 const BLIND: readonly Acl[] = [
   { ...ANYONE, perms: Perm.all & ~Perm.read },
@@ -15,8 +16,9 @@ const NOAUTH: OperationError = { code: 'NOAUTH', outcome: 'not-applied', failedP
 
 it('a list of permissions lets those in whom it names', () => {
   expect(isAllowed(OPEN_ACL, Perm.admin, null)).toBe(true);
-  expect(isAllowed(ANN_ONLY, Perm.read, 'ann:secret')).toBe(true);
-  expect(isAllowed(ANN_ONLY, Perm.read, 'bob:secret')).toBe(false);
+  expect(isAllowed(ANN_ONLY, Perm.read, ANN)).toBe(true);
+  expect(isAllowed(ANN_ONLY, Perm.read, BOB)).toBe(false);
+  expect(isAllowed(ANN_ONLY, Perm.read, { ...ANN, scheme: 'sasl' })).toBe(false);
   expect(isAllowed(ANN_ONLY, Perm.read, null)).toBe(false);
   expect(isAllowed(ANN_ONLY, Perm.read, SUPER)).toBe(true);
   expect(isAllowed(BLIND, Perm.write, null)).toBe(true);
@@ -27,7 +29,7 @@ it('a list of permissions lets those in whom it names', () => {
 /** c1 is ann and has made `/a` with these permissions; c2 is nobody in particular. */
 function service(acl: readonly Acl[]): ClientScript {
   const script = new ClientScript();
-  script.history.identities.set('c1', 'ann:secret');
+  script.history.identities.set('c1', ANN);
   script.connect('c1');
   script.connect('c2');
   script.make('c1', '/a', { acl });
@@ -106,7 +108,7 @@ describe('a write', () => {
 describe('a watch', () => {
   it('C7: tells somebody of a change that may not be read', () => {
     const script = service(ANN_ONLY);
-    script.history.identities.set('c3', 'ann:secret');
+    script.history.identities.set('c3', ANN);
     script.connect('c3');
     const { zxid } = script.set('c1', '/a', 'x', 1);
     script.event('c3', 'changed', '/a', zxid);

@@ -1,11 +1,11 @@
 /** Who may do what, decided by a list of permissions alone: a model of its own, for checkers. */
 import { type Acl, OPEN_ACL, Perm } from '@meerkat/protocol';
 
-/** Whom a client has shown to be: the id of scheme `digest`; null: nobody in particular. */
-export type Identity = string | null;
+/** Who a client has proved to be; null: nobody in particular. */
+export type Identity = { readonly scheme: string; readonly id: string } | null;
 
 /** Whom nothing is refused. */
-export const SUPER: Identity = 'super:super';
+export const SUPER: Identity = { scheme: 'super', id: '' };
 
 /** @param perms bits of `Perm`; one of them is enough */
 export function isAllowed(acl: readonly Acl[], perms: number, identity: Identity): boolean {
@@ -13,7 +13,7 @@ export function isAllowed(acl: readonly Acl[], perms: number, identity: Identity
   return acl.some((entry) => {
     if ((entry.perms & perms) === 0) return false;
     if (entry.scheme === 'world') return entry.id === 'anyone';
-    return entry.scheme === 'digest' && entry.id === identity;
+    return identity !== null && entry.scheme === identity.scheme && entry.id === identity.id;
   });
 }
 

@@ -36,6 +36,8 @@ export class AnsweredRules {
   readonly #links: Map<number, Link> = new Map();
   /** Of a leader in its term: when it must have heard of a session, by its own clock. */
   readonly #heardMs: Map<number, Map<bigint, number>> = new Map();
+  /** When a server must have heard of a session itself, by its own clock. */
+  readonly #here: Map<string, number> = new Map();
 
   constructor(cluster: Cluster, clockMs: (server: number) => number) {
     this.#cluster = cluster;
@@ -53,6 +55,7 @@ export class AnsweredRules {
   onAnswered(sessionId: bigint, { server, term, clockMs, link, pongs }: Asked): void {
     const ghost = this.#cluster.server(server);
     if (ghost.term !== term) return;
+    this.#here.set(`${server} ${sessionId}`, clockMs);
     if (ghost.role === 'leading') this.#hear(server, sessionId, clockMs);
     else if (link !== null && this.#links.get(server) === link) {
       link.waiting.push({ sessionId, first: pongs, last: link.sent });
@@ -79,6 +82,14 @@ export class AnsweredRules {
     if (silentMs >= timeoutMs) return;
     const message = `leader ${server.id} ends session 0x${sessionId.toString(16)}, whose client was answered`;
     this.#cluster.report('S8', [server.id], `${message}, after ${silentMs} ms; its timeout is ${timeoutMs} ms`);
+  }
+
+  /** A session that only this server knows: it asks nobody. */
+  onLocalExpired({ id }: ServerGhost, sessionId: bigint, timeoutMs: number): void {
+    const silentMs = this.#clockMs(id) - (this.#here.get(`${id} ${sessionId}`) ?? Number.NEGATIVE_INFINITY);
+    if (silentMs >= timeoutMs) return;
+    const message = `server ${id} ends its own session 0x${sessionId.toString(16)}, whose client was answered`;
+    this.#cluster.report('S8', [id], `${message}, after ${silentMs} ms; its timeout is ${timeoutMs} ms`);
   }
 
   #onSent(event: WireEvent & { readonly kind: 'learner-packet' }): void {

@@ -1,6 +1,7 @@
 /** Proposals and C: Z1, Z2, Z3, Z6, Z7, Z8, Z9, Z11, Z12, Z15, Z16, S1 and S2. */
-import { counterOf, epochOf, MAX_COUNTER, OpCode, type TxnEntry, type Zxid } from '@meerkat/protocol';
+import { counterOf, epochOf, MAX_COUNTER, OpCode, parseMembership, type TxnEntry, type Zxid } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
+import type { MembershipRules } from './membership-rules.ts';
 import type { ServerGhost } from './server-ghost.ts';
 import { hex } from './violation.ts';
 
@@ -9,8 +10,11 @@ export class BroadcastRules {
   readonly #openSessions: Set<bigint> = new Set();
   readonly #closedSessions: Set<bigint> = new Set();
 
-  constructor(cluster: Cluster) {
+  readonly #memberships: MembershipRules;
+
+  constructor(cluster: Cluster, memberships: MembershipRules) {
     this.#cluster = cluster;
+    this.#memberships = memberships;
   }
 
   /**
@@ -87,7 +91,17 @@ export class BroadcastRules {
       this.#cluster.report('Z8', [server.id], message);
     }
     proposals.set(zxid, { hash, entry });
+    if (entry?.txn.type === OpCode.reconfig) this.#onMembershipProposed(server, zxid, entry.txn.data);
     lastProposed.set(epoch, Math.max(last, zxid));
+  }
+
+  #onMembershipProposed(leader: ServerGhost, zxid: number, data: Uint8Array | null): void {
+    const membership = parseMembership(new TextDecoder().decode(data ?? new Uint8Array(0)));
+    if ('fault' in membership) {
+      this.#cluster.report('R1', [leader.id], `${hex(zxid)} names a membership nobody can read: ${membership.fault}`);
+    } else if (this.#cluster.onMembershipProposed(zxid, membership)) {
+      this.#memberships.onProposed(leader, zxid);
+    }
   }
 
   #commit(leader: ServerGhost, upTo: number): void {
@@ -120,10 +134,10 @@ export class BroadcastRules {
 
   /** Also later, whenever a disk has lost something: what is committed stays on the disks of a quorum. */
   #checkHolders(server: ServerGhost, what: string): void {
-    const { committed, members, servers } = this.#cluster;
+    const { committed, voters, servers } = this.#cluster;
     const holders: number[] = [];
     const all: string[] = [];
-    for (const voter of members.voters) {
+    for (const voter of voters) {
       const count = servers.get(voter)?.log.heldCount(committed) ?? 0;
       if (count === committed.length) holders.push(voter);
       all.push(`${voter} up to ${hex(committed.zxids[count - 1] ?? 0)}`);
@@ -173,6 +187,11 @@ export class BroadcastRules {
     }
     this.#checkSession(leader, zxid, proposal?.entry ?? null);
     committed.push(zxid, hash, proposal?.entry ?? null);
+    if (proposal?.entry?.txn.type !== OpCode.reconfig) return;
+    // R2: the change itself is decided by a quorum of both.
+    this.#checkHolders(leader, `change ${hex(zxid)} of the membership is committed by leader ${leader.id}`);
+    this.#cluster.onMembershipCommitted(zxid);
+    this.#checkHolders(leader, `change ${hex(zxid)} to the membership is committed by leader ${leader.id}`);
   }
 
   /** S2: a leader tells a learner that a session goes on. */

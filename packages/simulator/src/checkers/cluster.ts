@@ -1,14 +1,16 @@
 /** The global view that every rule is checked against: the ghost state of the Zab proofs, kept by `LiveChecker`. */
-import type { Hierarchy, TxnEntry } from '@meerkat/protocol';
+import { epochOf, type Hierarchy, type Membership, type TxnEntry, type Zxid } from '@meerkat/protocol';
 import { CommittedSequence } from './committed-sequence.ts';
 import { isQuorum } from './quorum.ts';
 import { ServerGhost } from './server-ghost.ts';
 import type { Violations } from './violation.ts';
 
-/** Who may vote. The simulator's membership does not change. */
+/** Who votes at the beginning; a committed reconfig changes it. */
 export interface Members {
   readonly voters: readonly number[];
   readonly observers: readonly number[];
+  /** Servers that follow without a vote until a change of the membership makes them participants. */
+  readonly spares?: readonly number[] | undefined;
   /** Default, and null: majorities, each voter with the weight 1. */
   readonly hierarchy?: Hierarchy | null | undefined;
 }
@@ -34,6 +36,10 @@ export class Cluster {
   /** Epochs whose quorum has synchronized. */
   readonly establishedEpochs: Set<number> = new Set();
   readonly nowMs: () => number;
+  /** Committed memberships, by their versions, the newest last. */
+  readonly #memberships: Map<number, Electors> = new Map();
+  /** Of proposed memberships, who would vote. */
+  readonly #proposed: Map<number, Electors> = new Map();
 
   constructor(members: Members, violations: Violations, nowMs: () => number) {
     this.members = members;
@@ -42,7 +48,64 @@ export class Cluster {
     const servers = new Map<number, ServerGhost>();
     for (const id of members.voters) servers.set(id, new ServerGhost(id, true));
     for (const id of members.observers) servers.set(id, new ServerGhost(id, false));
+    for (const id of members.spares ?? []) servers.set(id, new ServerGhost(id, true));
     this.servers = servers;
+    this.#memberships.set(0, { voters: members.voters, hierarchy: members.hierarchy ?? null });
+  }
+
+  /** Participants of the newest committed membership. */
+  get voters(): readonly number[] {
+    return this.#newest.voters;
+  }
+
+  get #newest(): Electors {
+    return [...this.#memberships.values()].at(-1)!;
+  }
+
+  /** @returns false when this change was seen before */
+  onMembershipProposed(version: number, { members, hierarchy }: Membership): boolean {
+    if (this.#proposed.has(version)) return false;
+    const voters = members.filter(({ role }) => role === 'participant').map(({ serverId }) => serverId);
+    this.#proposed.set(version, { voters, hierarchy });
+    return true;
+  }
+
+  /** A change that its leader has proposed and not committed, before this one; null when there is none. */
+  pendingMembership(version: number): number | null {
+    const epoch = epochOf(version as Zxid);
+    const pending = [...this.#proposed.keys()].find(
+      (other) => other < version && epochOf(other as Zxid) === epoch && !this.#memberships.has(other),
+    );
+    return pending ?? null;
+  }
+
+  /** The txn is committed: if it changes the membership, its quorums count from now on. @returns true when it does */
+  onMembershipCommitted(version: number): boolean {
+    const electors = this.#proposed.get(version);
+    if (electors === undefined) return false;
+    this.#memberships.set(version, electors);
+    return true;
+  }
+
+  /**
+   * A voter of the newest committed membership, of one that was proposed after it, or of the one before it: a leader whose
+   * history has a change commits it with its epoch, and makes way if that has no place for it.
+   */
+  mayLead(id: number): boolean {
+    return this.#electorsOfNow().some(({ voters }) => voters.includes(id));
+  }
+
+  #electorsOfNow(): readonly Electors[] {
+    const newest = [...this.#memberships.keys()].at(-1)!;
+    const before = [...this.#memberships.values()].slice(-2);
+    const later = [...this.#proposed].filter(([version]) => version > newest).map(([, electors]) => electors);
+    return [...before, ...later];
+  }
+
+  /** A quorum of any membership that there was: of what servers decide that do not know of the newest one yet. */
+  isQuorumOfAny(ids: readonly number[]): boolean {
+    const all = [...this.#memberships.values(), ...this.#proposed.values()];
+    return all.some(({ voters, hierarchy }) => isQuorum(voters, hierarchy, ids));
   }
 
   server(id: number): ServerGhost {
@@ -57,11 +120,19 @@ export class Cluster {
 
   /** A voter with a weight. */
   canLead(id: number): boolean {
-    return this.members.voters.includes(id) && (this.members.hierarchy?.weights.get(id) ?? 1) > 0;
+    const all = [...this.#memberships.values(), ...this.#proposed.values()];
+    return all.some(({ voters, hierarchy }) => voters.includes(id) && (hierarchy?.weights.get(id) ?? 1) > 0);
   }
 
+  /** A quorum of the newest committed membership. */
   isQuorum(ids: Iterable<number>): boolean {
-    const { voters, hierarchy = null } = this.members;
+    const { voters, hierarchy } = this.#newest;
     return isQuorum(voters, hierarchy, ids);
   }
+}
+
+/** Who decides in a membership. */
+interface Electors {
+  readonly voters: readonly number[];
+  readonly hierarchy: Hierarchy | null;
 }

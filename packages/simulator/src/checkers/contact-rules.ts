@@ -104,10 +104,10 @@ export class ContactRules {
       untilMs.set(learner, Math.max(until, untilMs.get(learner) ?? 0));
     }
     const present = [id];
-    if (this.#cluster.isQuorum(present)) return Number.POSITIVE_INFINITY;
+    if (this.#cluster.isQuorumOfAny(present)) return Number.POSITIVE_INFINITY;
     for (const [learner, until] of [...untilMs].sort(([, a], [, b]) => b - a)) {
       present.push(learner);
-      if (this.#cluster.isQuorum(present)) return until;
+      if (this.#cluster.isQuorumOfAny(present)) return until;
     }
     return 0;
   }

@@ -1,5 +1,5 @@
 /** Elections: E9, E10, E12, E13 and E14. */
-import { type ElectionNotification, ServerState } from '@meerkat/protocol';
+import { type ElectionNotification, ServerState, VOTE_NONE } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { Role, ServerGhost } from './server-ghost.ts';
 import { hex } from './violation.ts';
@@ -108,7 +108,8 @@ export class ElectionRules {
     } else if (elected?.zxid === -1) {
       this.#cluster.report('E12', [id, leader], `server ${id} counts votes for ${leader} with a zxid of −1`);
     }
-    if (leader === id || !server.isVoter) return;
+    // Who is no participant has nobody to vote for.
+    if (leader === id || !server.isVoter || own?.leader === VOTE_NONE) return;
     const lastWord = looking.last.get(leader);
     if (lastWord?.state === ServerState.leading && lastWord.leader === leader) return;
     // A later round than that of its last word to others: it has joined it, and they were out of reach since.
@@ -116,7 +117,7 @@ export class ElectionRules {
     for (const round of new Set(electing.map(({ vote }) => vote.electionEpoch))) {
       if (round < ownRound || (round === ownRound && own?.leader !== leader)) continue;
       const voters = electing.filter(({ vote }) => vote.electionEpoch === round).map(({ from }) => from);
-      if (this.#cluster.isQuorum([id, ...voters])) return;
+      if (this.#cluster.isQuorumOfAny([id, ...voters])) return;
     }
     const sameRound = electing.filter(({ vote }) => vote.electionEpoch === own?.electionEpoch);
     const voters = sameRound.map(({ from }) => from).join(', ') || 'nobody';

@@ -207,8 +207,7 @@ export class EpochRules {
     const { promised } = this.#handshake(this.#cluster.server(to), connection, from);
     if (promised === null || learner.acceptedEpoch === promised) return;
     // An observer may follow although it has promised a later epoch, and says that it is not to be counted.
-    if (packet.currentEpoch === -1 && learner.acceptedEpoch > promised && !this.#cluster.members.voters.includes(from))
-      return;
+    if (packet.currentEpoch === -1 && learner.acceptedEpoch > promised && !this.#cluster.voters.includes(from)) return;
     const found = `its durable acceptedEpoch is ${learner.acceptedEpoch}`;
     this.#cluster.report('E5', [from, to], `server ${from} sends ACKEPOCH for epoch ${promised}, but ${found}`);
   }
@@ -233,7 +232,7 @@ export class EpochRules {
 
   #needQuorum(leader: ServerGhost, counted: readonly number[], what: string): void {
     if (this.#cluster.isQuorum(counted)) return;
-    const whom = `of ${counted.join(', ')}, which is no quorum of ${this.#cluster.members.voters.join(', ')}`;
+    const whom = `of ${counted.join(', ')}, which is no quorum of ${this.#cluster.voters.join(', ')}`;
     this.#cluster.report('E8', [leader.id], `leader ${leader.id} ${what} ${whom}`);
   }
 

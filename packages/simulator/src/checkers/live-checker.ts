@@ -21,6 +21,7 @@ import { DurabilityRules } from './durability-rules.ts';
 import { ElectionRules } from './election-rules.ts';
 import { EpochRules } from './epoch-rules.ts';
 import { ExpiryRules } from './expiry-rules.ts';
+import { MembershipRules } from './membership-rules.ts';
 import type { Role, ServerGhost } from './server-ghost.ts';
 import { StreamRules } from './stream-rules.ts';
 import { SyncRules } from './sync-rules.ts';
@@ -64,6 +65,7 @@ export class LiveChecker {
   readonly #cluster: Cluster;
   readonly #epochs: EpochRules;
   readonly #election: ElectionRules;
+  readonly #memberships: MembershipRules;
   readonly #broadcast: BroadcastRules;
   readonly #streams: StreamRules;
   readonly #durability: DurabilityRules;
@@ -84,7 +86,8 @@ export class LiveChecker {
     this.#cluster = cluster;
     this.#epochs = new EpochRules(cluster);
     this.#election = new ElectionRules(cluster);
-    this.#broadcast = new BroadcastRules(cluster);
+    this.#memberships = new MembershipRules(cluster);
+    this.#broadcast = new BroadcastRules(cluster, this.#memberships);
     this.#streams = new StreamRules(cluster);
     this.#durability = new DurabilityRules(cluster);
     this.#agreement = new AgreementRules(cluster);
@@ -119,6 +122,7 @@ export class LiveChecker {
     ghost.isUp = true;
     ghost.isRecovering = true;
     ghost.hasDiskFailed = false;
+    this.#memberships.onStarted(ghost);
     this.#enterRole(ghost, 'looking', null);
   }
 
@@ -275,13 +279,21 @@ export class LiveChecker {
         if (ghost.role === 'leading') this.#commit(ghost, event.zxid);
         if (event.zxid % 0x100000000 !== 0) this.#durability.onKnownCommitted(ghost, event.zxid);
         return;
+      case 'membership-changed':
+        // That its leader has put it in force is the first sign of its commit.
+        if (ghost.role === 'leading' && ghost.established !== null) this.#commit(ghost, event.committed.version);
+        this.#memberships.onChanged(ghost, event.committed);
+        return;
       case 'session-created':
       case 'session-resumed':
         this.#expiry.onTouched(server, event.sessionId);
         return;
       case 'session-expired':
-        this.#expiry.onExpired(ghost, event.sessionId, event.timeoutMs);
-        this.#answered.onExpired(ghost, event.sessionId, event.timeoutMs);
+        if (event.isLocal) this.#answered.onLocalExpired(ghost, event.sessionId, event.timeoutMs);
+        else {
+          this.#expiry.onExpired(ghost, event.sessionId, event.timeoutMs);
+          this.#answered.onExpired(ghost, event.sessionId, event.timeoutMs);
+        }
         return;
       case 'digest-mismatch':
         this.#agreement.onDigestMismatch(ghost, event.zxid, event.expected, event.actual);
@@ -335,6 +347,7 @@ export class LiveChecker {
     if (server.role === 'leading') {
       this.#epochs.onEstablished(server, epoch);
       this.#broadcast.onEstablished(server, epoch);
+      this.#memberships.onEstablished(server);
       this.#expiry.onEstablished(server);
     } else server.established = epoch;
     this.#durability.onEstablished(server);
@@ -364,6 +377,7 @@ export class LiveChecker {
         if (packet.isValid) this.#broadcast.onRevalidated(leader, packet.sessionId);
         return;
       case PacketType.commit:
+      case PacketType.commitAndActivate:
         // Before the epoch is established, and to late learners, these are of the history that a learner is sent.
         if (leader.role !== 'leading' || leader.established === null) return;
         if (packet.zxid > this.#cluster.committed.last) this.#commit(leader, packet.zxid);
@@ -379,8 +393,8 @@ export class LiveChecker {
     if (zxid % 0x100000000 === 0 || this.#cluster.committed.has(zxid)) return;
     // Its history, which it may name in the moment before it says that its epoch is established.
     if (leader.established === null && zxid <= leader.log.last && epochOf(zxid as Zxid) < leader.currentEpoch) return;
-    this.#streams.onCommitted(leader, zxid);
     this.#broadcast.onCommitted(leader, zxid);
+    this.#streams.onCommitted(leader, zxid);
   }
 
   #enterRole(server: ServerGhost, role: Role, leader: number | null): void {

@@ -47,7 +47,7 @@ export class SyncRules {
     for (const [connection, link] of this.#links) {
       if (link.leader === leader && link.answered > (pinged.get(connection) ?? 0)) confirmed.push(link.learner);
     }
-    if (this.#cluster.isQuorum(confirmed)) return;
+    if (this.#cluster.isQuorumOfAny(confirmed)) return;
     const message = `leader ${leader} answers a sync of server ${learner}; since it came, ${confirmed.slice(1).join(', ') || 'nobody'}`;
     this.#cluster.report('C8', [leader, learner], `${message} answered a ping that was sent since`);
   }

@@ -1,0 +1,71 @@
+/** Who decides, while that changes: R1, R3, R4 and R6. R2 is part of every quorum that is looked for, see `Cluster`. */
+import { counterOf, epochOf, formatMembership, type Membership, type Zxid } from '@meerkat/protocol';
+import type { Cluster } from './cluster.ts';
+import type { ServerGhost } from './server-ghost.ts';
+import { hex } from './violation.ts';
+
+export class MembershipRules {
+  readonly #cluster: Cluster;
+  /** By version: what it says, and who said so first. */
+  readonly #texts: Map<number, { readonly text: string; readonly server: number }> = new Map();
+  /** Of each server, the version that was in force last in this life. */
+  readonly #versions: Map<number, number> = new Map();
+  readonly #unchecked: Map<number, number> = new Map();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /** The end of a process may take with it what its files do not say yet. */
+  onStarted(server: ServerGhost): void {
+    this.#versions.delete(server.id);
+    this.#unchecked.delete(server.id);
+  }
+
+  onChanged(server: ServerGhost, committed: Membership): void {
+    const { version } = committed;
+    const text = formatMembership(committed);
+    const known = this.#texts.get(version);
+    if (known === undefined) this.#texts.set(version, { text, server: server.id });
+    else if (known.text !== text && version !== 0) {
+      const message = `membership ${hex(version)} of server ${server.id} is another one than that of server ${known.server}`;
+      this.#cluster.report('R1', [server.id, known.server], message);
+    }
+    const before = this.#versions.get(server.id) ?? 0;
+    if (version < before) {
+      const message = `server ${server.id} goes back from membership ${hex(before)} to ${hex(version)}`;
+      this.#cluster.report('R1', [server.id], message);
+    }
+    this.#versions.set(server.id, version);
+    // The history that its version is in is committed in the moment in which the epoch is established.
+    if (server.role === 'leading' && server.established === null) this.#unchecked.set(server.id, version);
+    else this.#checkCommitted(server, version);
+  }
+
+  /** A leader proposes a change. */
+  onProposed(leader: ServerGhost, version: number): void {
+    const pending = this.#cluster.pendingMembership(version);
+    if (pending === null) return;
+    const message = `leader ${leader.id} proposes membership ${hex(version)} while ${hex(pending)} is not committed`;
+    this.#cluster.report('R3', [leader.id], message);
+  }
+
+  onEstablished(leader: ServerGhost): void {
+    const version = this.#unchecked.get(leader.id);
+    this.#unchecked.delete(leader.id);
+    if (version !== undefined) this.#checkCommitted(leader, version);
+    if (this.#cluster.mayLead(leader.id)) return;
+    this.#cluster.report('R6', [leader.id], `server ${leader.id} leads, and no membership has it as a participant`);
+  }
+
+  #checkCommitted(server: ServerGhost, version: number): void {
+    // Version (e, 0) is that of the first leader, which a quorum takes over with its epoch.
+    const isFirst = counterOf(version as Zxid) === 0;
+    const isThere = isFirst
+      ? version === 0 || this.#cluster.leaders.has(epochOf(version as Zxid))
+      : this.#cluster.committed.has(version) || version <= server.toldCommitted;
+    if (isThere) return;
+    const message = `server ${server.id} has membership ${hex(version)} in force, which is not committed`;
+    this.#cluster.report('R4', [server.id], message);
+  }
+}

@@ -1,0 +1,92 @@
+import type { Client } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { play } from './stage.ts';
+
+const SHAPE = { servers: 3, ensemble: { readOnlyEnabled: true } };
+
+describe('a server without a leader that answers reads', () => {
+  test('shows what its log has, of no write that is acknowledged; its clients come back with their sessions', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const others = stage.three.filter((server) => server !== leader);
+      await stage.whole();
+      const client = await stage.connect('reader', { canBeReadOnly: true, sessionTimeoutMs: 60_000 });
+      const { id } = client.session!;
+      await client.create('/committed', 'before');
+      await client.moveTo({ host: leader.host, port: leader.port });
+      await stage.logAlone(leader, '/alone');
+      stage.isolate(leader);
+      const next = await stage.leader(...others);
+      const [missed] = await stage.write(next);
+      await stage.until('the leader of before answers reads', () => leader.core?.view.isReadOnly === true);
+      const lastZxid = stage.lastZxid(leader);
+      // The client may have gone to the others; they cannot be reached from where it is now.
+      const beside = await stage.connect('beside', {
+        servers: `${leader.host}:${leader.port}`,
+        canBeReadOnly: true,
+        sessionTimeoutMs: 60_000,
+      });
+      expect(beside.state).toBe('read-only');
+      expect(await beside.exists('/committed')).not.toBeNull();
+      // It is logged here alone and will be lost; what the others have written since is not here.
+      expect(await beside.exists('/alone')).not.toBeNull();
+      expect(await beside.exists(missed!)).toBeNull();
+      for (const write of [
+        beside.create('/new'),
+        beside.create('/new', '', { mode: 'ephemeral' }),
+        beside.set('/committed', 'x'),
+        beside.delete('/committed'),
+        beside.transaction().create('/new').commit(),
+        beside.sync(),
+      ]) {
+        expect(await codeOf(write)).toBe('NOTREADONLY');
+      }
+      // Nothing of it is logged (ZOOKEEPER-3526).
+      expect(stage.lastZxid(leader)).toBe(lastZxid);
+      stage.heal();
+      await stage.until('all are connected to a quorum', () =>
+        [client, beside].every(({ state }) => state === 'connected'),
+      );
+      expect(client.session?.id).toBe(id);
+      expect(await beside.exists('/new')).toBeNull();
+      expect(await beside.exists('/alone')).toBeNull();
+      await beside.set('/committed', 'after');
+      await stage.whole();
+      expect(await stage.has(leader, '/alone')).toBe(false);
+      for (const each of [client, beside]) await each.close();
+    }));
+
+  test('goes on with a session that has no ephemerals, and lets one that has some wait for a quorum', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const [other, last] = stage.three.filter((server) => server !== leader);
+      await stage.whole();
+      const connect = (host: string): Promise<Client> =>
+        stage.connect(host, { servers: `${last!.host}:${last!.port}`, canBeReadOnly: true, sessionTimeoutMs: 60_000 });
+      const reader = await connect('reader');
+      const owner = await connect('owner');
+      await owner.create('/owned', '', { mode: 'ephemeral' });
+      await reader.sync();
+      const sessions = [reader, owner].map((client) => client.session!.id);
+      stage.kill(leader, other!);
+      await stage.until('the last one answers reads', () => reader.state === 'read-only');
+      expect(await reader.exists('/owned')).not.toBeNull();
+      expect(owner.state).toBe('suspended');
+      const { lastZxid } = last!.core!.view;
+      await stage.launch(leader, other!);
+      await stage.until('both are back', () => [reader, owner].every(({ state }) => state === 'connected'));
+      expect([reader, owner].map((client) => client.session?.id)).toEqual(sessions);
+      expect((await reader.exists('/owned'))?.ephemeralOwner).toBe(sessions[1]);
+      expect(lastZxid).toBeLessThanOrEqual(last!.core!.view.lastZxid);
+      for (const each of [reader, owner]) await each.close();
+    }));
+});
+
+async function codeOf(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+    return null;
+  } catch (error) {
+    return (error as { readonly code?: unknown }).code;
+  }
+}

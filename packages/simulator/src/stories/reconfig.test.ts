@@ -1,0 +1,160 @@
+import type { Client, ReconfigOptions } from '@meerkat/client';
+import { formatMember, OpCode, PacketType } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { makeMembership } from '../virtual-ensemble.ts';
+import type { VirtualServer } from '../virtual-server.ts';
+import { play, type Stage } from './stage.ts';
+
+const SHAPE = { servers: 3, spares: 2 };
+
+/** A client that may change the members. */
+function operate(stage: Stage, server?: VirtualServer): Promise<Client> {
+  const servers = server === undefined ? {} : { servers: `${server.host}:${server.port}` };
+  return stage.connect('operator', { ...servers, auth: [{ scheme: 'digest', auth: 'super:super' }] });
+}
+
+function line(id: number): string {
+  return formatMember(makeMembership(5).members[id - 1]!);
+}
+
+/** Asks, and does not wait for what comes of it. */
+function ask(client: Client, change: ReconfigOptions): Promise<boolean> {
+  return client.reconfig(change).then(
+    () => true,
+    () => false,
+  );
+}
+
+function idsAt(server: VirtualServer): readonly number[] {
+  return server.core?.view.ensemble?.membership.members.map(({ serverId }) => serverId) ?? [];
+}
+
+function hasLoggedChange(stage: Stage, server: VirtualServer): boolean {
+  return stage.logOf(server).some(({ txn }) => txn.type === OpCode.reconfig);
+}
+
+describe('a change of the members', () => {
+  test('1699: is not committed without the new majority, whose loss ends the leadership', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const [four, five] = [stage.zk(4), stage.zk(5)];
+      void stage.cut(leader, four, { type: PacketType.proposal });
+      void stage.cut(leader, five, { type: PacketType.proposal });
+      const answer = ask(await operate(stage, leader), {
+        joining: [line(4), line(5)],
+        leaving: [leader.serverId === 1 ? 2 : 1],
+      });
+      await stage.until('the change is logged', () => hasLoggedChange(stage, leader));
+      stage.kill(four, five);
+      await stage.until('the leader gives up', () => leader.role !== 'leading', 5000);
+      expect(await answer).toBe(false);
+      expect(idsAt(leader)).toEqual([1, 2, 3]);
+    }));
+
+  test('96: of a leader that is gone comes to nothing where the next leader does not know it', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const others = stage.servers.filter((server) => server !== leader);
+      const operator = await operate(stage, leader);
+      for (const other of others) void stage.cut(leader, other, { type: PacketType.proposal });
+      void ask(operator, { joining: [line(4)] });
+      await stage.until('the change is logged', () => hasLoggedChange(stage, leader));
+      stage.kill(leader);
+      stage.heal();
+      const next = await stage.leader(...others);
+      const client = await stage.connect('second', { auth: [{ scheme: 'digest', auth: 'super:super' }] });
+      await stage.until('the others follow', () => others.filter(({ isServing }) => isServing).length === 4);
+      await client.reconfig({ joining: [line(5)] });
+      await client.close();
+      leader.start();
+      await stage.whole();
+      for (const server of stage.servers) expect(idsAt(server)).toEqual([1, 2, 3, 5]);
+      expect(next.role).toBe('leading');
+    }));
+
+  test('89: may come while a new participant is still catching up', () =>
+    play(SHAPE, async (stage) => {
+      const four = stage.zk(4);
+      const leader = await stage.start(stage.zk(1), stage.zk(2), stage.zk(3));
+      await stage.write(leader, 5);
+      const client = await operate(stage, leader);
+      const isAnnounced = stage.packet({ type: PacketType.newLeader, to: four, stage: 'sent' });
+      four.start();
+      await isAnnounced;
+      await client.reconfig({ joining: [line(4)] });
+      await stage.whole(stage.zk(1), stage.zk(2), stage.zk(3), four);
+      expect(idsAt(four)).toEqual([1, 2, 3, 4]);
+      await client.close();
+    }));
+
+  test('98: holds although the leader that it removes dies in the middle of telling it', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const isTold = stage.packet({ type: PacketType.commitAndActivate, stage: 'received' });
+      void ask(await operate(stage, leader), { joining: [line(4)], leaving: [leader.serverId] });
+      await isTold;
+      stage.kill(leader);
+      const next = await stage.leader(...stage.servers.filter((server) => server !== leader));
+      await stage.until('it is in force', () => !idsAt(next).includes(leader.serverId));
+      await stage.write(next);
+    }));
+
+  test('is in force nowhere before it is committed, not even at a learner that catches up meanwhile', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const [four, five] = [stage.zk(4), stage.zk(5)];
+      const voters = [stage.zk(1), stage.zk(2), stage.zk(3)].filter((server) => server !== leader);
+      // The old majority does not hear of it, so it is not committed.
+      const operator = await operate(stage, leader);
+      for (const voter of voters) void stage.cut(leader, voter, { type: PacketType.proposal });
+      void ask(operator, {
+        joining: [line(4), line(5)],
+        leaving: voters.map(({ serverId }) => serverId),
+      });
+      await stage.until('the spares have it', () => hasLoggedChange(stage, four) && hasLoggedChange(stage, five));
+      const isUpToDate = stage.packet({ type: PacketType.upToDate, to: four, stage: 'received' });
+      stage.breakLinks(leader, four);
+      await Promise.race([isUpToDate, stage.sleep(400)]);
+      await stage.sleep(2);
+      expect(idsAt(four)).not.toContain(4);
+      expect(idsAt(five)).not.toContain(5);
+    }));
+
+  test('is known again after a restart, by the log', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const followers = [stage.zk(1), stage.zk(2), stage.zk(3)].filter((server) => server !== leader);
+      const [follower, other] = followers as [VirtualServer, VirtualServer];
+      const operator = await operate(stage, leader);
+      void stage.cut(leader, other, { type: PacketType.proposal });
+      for (const spare of stage.ensemble.spares) void stage.cut(leader, spare, { type: PacketType.proposal });
+      void ask(operator, { joining: [line(4), line(5)], leaving: [leader.serverId] });
+      await stage.until('the follower has it', () => hasLoggedChange(stage, follower));
+      stage.kill(leader, follower, ...stage.ensemble.spares);
+      stage.heal();
+      follower.start();
+      // Two of the three from before, and one of the four from after.
+      await stage.sleep(2000);
+      expect([follower.role, follower.isServing, other.isServing]).toEqual(['looking', false, false]);
+      for (const spare of stage.ensemble.spares) spare.start();
+      await stage.whole(follower, other, ...stage.ensemble.spares);
+      expect(idsAt(follower)).toEqual([1, 2, 3, 4, 5].filter((id) => id !== leader.serverId));
+    }));
+
+  test('to one participant lets it lead alone, and others may join again', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const client = await operate(stage, leader);
+      const others = [1, 2, 3].filter((id) => id !== leader.serverId);
+      await client.reconfig({ leaving: others });
+      stage.kill(...stage.servers.filter((server) => server !== leader));
+      await stage.sleep(1500);
+      await stage.write(leader, 3);
+      for (const server of stage.servers) server.start();
+      await stage.whole();
+      await client.reconfig({ joining: others.map(line) });
+      await stage.whole();
+      await client.close();
+      for (const server of stage.servers) expect(idsAt(server)).toEqual([1, 2, 3]);
+    }));
+});

@@ -1,0 +1,148 @@
+import { type ByteStream, CoreSide, makeRing, SocketSide, type StreamEvents } from '@meerkat/core';
+import type { SeededRandom } from './seeded-random.ts';
+import { type EventDoor, ServerNetwork } from './server-network.ts';
+import type { Timeline } from './timeline.ts';
+import type { VirtualEnd, VirtualNetwork } from './virtual-network.ts';
+
+export interface VirtualThreadsParts {
+  readonly count: number;
+  readonly host: string;
+  readonly network: VirtualNetwork;
+  readonly timeline: Timeline;
+  readonly random: SeededRandom;
+  /** Of the core: wakes it, and delivers what comes of itself. */
+  readonly door: EventDoor;
+  readonly onStream: (stream: ByteStream) => StreamEvents;
+}
+
+/**
+ * The I/O threads of a server, with its rings, in virtual time: each has its turns at moments of its own, so that they and those of
+ * the core follow each other in any order. A turn begins because something has come to its sockets, or because it was woken.
+ *
+ * It stops and ends with its process.
+ */
+export class VirtualThreads {
+  readonly #parts: VirtualThreadsParts;
+  readonly #threads: readonly VirtualThread[];
+
+  constructor(parts: VirtualThreadsParts) {
+    this.#parts = parts;
+    this.#threads = Array.from({ length: parts.count }, () => new VirtualThread(parts));
+  }
+
+  /** Gives a connection to one of the threads. */
+  accept(end: VirtualEnd): void {
+    this.#threads[this.#parts.random.between(0, this.#threads.length - 1)]!.accept(end);
+  }
+
+  /** Delivers to the core what the threads have handed over. */
+  takeIn(): void {
+    for (const thread of this.#threads) thread.core.takeIn();
+  }
+
+  /** Hands over what the core has written. @returns false when another turn is wanted */
+  handOut(): boolean {
+    let isDone = true;
+    for (const thread of this.#threads) if (!thread.core.handOut()) isDone = false;
+    return isDone;
+  }
+
+  pause(): void {
+    for (const thread of this.#threads) thread.pause();
+  }
+
+  resume(): void {
+    for (const thread of this.#threads) thread.resume();
+  }
+
+  vanish(): void {
+    for (const thread of this.#threads) thread.vanish();
+  }
+}
+
+class VirtualThread implements EventDoor {
+  readonly core: CoreSide;
+  readonly #sockets: SocketSide;
+  readonly #parts: VirtualThreadsParts;
+  readonly #network: ServerNetwork;
+  #isTurnPlanned = false;
+  #isGone = false;
+  /** What has come while the process was stopped; null while it runs. */
+  #waiting: (() => void)[] | null = null;
+
+  constructor(parts: VirtualThreadsParts) {
+    this.#parts = parts;
+    this.#network = new ServerNetwork(parts.network, parts.host, this);
+    const rings = { toCore: makeRing(RING_BYTES), toThread: makeRing(RING_BYTES) };
+    const wakeCore = (): void => {
+      parts.timeline.plan(this.#delayMs(), () => parts.door.deliver(() => {}));
+    };
+    this.#sockets = new SocketSide(rings, wakeCore);
+    this.core = new CoreSide(rings, () => this.#mark(), {
+      onStream: parts.onStream,
+      onGone: () => {},
+      onNote: () => {},
+      onBytesRead: () => {},
+    });
+    this.#mark();
+  }
+
+  accept(end: VirtualEnd): void {
+    this.deliver(() => this.#network.open(end, (stream) => this.#sockets.accept(stream, 0)));
+  }
+
+  pause(): void {
+    this.#waiting ??= [];
+  }
+
+  resume(): void {
+    const waiting = this.#waiting;
+    if (waiting === null) return;
+    this.#waiting = null;
+    for (const event of waiting) this.deliver(event);
+    this.#mark();
+  }
+
+  vanish(): void {
+    this.#isGone = true;
+  }
+
+  deliver(event: () => void): void {
+    if (this.#isGone) return;
+    if (this.#waiting !== null) {
+      this.#waiting.push(event);
+      return;
+    }
+    event();
+    this.#mark();
+  }
+
+  deliverLater(event: () => void): void {
+    this.#parts.timeline.plan(0, () => this.deliver(event));
+  }
+
+  #mark(): void {
+    if (this.#isTurnPlanned) return;
+    this.#isTurnPlanned = true;
+    this.#parts.timeline.plan(this.#delayMs(), this.#turn);
+  }
+
+  readonly #turn = (): void => {
+    this.#isTurnPlanned = false;
+    if (this.#isGone || this.#waiting !== null) return;
+    this.#sockets.takeIn();
+    if (!this.#sockets.handOut()) this.#mark();
+  };
+
+  /** Until a thread has the processor: as a rule at once, sometimes not before others have had it. */
+  #delayMs(): number {
+    const { random } = this.#parts;
+    return random.chance(LATE_CHANCE) ? random.fraction() * LATE_MS_MAX : random.fraction() * DELAY_MS_MAX;
+  }
+}
+
+/** Small, so that they are full now and then. */
+const RING_BYTES = 16 * 1024;
+const DELAY_MS_MAX = 0.05;
+const LATE_CHANCE = 0.02;
+const LATE_MS_MAX = 20;

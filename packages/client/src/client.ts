@@ -26,6 +26,7 @@ import type { Data } from './data.ts';
 import { NoWatcherError } from './errors.ts';
 import { showAs } from './inspect.ts';
 import { checkOptions, type MethodWithOptions, wrongOption } from './known-options.ts';
+import { readLease } from './lease.ts';
 import { formatServer, type HostPort, type Target } from './machine/ports.ts';
 import {
   type AclOfZnode,
@@ -543,6 +544,17 @@ export class Client implements AsyncDisposable {
   /** The membership of the ensemble, as text: `server.1=…` lines and `version=…`. */
   async config(options?: ReadOptions): Promise<Znode> {
     return await readMembership(this.#session, options);
+  }
+
+  /**
+   * Whether the servers exclude that a session ends while this client is sure of it: by leases, which all voters of the
+   * ensemble hold, or because there is only one server. Then recipes need no `marginMs` for servers that are cut off. It
+   * may change when servers are replaced; see docs/leases.md.
+   *
+   * @returns false on Apache's servers, and beside them
+   */
+  async hasLeasedAnswers(options?: CallOptions): Promise<boolean> {
+    return await readLease(this.#session, options);
   }
 
   /**

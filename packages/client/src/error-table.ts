@@ -157,7 +157,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
   REQUESTTIMEOUT: doubtfulFor('pause', ErrorCode.requestTimeout, 'the server gave the request up'),
   RECONFIGDISABLED: refused(
     ErrorCode.reconfigDisabled,
-    'the servers do not change their members while they run: Apache ZooKeeper needs reconfigEnabled=true on every server, Meerkat cannot do it yet',
+    'the servers do not change their members while they run: that needs reconfigEnabled=true on every server',
   ),
   SESSIONCLOSEDREQUIRESASLAUTH: refused(
     ErrorCode.sessionClosedRequireSaslAuth,

@@ -32,6 +32,7 @@ interface MethodOptions {
   readonly get: ReadOptions & Watching & Coded;
   readonly exists: ReadOptions & Watching;
   readonly children: ReadOptions & Watching;
+  readonly hasLeasedAnswers: CallOptions;
   readonly descendantCount: CallOptions;
   readonly ephemerals: CallOptions;
   readonly getAcl: CallOptions;
@@ -98,6 +99,7 @@ const NAMES: { readonly [Method in MethodWithOptions]: Names<MethodOptions[Metho
   get: { ...WATCHING, codec: true },
   exists: WATCHING,
   children: WATCHING,
+  hasLeasedAnswers: CALL,
   descendantCount: CALL,
   ephemerals: CALL,
   getAcl: CALL,

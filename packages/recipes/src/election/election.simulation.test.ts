@@ -5,7 +5,7 @@
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { contendInStorm, drawLimits, MARGIN_MS } from '../testing/storm.ts';
+import { contendInStorm, drawLimits } from '../testing/storm.ts';
 import { Election, type ElectionOptions } from './election.ts';
 
 const SHAPES: readonly ElectionOptions[] = [{ style: 'latch' }, { style: 'selector' }, { layout: 'kazoo' }];
@@ -18,7 +18,6 @@ describe('an election in a storm', () => {
         const election = new Election(client, '/leader', {
           ...SHAPES[seed % SHAPES.length],
           id: station.host,
-          marginMs: MARGIN_MS,
         });
         return { held: await election.campaign(drawLimits(random)), access: 'write' };
       }),

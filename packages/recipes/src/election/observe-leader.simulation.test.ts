@@ -6,7 +6,7 @@ import { ZooKeeperError } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { LineHistory } from '../testing/line-history.ts';
 import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { drawLimits, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
+import { drawLimits, runStorm, type Worker } from '../testing/storm.ts';
 import { Election, type ElectionOptions } from './election.ts';
 
 const SHAPES: readonly ElectionOptions[] = [{ style: 'latch' }, { style: 'selector' }, { layout: 'kazoo' }];
@@ -38,7 +38,7 @@ test.each(seeds(4))(
       }
     };
     const lead = async ({ station, client, random }: Worker): Promise<void> => {
-      const election = new Election(client, '/leader', { ...shape, id: station.host, marginMs: MARGIN_MS });
+      const election = new Election(client, '/leader', { ...shape, id: station.host });
       await using leadership = await election.campaign(drawLimits(random));
       leaders.set(leadership.token, station.host);
       // Now and then for longer than an observer's session lives, which must not be notified of the same leader twice.

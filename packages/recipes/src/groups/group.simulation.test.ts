@@ -20,8 +20,6 @@ const HOSTS = ['one', 'two', 'three', 'four'];
 const LAYOUTS: readonly GroupLayout[] = ['curator', 'kazoo', 'kazoo-shallow'];
 const PATH = '/groups/g';
 const STORM_MS = 30_000;
-/** More than a third of a session (4000 ms) and syncLimit × tickTime (500 ms), see docs/recipes/README.md. */
-const MARGIN_MS = 2000;
 /** Longer than a client waits for a server that is silent, two thirds of a session (4000 ms), and one that lags is left. */
 const LAG_MS = 5000;
 
@@ -111,7 +109,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
       const session = client?.session;
       if (client == null || membership === null || session == null) continue;
       const { path, isMember } = membership;
-      const isCertain = isMember && client.lostAtMs - MARGIN_MS > client.surroundings.clock.monotonicMs();
+      const isCertain = isMember && client.lostAtMs > client.surroundings.clock.monotonicMs();
       if (isCertain) notes.memberships.push({ path, sessionId: session.id, isMember, zxid });
       const members = observation?.current ?? null;
       if (members === null || connectedMs > ms - LAG_MS) continue;

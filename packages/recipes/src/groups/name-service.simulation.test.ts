@@ -30,8 +30,6 @@ import { type Binding, type ClaimedName, NameService } from './name-service.ts';
 const HOSTS = ['one', 'two', 'three'];
 const BOUND = ['db/x', 'db/y'];
 const STORM_MS = 20_000;
-/** More than a third of a session (4000 ms) and syncLimit × tickTime (500 ms), see docs/recipes/README.md. */
-const MARGIN_MS = 2000;
 
 simulate('names and numbers are given out once', 4, liveThrough);
 
@@ -70,7 +68,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   const claims = new Set<ClaimedName>();
   const look = (client: Client, claimed: ClaimedName): void => {
     const { clock } = client.surroundings;
-    if (!claimed.isHeld || client.lostAtMs - MARGIN_MS < clock.monotonicMs()) return;
+    if (!claimed.isHeld || client.lostAtMs < clock.monotonicMs()) return;
     notes.stands.push({ path: claimed.path, zxid: fleet.committedZxid, token: claimed.token });
   };
   const release = async (client: Client, claimed: ClaimedName): Promise<void> => {

@@ -18,8 +18,6 @@ import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const PATH = '/chair/who';
-/** More than a third of a session (4000 ms) and syncLimit × tickTime (500 ms), see docs/recipes/README.md. */
-const MARGIN_MS = 2000;
 const STORM_MS = 40_000;
 
 simulate('no client is sure of a znode that another client has, and it comes back', 4, liveThrough);
@@ -84,7 +82,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
     const { host } = process;
     process.life++;
     process.step = 0;
-    const options = { data: `${host} ${process.life}.0`, owner: host, marginMs: MARGIN_MS };
+    const options = { data: `${host} ${process.life}.0`, owner: host };
     process.presence = new PersistentEphemeral(process.client!, PATH, options);
     following.push(follow(process, process.presence));
   };

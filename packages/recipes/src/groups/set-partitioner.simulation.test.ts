@@ -17,8 +17,6 @@ import { SetPartitioner, type Share } from './set-partitioner.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const ITEMS = ['a', 'b', 'c', 'd', 'e'];
-/** More than a third of a session (4000 ms) and syncLimit × tickTime (500 ms), see docs/recipes/README.md. */
-const MARGIN_MS = 2000;
 const QUIET_MS = 300;
 const STORM_MS = 30_000;
 
@@ -77,7 +75,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   };
   const serving: Promise<void>[] = [];
   const start = (host: string, client: Client): Part => {
-    const options = { identifier: host, quietMs: QUIET_MS, marginMs: MARGIN_MS };
+    const options = { identifier: host, quietMs: QUIET_MS };
     const part: Part = {
       partitioner: new SetPartitioner(client, '/p', ITEMS, options),
       client,

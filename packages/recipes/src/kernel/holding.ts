@@ -24,9 +24,9 @@ export interface Held extends AsyncDisposable {
 
 export interface HoldingOptions {
   /**
-   * How long before the client's deadline it ends by itself, milliseconds. It makes good for a server that is cut off from
-   * its leader and continues answering, at most syncLimit × tickTime and a third of the session timeout, and for clocks that
-   * run apart. Default 0.
+   * How long before the client's deadline it ends by itself, milliseconds. It makes good for clocks that run apart and, where
+   * answers are not leased (`Client.hasLeasedAnswers`), for a server that is cut off from its leader and continues
+   * answering: at most syncLimit × tickTime and a third of the session timeout. Default 0.
    */
   readonly marginMs?: number | undefined;
   /** Instead of the zxid of the znode's creation. */

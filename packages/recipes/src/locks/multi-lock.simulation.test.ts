@@ -10,7 +10,7 @@ import { NotHeldError } from '../kernel/not-held-error.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
 import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
+import { runStorm, type Worker } from '../testing/storm.ts';
 import { MultiLock } from './multi-lock.ts';
 
 const PATHS = ['/locks/a', '/locks/b', '/locks/c'];
@@ -40,7 +40,7 @@ test.each(seeds(4))(
       const paths = drawPaths(random);
       // One that is given twice is taken once.
       const given = random.chance(0.1) ? [...paths, paths[0]!] : paths;
-      const locks = new MultiLock(client, given, { layout, marginMs: MARGIN_MS });
+      const locks = new MultiLock(client, given, { layout });
       const limits = drawLimits(random);
       const isTry = random.chance(0.3);
       const lock = isTry ? await locks.tryAcquire(limits) : await locks.acquire(limits);

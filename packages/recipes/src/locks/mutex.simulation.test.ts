@@ -6,7 +6,7 @@ import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { OrderlyEnds } from '../testing/orderly-ends.ts';
 import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { contendInStorm, drawLimits, MARGIN_MS, SKEWED_MARGIN_MS } from '../testing/storm.ts';
+import { contendInStorm, drawLimits, SKEWED_MARGIN_MS } from '../testing/storm.ts';
 import { Mutex } from './mutex.ts';
 
 describe('a mutex in a storm', () => {
@@ -15,7 +15,7 @@ describe('a mutex in a storm', () => {
     (seed) => {
       const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
       return contendInStorm(seed, new FencedStore('/entries'), ['/lock'], async ({ client, random }) => {
-        const mutex = new Mutex(client, '/lock', { layout, marginMs: MARGIN_MS });
+        const mutex = new Mutex(client, '/lock', { layout });
         const limits = drawLimits(random);
         const held = random.chance(0.1) ? await mutex.tryAcquire(limits) : await mutex.acquire(limits);
         return held === null ? null : { held, access: 'write' };
@@ -37,7 +37,7 @@ describe('a mutex with a delay after a death in a storm', () => {
         new FencedStore('/entries'),
         ['/lock'],
         async ({ client, random }) => {
-          const mutex = new Mutex(client, '/lock', { layout, marginMs: MARGIN_MS, lockDelayMs });
+          const mutex = new Mutex(client, '/lock', { layout, lockDelayMs });
           const limits = drawLimits(random);
           const held = random.chance(0.2) ? await mutex.tryAcquire(limits) : await mutex.acquire(limits);
           return held === null ? null : { held, access: 'write' };

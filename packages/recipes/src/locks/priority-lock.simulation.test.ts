@@ -7,7 +7,7 @@ import { FencedStore } from '../testing/fenced-store.ts';
 import { OrderlyEnds } from '../testing/orderly-ends.ts';
 import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { simulate } from '../testing/simulate.ts';
-import { contendInStorm, drawLimits, MARGIN_MS } from '../testing/storm.ts';
+import { contendInStorm, drawLimits } from '../testing/storm.ts';
 import type { PriorityContending } from './priority-line.ts';
 import { PriorityLock } from './priority-lock.ts';
 
@@ -22,7 +22,7 @@ describe('a lock with priorities in a storm', () => {
         new FencedStore('/entries'),
         ['/lock'],
         async ({ client, random }) => {
-          const lock = new PriorityLock(client, '/lock', { marginMs: MARGIN_MS, lockDelayMs });
+          const lock = new PriorityLock(client, '/lock', { lockDelayMs });
           const ask = { ...drawLimits(random), priority: random.between(-2, 2) };
           const held = random.chance(0.1) ? await lock.tryAcquire(ask) : await lock.acquire(ask);
           return held === null ? null : { held, access: 'write' };

@@ -7,7 +7,7 @@ import { describe, test } from 'vitest';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { contendInStorm, drawLimits, MARGIN_MS } from '../testing/storm.ts';
+import { contendInStorm, drawLimits } from '../testing/storm.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 
 describe('a read/write lock in a storm', () => {
@@ -17,7 +17,7 @@ describe('a read/write lock in a storm', () => {
       const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
       const store = new FencedStore('/entries');
       return contendInStorm(seed, store, ['/lock'], async ({ station, client, random }) => {
-        const lock = new ReadWriteLock(client, '/lock', { layout, marginMs: MARGIN_MS });
+        const lock = new ReadWriteLock(client, '/lock', { layout });
         const limits = drawLimits(random);
         if (random.chance(0.5)) return { held: await lock.acquireRead(limits), access: 'read' };
         const writing = await lock.acquireWrite(limits);

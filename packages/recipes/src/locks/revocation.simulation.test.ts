@@ -11,7 +11,7 @@ import { EPOCH_MS } from '../testing/commit-mark.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
 import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { drawLimits, MARGIN_MS, runStorm, type Worker } from '../testing/storm.ts';
+import { drawLimits, runStorm, type Worker } from '../testing/storm.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
 import { HELD } from './priority-line.ts';
@@ -30,17 +30,17 @@ interface Revocable {
 
 /** One after the other, by the seed. */
 const KINDS: readonly ((client: Client) => Revocable)[] = [
-  (client) => new Mutex(client, '/lock', { layout: 'kazoo', marginMs: MARGIN_MS }),
-  (client) => new Mutex(client, '/lock', { marginMs: MARGIN_MS }),
+  (client) => new Mutex(client, '/lock', { layout: 'kazoo' }),
+  (client) => new Mutex(client, '/lock'),
   (client) => {
-    const lock = new ReadWriteLock(client, '/lock', { marginMs: MARGIN_MS });
+    const lock = new ReadWriteLock(client, '/lock');
     return {
       acquire: (options) => lock.acquireWrite(options),
       revoke: () => lock.revoke(),
       contenders: () => lock.contenders(),
     };
   },
-  (client) => new PriorityLock(client, '/lock', { marginMs: MARGIN_MS }),
+  (client) => new PriorityLock(client, '/lock'),
 ];
 const PRIORITY = 3;
 

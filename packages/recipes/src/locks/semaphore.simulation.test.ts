@@ -5,7 +5,7 @@
 import { describe, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { contendInStorm, drawLimits, MARGIN_MS } from '../testing/storm.ts';
+import { contendInStorm, drawLimits } from '../testing/storm.ts';
 import { Semaphore } from './semaphore.ts';
 
 describe('a semaphore in a storm', () => {
@@ -16,7 +16,7 @@ describe('a semaphore in a storm', () => {
       const lines = layout === 'kazoo' ? ['/limit', '/limit-__lock__'] : ['/limit/leases', '/limit/locks'];
       const store = new FencedStore('/entries', (holders) => holders.length <= 2);
       return contendInStorm(seed, store, lines, async ({ client, random }) => {
-        const semaphore = new Semaphore(client, '/limit', { layout, leasesMax: 2, marginMs: MARGIN_MS });
+        const semaphore = new Semaphore(client, '/limit', { layout, leasesMax: 2 });
         const limits = drawLimits(random);
         const held = random.chance(0.2) ? await semaphore.tryAcquire(limits) : await semaphore.acquire(limits);
         return held === null ? null : { held, access: 'read' };

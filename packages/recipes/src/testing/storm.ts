@@ -103,14 +103,9 @@ function expectGivenUp(error: unknown): never {
 }
 
 /**
- * How much before their deadline holdings end: what a follower that is cut off makes wrong, syncLimit (5) times the tick (100
- * ms), and the delay of slow links. A third of the session timeout is not added, as holders here ask something all the time.
- */
-export const MARGIN_MS = 1000;
-
-/**
- * The same in a storm that `skews`: a client's clock may be slow by 5 % while a server's is fast by 5 %, and sessions live for
- * 4000 ms.
+ * How much before their deadline holdings end in a storm that `skews`: a client's clock may be slow by 5 % while a server's is
+ * fast by 5 %, sessions live for 4000 ms, and the clocks of servers run apart by more than their leases allow for (syncLimit,
+ * 5, times the tick, 100 ms). In other storms there is no margin.
  */
 export const SKEWED_MARGIN_MS = 1500;
 

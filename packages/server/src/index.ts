@@ -2,6 +2,7 @@ export { type AuthOptions, DEFAULT_AUTH_OPTIONS, makeAuthenticator } from './aut
 export type { AuthProvider } from './auth/own-provider.ts';
 export type { Scheme } from './auth/scheme.ts';
 export type { X509Options } from './auth/x509.ts';
+export { JVM_FLAG_VARIABLES, readJvmFlags } from './config/jvm-flags.ts';
 export { type Configuration, DEFAULT_SERVER_OPTIONS, makeConfiguration, type ServerOptions } from './config/options.ts';
 export {
   ConfigurationError,
@@ -17,6 +18,7 @@ export { runServer } from './main.ts';
 export { type CutHost, CuttableNetwork } from './node/cuttable-network.ts';
 export type { HostedDisk } from './node/hosted-disk.ts';
 export { type RunningServer, type StartOptions, startServer } from './server.ts';
+export { isSingleFile } from './single-file.ts';
 export {
   CertificateAuthority,
   type CertificateOptions,

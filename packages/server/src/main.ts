@@ -1,7 +1,12 @@
+import type { Trace } from '@meerkat/core';
 import type { ReadConfiguration } from './config/zoo-cfg.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
 import { type Logger, makeLogger, readLoggerOptions } from './logger.ts';
 import { type RunningServer, type StartOptions, startServer } from './server.ts';
+import { ServiceManager } from './service-manager.ts';
+
+/** So long a member of an ensemble may look for a leader before what waits for this service goes on: another member, perhaps. */
+const MEMBER_READY_MS = 30_000;
 
 /**
  * Runs a server as this process, until it is told to end or cannot go on.
@@ -20,16 +25,28 @@ export async function runServer(
   const logger = await makeLogger(readLoggerOptions(process.env));
   for (const warning of configuration.warnings) logger.log('warn', warning);
   const end = listenForSignals(logger);
+  const manager = new ServiceManager(process.env, logger);
   try {
-    const server = await startServer(configuration, { ...options, logger, signal: end.signal });
+    const server = await startServer(configuration, {
+      ...options,
+      ...withManager(options.trace, manager),
+      logger,
+      signal: end.signal,
+    });
     // A member of an ensemble says so whenever it has a leader.
     if (configuration.core.ensemble === null) {
       const { host, port } = server.address;
       logger.log('info', 'clients are served', { event: 'ready', host, port });
     }
     onStarted(server);
+    server.serving.then(
+      () => manager.onReady('clients are served'),
+      () => {},
+    );
+    setTimeout(() => manager.onReady('looks for a leader: clients are not served'), MEMBER_READY_MS).unref();
     const outcome = await Promise.race([server.failed, end.asked]);
     if (outcome !== null) return outcome.exitCode;
+    manager.onStopping();
     await server.stop();
     logger.log('info', 'stopped: everything acknowledged is synced');
     return ExitCode.ok;
@@ -38,6 +55,19 @@ export async function runServer(
     logger.log(error.exitCode === ExitCode.ok ? 'info' : 'error', error.message);
     return error.exitCode;
   }
+}
+
+/** The manager sees roles change. Without one no event is handed on once more. */
+function withManager(trace: Trace | undefined, manager: ServiceManager): { readonly trace?: Trace } {
+  if (!manager.isThere) return {};
+  return {
+    trace: {
+      emit(event) {
+        trace?.emit(event);
+        manager.trace.emit(event);
+      },
+    },
+  };
 }
 
 interface End {

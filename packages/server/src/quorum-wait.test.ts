@@ -13,6 +13,8 @@ function view(more: Partial<EnsembleView>): EnsembleView {
     role: 'looking',
     leader: null,
     connectedServers: [],
+    observerMaster: null,
+    feedsObservers: false,
     learners: () => [],
     pendingSyncs: 0,
     proposalSizes: null,

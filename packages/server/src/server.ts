@@ -3,6 +3,7 @@ import {
   type Authenticator,
   type CoreOptions,
   type Disk,
+  type MembershipStore,
   type Network,
   type PeerAddress,
   type Ports,
@@ -17,26 +18,30 @@ import { AuditLog } from './audit/audit-log.ts';
 import { makeAuthenticator } from './auth/authenticator.ts';
 import { loadOwnProviders } from './auth/own-provider.ts';
 import { SessionSecrets } from './auth/session-secrets.ts';
+import { ClientPorts } from './client-ports.ts';
 import type { Configuration } from './config/options.ts';
 import { Deferred } from './deferred.ts';
-import { describeFailure, describeListenError } from './describe-failure.ts';
+import { describeFailure } from './describe-failure.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
+import { GrowthWatch } from './growth-watch.ts';
 import type { HttpThread } from './http/http-thread.ts';
 import { type Logger, SILENT_LOGGER } from './logger.ts';
+import { type ClientAddress, ClientPortWatch } from './membership/client-port.ts';
+import { DynamicFiles } from './membership/dynamic-files.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { MonitorBaseline } from './metrics/monitor-baseline.ts';
 import { NODE_CLOCK } from './node/clock.ts';
 import { Descriptors } from './node/descriptors.ts';
 import { NodeDisk } from './node/disk.ts';
 import type { HostedDisk } from './node/hosted-disk.ts';
-import { type Listener, type ListenOptions, listen, type TlsListenOptions } from './node/network.ts';
+import type { TlsListenOptions } from './node/network.ts';
 import { PeerNetwork } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
 import { makePeerAuthentication } from './sasl/quorum-sasl.ts';
 import { SessionEnds } from './session-ends.ts';
-import { refusalOfClient } from './tls/peer-names.ts';
+import { StallWatch } from './stall-watch.ts';
 import { ServerCredentials } from './tls/server-credentials.ts';
 import { TraceLog } from './trace-log.ts';
 
@@ -126,16 +131,15 @@ class Server implements RunningServer {
   readonly #peerNetwork: PeerNetwork;
   readonly #core: ServerCore;
   readonly #quorumWait: QuorumWait;
+  readonly #stallWatch: StallWatch;
+  readonly #growthWatch: GrowthWatch;
   /** Null without a port that answers by HTTP. */
   readonly #http: HttpThread | null;
   #failedWith: ServerError | null = null;
-  /** Where clients connect; what its configuration has no port for is null. */
-  #listener: Listener | null = null;
-  #secureListener: Listener | null = null;
+  readonly #clientPorts: ClientPorts;
   readonly #credentials: ServerCredentials;
   readonly #sessionSecrets: SessionSecrets | null = null;
   readonly #audit: AuditLog | null = null;
-  readonly #clientTlsEvents: TlsListenOptions['events'];
   readonly #sessionEnds = new SessionEnds();
   #state: 'starting' | 'serving' | 'stopping' | 'ended' = 'starting';
   /** Resolves once nothing takes place any more, after the end. */
@@ -163,7 +167,7 @@ class Server implements RunningServer {
       traceLog.emit({ kind: 'connection-refused', remote, reason });
       trace?.emit({ kind: 'connection-refused', remote, reason });
     };
-    this.#clientTlsEvents = {
+    const clientTlsEvents: TlsListenOptions['events'] = {
       onHandshakeFailed: (remote, reason, isAuthentication) => {
         this.#metrics.onHandshakeFailed(isAuthentication);
         onRefused(remote, reason);
@@ -183,6 +187,16 @@ class Server implements RunningServer {
       () => this.#descriptors.shareOfPeers(),
       this.#credentials.peerTls(onRefused),
     );
+    this.#stallWatch = new StallWatch(logger);
+    this.#growthWatch = new GrowthWatch(configuration.server, {
+      onGrowth: (refusal) => {
+        const { limits } = this.#core;
+        if ((refusal === null) !== (limits.growthRefusal === null)) {
+          logger.log('warn', refusal ?? 'there is room again: creates and sets are carried out', { event: 'growth' });
+        }
+        limits.growthRefusal = refusal;
+      },
+    });
     this.#quorumWait = new QuorumWait(
       () => this.view.ensemble,
       configuration.core.serverId,
@@ -194,6 +208,9 @@ class Server implements RunningServer {
       traceLog,
       this.#sessionEnds,
       this.#quorumWait,
+      new ClientPortWatch(configuration.core.serverId, clientAddressOf(configuration), (address) =>
+        this.#clientPorts.move(address),
+      ),
       { emit: ({ kind }) => (kind === 'role-changed' ? this.#started.resolve() : undefined) },
       ...(trace === undefined ? [] : [trace]),
     ];
@@ -215,6 +232,7 @@ class Server implements RunningServer {
       disk: decorateDisk?.(this.#disk, deliver) ?? this.#disk,
       authenticator,
       audit: this.#audit,
+      membershipStore: makeMembershipStore(configuration, disk ?? this.#disk),
       ...(this.#sessionSecrets === null ? {} : { sessionPasswords: this.#sessionSecrets }),
       peerAuthentication:
         configuration.server.quorumSasl === null ? null : makePeerAuthentication(configuration.server.quorumSasl),
@@ -232,7 +250,7 @@ class Server implements RunningServer {
       clientPort: () => (configuration.server.clientPort === null ? -1 : this.address.port),
       secureClientPort: () => this.secureAddress?.port ?? -1,
       tls: () => ({
-        handshakes: this.#listeners.reduce((sum, listener) => sum + listener.handshakeCount, 0),
+        handshakes: this.#clientPorts.handshakeCount,
         clientCertificateDays: this.#credentials.clientDaysLeft,
         quorumCertificateDays: this.#credentials.peerDaysLeft,
       }),
@@ -249,6 +267,16 @@ class Server implements RunningServer {
       },
     );
     this.#metrics.follow(this.#core.view.meters);
+    this.#clientPorts = new ClientPorts({
+      configuration,
+      turn: this.#turn,
+      logger,
+      metrics: this.#metrics,
+      descriptors: this.#descriptors,
+      tlsSettings: () => this.#credentials.ofClients,
+      tlsEvents: clientTlsEvents,
+      onStream: (stream) => this.#core.onStreamOpened(stream),
+    });
     this.#http = makeHttpPorts({
       configuration,
       source: { ...parts, view: this.view, lastSnapshot: () => this.#core.newestSnapshot() },
@@ -256,6 +284,7 @@ class Server implements RunningServer {
         view: this.view,
         failure: () => this.#failedWith?.message ?? null,
         isStopping: () => this.#state === 'stopping',
+        isDraining: () => this.#core.isDraining,
       },
       authenticator: ports.authenticator,
       core: this.#core,
@@ -265,20 +294,11 @@ class Server implements RunningServer {
   }
 
   get address(): { readonly host: string; readonly port: number } {
-    const { clientHost, clientPort } = this.#configuration.server;
-    if (clientPort === null && this.secureAddress !== null) return this.secureAddress;
-    return { host: this.#listener?.host ?? clientHost ?? '::', port: this.#listener?.port ?? clientPort ?? 0 };
+    return this.#clientPorts.address;
   }
 
   get secureAddress(): { readonly host: string; readonly port: number } | null {
-    const { secureClientHost, secureClientPort } = this.#configuration.server;
-    if (secureClientPort === null) return null;
-    const { host, port } = this.#secureListener ?? { host: secureClientHost ?? '::', port: secureClientPort };
-    return { host, port };
-  }
-
-  get #listeners(): readonly Listener[] {
-    return [this.#listener, this.#secureListener].filter((listener) => listener !== null);
+    return this.#clientPorts.secureAddress;
   }
 
   get view(): ServerView {
@@ -300,20 +320,22 @@ class Server implements RunningServer {
     this.#checkDirectories();
     try {
       await this.#credentials.open({
-        onClientsRenewed: (settings) => {
-          for (const listener of this.#listeners) listener.renew(settings);
-        },
+        onClientsRenewed: (settings) => this.#clientPorts.renew(settings),
         onPeersRenewed: (settings) => this.#peerNetwork.renew(settings),
       });
-      await this.#listen();
+      await this.#clientPorts.listen();
+      await this.#unpackSnapshot();
     } catch (error) {
       this.#credentials.stop();
-      for (const listener of this.#listeners) listener.close();
+      this.#clientPorts.close();
+      await this.#clientPorts.stop();
       throw error;
     }
     this.#sessionSecrets?.start();
     this.#turn.start(this.#core, this.#disk);
     this.#core.start();
+    this.#stallWatch.start();
+    this.#growthWatch.start();
     this.#http?.start();
     const onAbort = (): void => {
       void this.stop().then(() => this.#settle(new ServerError(ExitCode.ok, 'the start was given up')));
@@ -337,11 +359,11 @@ class Server implements RunningServer {
       this.#audit?.add({ operation: 'serverStop', result: 'invoked' });
       this.#state = 'stopping';
       this.#quorumWait.stop();
-      for (const listener of this.#listeners) listener.close();
+      this.#clientPorts.close();
       this.#turn.run(() => this.#core.stop());
     }
     await this.#stopped.promise;
-    if (this.#state !== 'ended') await Promise.all(this.#listeners.map((listener) => listener.drain(DRAIN_MS)));
+    if (this.#state !== 'ended') await this.#clientPorts.drain(DRAIN_MS);
     this.#end();
     this.#served.reject(new ServerError(ExitCode.ok, 'the server was stopped'));
     await this.#audit?.flush();
@@ -356,14 +378,14 @@ class Server implements RunningServer {
 
   pause(): void {
     this.#turn.freeze();
-    for (const listener of this.#listeners) listener.freeze();
+    this.#clientPorts.freeze();
     this.#peerNetwork.freeze();
   }
 
   resume(): void {
     if (!this.#turn.isFrozen) return;
     this.#turn.thaw();
-    for (const listener of this.#listeners) listener.thaw();
+    this.#clientPorts.thaw();
     this.#peerNetwork.thaw();
   }
 
@@ -378,6 +400,19 @@ class Server implements RunningServer {
     return true;
   }
 
+  /** Of an Apache server with `snapshot.compression.method`. */
+  async #unpackSnapshot(): Promise<void> {
+    if (!(this.#disk instanceof NodeDisk)) return;
+    try {
+      const { unpackNewestSnapshot } = await import('./archive/unpack-snapshots.ts');
+      await unpackNewestSnapshot(this.#configuration.core.snapshotDirectory, (text, isWarning) =>
+        this.#logger.log(isWarning ? 'warn' : 'info', text),
+      );
+    } catch (error) {
+      throw describeFailure(error, this.#configuration.server);
+    }
+  }
+
   #checkDirectories(): void {
     const { createsDirectories, dataDirectory, dataLogDirectory } = this.#configuration.server;
     if (createsDirectories) return;
@@ -385,51 +420,6 @@ class Server implements RunningServer {
       if (existsSync(directory)) continue;
       const message = `the data directory ${directory} does not exist and datadir.autocreate is off: create it, or correct dataDir`;
       throw new ServerError(ExitCode.dataDirectory, message);
-    }
-  }
-
-  async #listen(): Promise<void> {
-    const { server, core } = this.#configuration;
-    const share = this.#descriptors.shareOfClients();
-    const settings = this.#credentials.ofClients;
-    const perHostMax = core.connectionsPerHostMax;
-    const tls = (isUnified: boolean): { readonly tls?: TlsListenOptions } =>
-      settings === null
-        ? {}
-        : { tls: { settings, isUnified, perHostMax, events: this.#clientTlsEvents, refusalOf: this.#refusalOfClient } };
-    const { clientPort, clientHost, secureClientPort, secureClientHost } = server;
-    if (clientPort !== null) {
-      const hasTls = server.clientPortUnification ? tls(true) : {};
-      this.#listener = await this.#listenAt('clientPort', clientHost, clientPort, { share, ...hasTls });
-    }
-    if (secureClientPort !== null) {
-      const where = [secureClientHost, secureClientPort] as const;
-      this.#secureListener = await this.#listenAt('secureClientPort', ...where, { share, ...tls(false) });
-    }
-  }
-
-  /** Undefined where no address of a client is compared with its certificate. */
-  get #refusalOfClient(): TlsListenOptions['refusalOf'] {
-    const { tls } = this.#configuration.server;
-    return tls.verifiesClientHostNames ? (certificate, { host }) => refusalOfClient(certificate, host, tls) : undefined;
-  }
-
-  async #listenAt(
-    key: string,
-    host: string | null,
-    port: number,
-    options: Pick<ListenOptions, 'share' | 'tls'>,
-  ): Promise<Listener> {
-    const { listenBacklog: backlog, tcpKeepAlive: keepAlive } = this.#configuration.server;
-    try {
-      return await listen(
-        { ...options, host, port, backlog, keepAlive, traffic: this.#metrics },
-        this.#turn,
-        (stream) => this.#core.onStreamOpened(stream),
-        (message) => this.#logger.log('warn', message),
-      );
-    } catch (error) {
-      throw new ServerError(ExitCode.unexpected, describeListenError(error, key, host, port), error);
     }
   }
 
@@ -455,15 +445,15 @@ class Server implements RunningServer {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#quorumWait.stop();
+    this.#stallWatch.stop();
+    this.#growthWatch.stop();
     this.#sessionSecrets?.stop();
     this.#credentials.stop();
     this.#turn.stop();
-    for (const listener of this.#listeners) {
-      listener.close();
-      listener.destroyAll();
-    }
+    this.#clientPorts.close();
+    this.#clientPorts.destroyAll();
     this.#peerNetwork.destroyAll();
-    this.#atRest = Promise.all([this.#disk.abandon(), this.#http?.stop()]).then(() => {});
+    this.#atRest = Promise.all([this.#disk.abandon(), this.#http?.stop(), this.#clientPorts.stop()]).then(() => {});
   }
 
   /** Those who wait for something wait in vain. */
@@ -479,4 +469,14 @@ class Server implements RunningServer {
 function countPeerPorts({ serverId, ensemble }: CoreOptions): number {
   const self = ensemble?.membership.members.find((member) => member.serverId === serverId);
   return 2 * (self?.addresses.length ?? 0);
+}
+
+function clientAddressOf({ server: { clientHost, clientPort } }: Configuration): ClientAddress | null {
+  return clientPort === null ? null : { host: clientHost, port: clientPort };
+}
+
+function makeMembershipStore({ core, server }: Configuration, disk: Disk): MembershipStore | null {
+  const { staticFile } = server;
+  if (!core.reconfigEnabled || core.ensemble === null || staticFile === null) return null;
+  return new DynamicFiles(disk, { serverId: core.serverId, staticFile });
 }

@@ -24,22 +24,47 @@ test('a line names peer, session and reason; everyday ends are not shown', () =>
   expect(lines).toEqual(['WARN  client 10.0.0.1:4000 closed of session 0x10000abc0000: it does not read\n']);
 });
 
+test('a client that leaves without closing its session is told of', () => {
+  const { lines, log } = makeLog();
+  log.emit({ kind: 'connection-closed', remote, sessionId: 0x1bn, reason: 'closed by peer' });
+  log.emit({ kind: 'connection-closed', remote, sessionId: 0x1cn, reason: 'its session is closed' });
+  expect(lines).toEqual(['INFO  client 10.0.0.1:4000 closed of session 0x1b: closed by peer\n']);
+});
+
 test('what a client sends cannot start a line of its own', () => {
   const { lines, log } = makeLog();
   log.emit({ kind: 'auth-failed', remote, scheme: 'x\nERROR forged\u001b[31m', reason: null });
   expect(lines).toEqual(['WARN  client 10.0.0.1:4000 failed to authenticate by "x ERROR forged [31m"\n']);
 });
 
-test('a flood of bad connections fills a hundred lines a second, and the rest is counted', () => {
+test('refusals for one reason are told once a second, with how many there were', () => {
   const { lines, clock, log } = makeLog();
   for (let i = 0; i < 250; i++) log.emit({ kind: 'connection-refused', remote, reason: 'there are too many' });
-  expect(lines).toHaveLength(100);
   clock.ms = 1000;
   log.emit({ kind: 'connection-refused', remote, reason: 'there are too many' });
+  expect(lines).toEqual([
+    'WARN  client 10.0.0.1:4000 refused: there are too many\n',
+    'WARN  client 10.0.0.1:4000 refused: there are too many (and 249 more before)\n',
+  ]);
+});
+
+test('a flood of bad connections fills a hundred lines a second, and the rest is counted', () => {
+  const { lines, clock, log } = makeLog();
+  for (let i = 0; i < 250; i++)
+    log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'it sent nonsense' });
+  expect(lines).toHaveLength(100);
+  clock.ms = 1000;
+  log.emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'it sent nonsense' });
   expect(lines.slice(100)).toEqual([
     'WARN  150 more lines about connections were left out\n',
-    'WARN  client 10.0.0.1:4000 refused: there are too many\n',
+    'WARN  client 10.0.0.1:4000 closed: it sent nonsense\n',
   ]);
+});
+
+test('a limit that is reached is told with how many were refused', () => {
+  const { lines, log } = makeLog();
+  log.emit({ kind: 'limit-reached', limit: 'watches', reason: 'there are 3 watches', refused: 12 });
+  expect(lines).toEqual(['WARN  a limit is reached: there are 3 watches (12 refusals since the line before)\n']);
 });
 
 test('roles and synchronizations are told; what each txn does is not', () => {

@@ -18,6 +18,9 @@ export class TraceLog implements Trace {
   /** Warnings that have just been said, and when they may be said again. */
   readonly #saidUntilMs = new Map<string, number>();
 
+  /** Reasons for which connections were refused, the second in which that was told last, and how many were not since. */
+  readonly #refusals = new Map<string, { second: number; more: number }>();
+
   constructor(logger: Logger, clock: Clock) {
     this.#logger = logger;
     this.#clock = clock;
@@ -30,11 +33,16 @@ export class TraceLog implements Trace {
         const [prefix] = OF_A_SERVER.exec(event.reason) ?? [];
         const isOfServer = prefix !== undefined;
         const level = isOfServer && isOrdinary(event.reason.slice(prefix.length)) ? 'debug' : 'warn';
-        this.#logConnection(level, event.remote, `refused: ${event.reason}`, { reason: event.reason }, isOfServer);
+        const more = level === 'debug' ? 0 : this.#refusalsBefore(event.reason);
+        if (more === null) break;
+        const text = `refused: ${event.reason}${more === 0 ? '' : ` (and ${more} more before)`}`;
+        this.#logConnection(level, event.remote, text, { reason: event.reason }, isOfServer);
         break;
       }
       case 'connection-closed': {
-        const level = isOrdinary(event.reason) ? 'debug' : 'warn';
+        // A client that leaves closes its session first; one that did not may be missed, and its session expires.
+        const isLost = event.sessionId !== 0n && LOST.has(event.reason);
+        const level = isLost ? 'info' : isOrdinary(event.reason) ? 'debug' : 'warn';
         const session = event.sessionId === 0n ? '' : ` of session ${formatSession(event.sessionId)}`;
         const fields = { session: formatSession(event.sessionId), reason: event.reason };
         this.#logConnection(level, event.remote, `closed${session}: ${event.reason}`, fields);
@@ -66,6 +74,12 @@ export class TraceLog implements Trace {
           { scheme: event.scheme },
         );
         break;
+      case 'limit-reached': {
+        const { limit, reason, refused } = event;
+        const often = refused === 1 ? '' : ` (${refused} refusals since the line before)`;
+        this.#log('warn', `a limit is reached: ${reason}${often}`, { limit, reason, refused });
+        break;
+      }
       case 'session-expired': {
         const session = formatSession(event.sessionId);
         this.#log('info', `session ${session} has expired: nothing was heard of it for ${event.timeoutMs} ms`, {
@@ -125,6 +139,10 @@ export class TraceLog implements Trace {
       case 'role-changed':
         this.#log('info', describeRole(event), { role: event.role });
         break;
+      case 'read-only-changed':
+        if (event.isReadOnly) this.#log('warn', 'has found no leader: answers only reads, of clients that take that');
+        else this.#log('info', 'answers reads alone no more: there is a leader');
+        break;
       case 'epoch-established': {
         const { epoch, zxid } = event;
         this.#log('info', `epoch ${epoch} is established: clients are served`, { epoch, zxid });
@@ -165,6 +183,19 @@ export class TraceLog implements Trace {
         // Whoever runs the server tells it once, with what to do about it.
         break;
     }
+  }
+
+  /** @returns how many refusals for this reason were not told since the last line, which is one a second; null: this one is not, too */
+  #refusalsBefore(reason: string): number | null {
+    const second = Math.floor(this.#clock.monotonicMs() / 1000);
+    const told = this.#refusals.get(reason);
+    if (told?.second === second) {
+      told.more++;
+      return null;
+    }
+    if (this.#refusals.size >= SAID_MAX) this.#refusals.clear();
+    this.#refusals.set(reason, { second, more: 0 });
+    return told?.more ?? 0;
   }
 
   /** What is told with every packet of another server is said once in a while. */
@@ -249,6 +280,8 @@ function isOrdinary(reason: string): boolean {
 }
 
 const ORDINARY_BEGINNINGS: readonly string[] = [
+  // One line tells of all of them.
+  'a limit of this server is reached: ',
   'it asked "',
   'the server has no leader any more',
   // There are thousands of these, and a warning tells of all of them.
@@ -256,7 +289,11 @@ const ORDINARY_BEGINNINGS: readonly string[] = [
   'it has not said who it is, and the descriptors',
 ];
 
+/** Ends of connections that have not closed their session before. */
+const LOST: ReadonlySet<string> = new Set(['closed by peer', 'reset by peer']);
+
 const ORDINARY_REASONS: ReadonlySet<string> = new Set([
+  'its clients are sent to other servers',
   'it closed the connection during the TLS handshake',
   'closed by peer',
   'reset by peer',

@@ -72,8 +72,7 @@ export const ADMIN_COMMANDS: readonly AdminCommand[] = [
     names: ['connections', 'cons'],
     summary: 'the connections of clients',
     *fields({ view }) {
-      yield ['connections', new JsonList(mapped(view.connections(), showConnection))];
-      yield ['secure_connections', new JsonList([])];
+      yield* showConnections(view, showConnection);
     },
   },
   {
@@ -88,8 +87,7 @@ export const ADMIN_COMMANDS: readonly AdminCommand[] = [
     names: ['dump'],
     summary: 'sessions by the time at which they expire, and ephemerals by session',
     *fields({ view }) {
-      const isLearner = view.ensemble !== null && view.ensemble.role !== 'leading';
-      yield ['expiry_time_to_session_ids', new JsonFields(isLearner ? [] : expiries(view))];
+      yield ['expiry_time_to_session_ids', new JsonFields(expiries(view))];
       yield ['session_id_to_ephemeral_paths', new JsonFields(ephemerals(view))];
     },
   },
@@ -131,8 +129,8 @@ export const ADMIN_COMMANDS: readonly AdminCommand[] = [
   {
     names: ['is_read_only', 'isro'],
     summary: 'whether reads alone are answered',
-    *fields() {
-      yield ['read_only', false];
+    *fields({ view }) {
+      yield ['read_only', view.isReadOnly];
     },
   },
   {
@@ -215,8 +213,7 @@ export const ADMIN_COMMANDS: readonly AdminCommand[] = [
     summary: 'as server_stats, with the connections',
     *fields(source) {
       yield* showServer(source);
-      yield ['connections', new JsonList(mapped(source.view.connections(), showConnectionBriefly))];
-      yield ['secure_connections', new JsonList([])];
+      yield* showConnections(source.view, showConnectionBriefly);
     },
   },
   {
@@ -284,7 +281,7 @@ function* showServer({ view, metrics, configuration: { core } }: CommandSource):
     ['max_buffer_size', stats.responseBytesMax],
   ]);
   yield ['version', FULL_VERSION];
-  yield ['read_only', false];
+  yield ['read_only', view.isReadOnly];
   yield [
     'server_stats',
     new JsonFields([
@@ -332,6 +329,20 @@ function* briefly(connection: ConnectionView): Fields {
   yield ['packets_sent', connection.packetsSent];
 }
 
+/** Plain connections, and those by TLS, as Apache's server tells them apart by their port. */
+function* showConnections(view: ServerView, show: (connection: ConnectionView) => JsonFields): Fields {
+  for (const [name, isSecure] of [
+    ['connections', false],
+    ['secure_connections', true],
+  ] as const) {
+    yield [name, new JsonList(mapped(ofPort(view.connections(), isSecure), show))];
+  }
+}
+
+function* ofPort(connections: Iterable<ConnectionView>, isSecure: boolean): Iterable<ConnectionView> {
+  for (const connection of connections) if (connection.isSecure === isSecure) yield connection;
+}
+
 function showConnectionBriefly(connection: ConnectionView): JsonFields {
   return new JsonFields(briefly(connection));
 }
@@ -357,9 +368,16 @@ function* atLength(connection: ConnectionView): Fields {
 }
 
 function* expiries(view: ServerView): Fields {
-  for (const { expiresAtWallMs, members } of view.sessionBuckets()) {
-    yield [String(Math.trunc(expiresAtWallMs)), new JsonList(members)];
+  const isLearner = view.ensemble !== null && view.ensemble.role !== 'leading';
+  const times = new Map<number, bigint[]>();
+  for (const { expiresAtWallMs, members } of [
+    ...view.localSessionBuckets(),
+    ...(isLearner ? [] : view.sessionBuckets()),
+  ]) {
+    const time = Math.trunc(expiresAtWallMs);
+    times.set(time, [...(times.get(time) ?? []), ...members]);
   }
+  for (const [time, members] of [...times].sort(([a], [b]) => a - b)) yield [String(time), new JsonList(members)];
 }
 
 function* ephemerals(view: ServerView): Fields {

@@ -3,8 +3,10 @@ import type { Answer, Desk } from '../http/http-thread.ts';
 import type { Question } from '../http/messages.ts';
 import type { Exposition } from '../metrics/exposition.ts';
 import { NODE_CLOCK } from '../node/clock.ts';
+import type { ArchiveCommand } from './archive-command.ts';
 import type { Refusal } from './authorization.ts';
 import { ADMIN_COMMANDS, type AdminCommand, type CommandSource, type Fields } from './commands.ts';
+import type { DrainCommand } from './drain-command.ts';
 import { checkHealth, type HealthSource } from './health.ts';
 import { formatJson, JsonFields } from './java-json.ts';
 import { makeOpenApi } from './openapi.ts';
@@ -15,6 +17,8 @@ export interface AdminDeskParts {
   readonly health: HealthSource;
   readonly exposition: Exposition;
   readonly snapshot: SnapshotCommand;
+  readonly archive: ArchiveCommand;
+  readonly drain: DrainCommand;
   readonly commandUrl: string;
 }
 
@@ -47,7 +51,7 @@ export class AdminDesk implements Desk {
   }
 
   *#index(): Generator<string> {
-    const names = [...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name), SNAPSHOT];
+    const names = [...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name), SNAPSHOT, ARCHIVE];
     for (const name of names.toSorted()) yield `<a href="${this.#parts.commandUrl}/${name}">${name}</a>\n<br/>\n`;
   }
 
@@ -57,6 +61,8 @@ export class AdminDesk implements Desk {
       return { ...PLAIN, status: 405, headers: { allow: 'GET, HEAD' }, pieces: [`${name} is asked for with GET\n`] };
     }
     if (name === SNAPSHOT || name === 'snap') return this.#onSnapshot(question);
+    if (name === ARCHIVE) return this.#onArchive(question);
+    if (name === 'drain' || name === 'undrain' || name === 'shed') return this.#onDrain(name, question);
     const command = this.#byName.get(name);
     if (command === undefined) return commandAnswer(name, [], `Unknown command: ${name}`);
     const [primary = name] = command.names;
@@ -72,6 +78,26 @@ export class AdminDesk implements Desk {
     const headers = { last_zxid: `0x${outcome.zxid.toString(16)}`, snapshot_size: String(outcome.bytes) };
     if (question.query['streaming'] === 'false') return { ...commandAnswer(SNAPSHOT, [], null), headers };
     return { ...PLAIN, contentType: 'application/octet-stream', headers, file: outcome.path, pieces: [] };
+  }
+
+  #onDrain(name: 'drain' | 'undrain' | 'shed', { query, authorization, remote }: Command): Answer {
+    const outcome = this.#parts.drain.run(name, query, authorization, remote);
+    if (isRefusal(outcome)) return commandAnswer(name, [], outcome.error, outcome.status);
+    const { isDraining, connections, closed } = outcome;
+    const fields: Fields = [
+      ['is_draining', isDraining],
+      ['connections', connections],
+      ['closed', closed],
+    ];
+    return commandAnswer(name, fields, null);
+  }
+
+  async #onArchive(question: Command): Promise<Answer> {
+    const outcome = await this.#parts.archive.run(question.query, question.authorization, question.remote);
+    if (isRefusal(outcome)) return commandAnswer(ARCHIVE, [], outcome.error, outcome.status);
+    if ('fields' in outcome) return commandAnswer(ARCHIVE, outcome.fields, null);
+    const { path, part } = outcome;
+    return { ...PLAIN, contentType: 'application/octet-stream', file: path, filePart: part, pieces: [] };
   }
 }
 
@@ -103,6 +129,7 @@ function* whileServing(fields: Fields, command: AdminCommand, view: ServerView):
 }
 
 const SNAPSHOT = 'snapshot';
+const ARCHIVE = 'archive';
 const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';
 const JSON_HEAD = { status: 200, contentType: 'application/json', headers: {}, file: null };
 const PLAIN = { status: 200, contentType: 'text/plain; charset=utf-8', headers: {}, file: null };

@@ -53,6 +53,7 @@ const BEN = 0x100001b82e40001n;
 function connection(port: number, more: Partial<ConnectionView> = {}): ConnectionView {
   return {
     remote: { ip: Uint8Array.of(127, 0, 0, 1), host: '127.0.0.1', port },
+    isSecure: false,
     sessionId: 0n,
     sessionTimeoutMs: 0,
     isReading: true,
@@ -75,7 +76,9 @@ function connection(port: number, more: Partial<ConnectionView> = {}): Connectio
 
 function view(more: Partial<ServerView> = {}): ServerView {
   return {
+    refusals: () => [],
     isServing: true,
+    isReadOnly: false,
     serverId: 1,
     lastZxid: 0,
     znodeCount: 5,
@@ -83,6 +86,8 @@ function view(more: Partial<ServerView> = {}): ServerView {
     approximateDataSize: 44,
     outstandingRequests: 0,
     sessionCount: 0,
+    localSessionCount: null,
+    localSessionBuckets: () => [],
     stats: new ServerStats(),
     meters: new Meters(CLOCK),
     watches: {
@@ -371,6 +376,8 @@ version=0`,
       role: roleOf[mode],
       leader: 2,
       connectedServers: [],
+      observerMaster: mode === 'observer' ? 2 : null,
+      feedsObservers: false,
       learners: () => (isLeader ? learners : []),
       pendingSyncs: 0,
       proposalSizes: isLeader ? sizes : null,

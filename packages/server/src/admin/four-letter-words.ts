@@ -105,7 +105,7 @@ class Words implements FourLetterWords {
         this.#parts.traceMask.value = argument ?? this.#parts.traceMask.value;
         return String(this.#parts.traceMask.value);
       case 'isro':
-        return this.#view.isServing ? 'rw' : 'null';
+        return !this.#view.isServing ? 'null' : this.#view.isReadOnly ? 'ro' : 'rw';
       case 'hash':
         return this.#view.isServing ? this.#formatDigests() : NOT_SERVING;
       default:
@@ -182,7 +182,7 @@ ${proposals}`;
     const { core, server } = this.#parts.configuration;
     const { ensemble } = this.#view;
     const quorum =
-      ensemble === null || core.ensemble === null
+      ensemble === null || core.ensemble === null || this.#view.isReadOnly
         ? ''
         : formatEnsembleConfiguration(ensemble, core.serverId, core.ensemble);
     return `clientPort=${this.#parts.clientPort()}
@@ -219,9 +219,18 @@ ${quorum}`;
     );
   }
 
-  /** By the time at which they expire; only the leader of an ensemble knows that, the others list all. */
+  /**
+   * By the time at which they expire; only the leader of an ensemble knows that, the others list all. Those that only one
+   * server knows stand before them, where there may be some.
+   */
   *#formatSessions(): Iterable<string> {
     const view = this.#view;
+    const hasLocal = view.localSessionCount !== null;
+    if (hasLocal) {
+      const buckets = view.localSessionBuckets();
+      yield `Local Session Sets (${buckets.length})/(${countMembers(buckets)}):\n`;
+      yield* formatBuckets(buckets, formatSession);
+    }
     const role = view.ensemble?.role ?? 'leading';
     if (role !== 'leading') {
       const ids = [...view.sessionIds()].filter((id) => view.timeoutMsOf(id) !== null);
@@ -233,7 +242,7 @@ ${quorum}`;
       return;
     }
     const buckets = view.sessionBuckets();
-    yield `Session Sets (${buckets.length})/(${countMembers(buckets)}):\n`;
+    yield `${hasLocal ? 'Global ' : ''}Session Sets (${buckets.length})/(${countMembers(buckets)}):\n`;
     yield* formatBuckets(buckets, formatSession);
   }
 

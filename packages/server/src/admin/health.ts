@@ -21,10 +21,12 @@ export interface HealthSource {
   /** Why the server cannot go on; null while it can. */
   failure(): string | null;
   isStopping(): boolean;
+  /** Clients are sent elsewhere. */
+  isDraining(): boolean;
 }
 
 /** What `/livez` and `/readyz` look at. A member without a quorum is alive, and not ready. */
-export function checkHealth({ view, failure, isStopping }: HealthSource): Health {
+export function checkHealth({ view, failure, isStopping, isDraining }: HealthSource): Health {
   const failed = failure();
   const storage: HealthCheck = {
     name: 'storage',
@@ -37,7 +39,12 @@ export function checkHealth({ view, failure, isStopping }: HealthSource): Health
     isOk: !isStopping(),
     detail: isStopping() ? 'the server is being stopped' : 'nobody has asked for it',
   };
-  return { live: [loop, storage], ready: [loop, storage, stopping, checkServing(view)] };
+  const draining: HealthCheck = {
+    name: 'draining',
+    isOk: !isDraining(),
+    detail: isDraining() ? 'clients are sent to other servers' : 'clients are taken',
+  };
+  return { live: [loop, storage], ready: [loop, storage, stopping, draining, checkServing(view)] };
 }
 
 function checkServing(view: ServerView): HealthCheck {
@@ -46,6 +53,7 @@ function checkServing(view: ServerView): HealthCheck {
     return { name: 'serving', isOk: isServing, detail: isServing ? 'standalone' : 'the data directory is being read' };
   }
   const name = 'quorum';
+  if (view.isReadOnly) return { name, isOk: false, detail: 'there is none: only reads are answered (read-only)' };
   if (isServing)
     return { name, isOk: true, detail: `${modeOf(view)}, led by server ${ensemble.leader ?? view.serverId}` };
   const { connectedServers, leader, role } = ensemble;

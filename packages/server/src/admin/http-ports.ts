@@ -1,13 +1,16 @@
 import type { Authenticator, ServerCore, SnapshotFile } from '@meerkat/core';
 import type { Configuration } from '../config/options.ts';
 import { HttpThread } from '../http/http-thread.ts';
+import type { ConsolePlace } from '../http/messages.ts';
 import type { Logger } from '../logger.ts';
 import { Exposition } from '../metrics/exposition.ts';
 import { LoopDelay } from '../metrics/loop-delay.ts';
 import { NODE_CLOCK } from '../node/clock.ts';
+import { ArchiveCommand } from './archive-command.ts';
 import { AdminAuthorization } from './authorization.ts';
 import type { CommandSource } from './commands.ts';
 import { AdminDesk } from './desk.ts';
+import { DrainCommand } from './drain-command.ts';
 import type { HealthSource } from './health.ts';
 import { SnapshotCommand, type TakenSnapshot } from './snapshot-command.ts';
 
@@ -16,7 +19,7 @@ export interface HttpPortsParts {
   readonly source: CommandSource;
   readonly health: HealthSource;
   readonly authenticator: Authenticator;
-  readonly core: Pick<ServerCore, 'takeSnapshot'>;
+  readonly core: Pick<ServerCore, 'takeSnapshot' | 'shed' | 'isDraining' | 'setDraining' | 'view'>;
   readonly logger: Logger;
   /** Gives the core an event, in a turn of its own. */
   deliver(event: () => void): void;
@@ -32,6 +35,12 @@ export function makeHttpPorts(parts: HttpPortsParts): HttpThread | null {
     health: parts.health,
     exposition: new Exposition(source, new LoopDelay(), showsProcessMetrics),
     snapshot: makeSnapshotCommand(parts),
+    archive: makeArchiveCommand(parts),
+    drain: new DrainCommand({
+      authorization: authorizationOf(parts),
+      core: parts.core,
+      deliver: (event) => parts.deliver(event),
+    }),
     commandUrl: admin?.commandUrl ?? '',
   });
   const data = {
@@ -46,7 +55,23 @@ export function makeHttpPorts(parts: HttpPortsParts): HttpThread | null {
           },
     metrics: metricsPort,
   };
-  return new HttpThread(data, desk, logger);
+  return new HttpThread(data, desk, logger, () => consolePlace(parts));
+}
+
+/** Known once the clients' port is open. A console in the same process needs no TLS to reach it, and gets none. */
+function consolePlace({ configuration, source, logger }: HttpPortsParts): ConsolePlace | null {
+  const { admin, clientPort, clientHost } = configuration.server;
+  if (admin?.consoleEnabled !== true) return null;
+  if (clientPort === null) {
+    const text = 'the console is not there: it reaches its server at clientPort, and there is a secureClientPort alone';
+    logger.log('warn', text, { event: 'http-failed' });
+    return null;
+  }
+  const isAnywhere = clientHost === null || clientHost === '0.0.0.0' || clientHost === '::';
+  return {
+    service: { host: isAnywhere ? '127.0.0.1' : clientHost, port: source.clientPort() },
+    isWritable: admin.consoleIsWritable,
+  };
 }
 
 function makeSnapshotCommand({ configuration, source, authenticator, core, deliver }: HttpPortsParts): SnapshotCommand {
@@ -66,5 +91,22 @@ function makeSnapshotCommand({ configuration, source, authenticator, core, deliv
           snapshot === null ? reject(new Error('no snapshot could be taken')) : resolve(snapshot);
         deliver(() => core.takeSnapshot(onTaken));
       }),
+  });
+}
+
+function authorizationOf({ configuration, source, authenticator }: HttpPortsParts): AdminAuthorization {
+  return new AdminAuthorization({ view: source.view, authenticator, skipAcl: configuration.core.skipAcl });
+}
+
+function makeArchiveCommand({ configuration, source, authenticator }: HttpPortsParts): ArchiveCommand {
+  const { view } = source;
+  const { skipAcl, snapshotDirectory, logDirectory } = configuration.core;
+  return new ArchiveCommand({
+    isEnabled: configuration.server.admin?.snapshotEnabled ?? false,
+    authorization: new AdminAuthorization({ view, authenticator, skipAcl }),
+    snapshotDirectory,
+    logDirectory,
+    isServing: () => view.isServing,
+    lastZxid: () => view.lastZxid,
   });
 }

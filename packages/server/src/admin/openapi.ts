@@ -35,6 +35,26 @@ export function makeOpenApi(commandUrl: string): object {
           },
         },
       },
+      [`${commandUrl}/archive`]: {
+        get: {
+          operationId: 'archive',
+          summary: 'lists the logs and snapshots, or gives a part of one',
+          description: 'The caller needs each permission of the root. Not a command of ZooKeeper: backups use it.',
+          security: [{ authorization: [] }],
+          parameters: [
+            query('file', 'the name of a log or snapshot; without it they are listed'),
+            query('from', 'the first byte'),
+            query('length', 'how many bytes, 4194304 at most'),
+          ],
+          responses: {
+            200: { description: 'the list, or the bytes without the zeros at their end (header trailing_zeros)' },
+            401: { description: 'no, or no valid, header Authorization' },
+            403: { description: 'a permission of the root is missing' },
+            404: { description: 'the file was removed' },
+            503: { description: 'admin.snapshot.enabled=false' },
+          },
+        },
+      },
       '/livez': { get: health('livez', 'whether the process is worth keeping') },
       '/readyz': { get: health('readyz', 'whether clients can be sent here: false without a quorum') },
       '/metrics': {

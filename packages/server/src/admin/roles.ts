@@ -9,8 +9,9 @@ const ROLES: Readonly<Record<EnsembleView['role'], { readonly mode: string; read
   observing: { mode: 'observer', peerState: 'observing' },
 };
 
-/** What the server is at the moment: `standalone`, `leader`, `follower`, `observer`. */
-export function modeOf({ ensemble }: ServerView): string {
+/** What the server is at the moment: `standalone`, `leader`, `follower`, `observer`, `read-only`. */
+export function modeOf({ ensemble, isReadOnly }: ServerView): string {
+  if (isReadOnly) return 'read-only';
   return ensemble === null ? 'standalone' : ROLES[ensemble.role].mode;
 }
 

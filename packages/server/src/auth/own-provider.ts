@@ -1,7 +1,9 @@
+import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import type { Identity, PeerAddress } from '@meerkat/core';
 import { ExitCode, ServerError } from '../exit-codes.ts';
 import type { Logger } from '../logger.ts';
+import { isSingleFile } from '../single-file.ts';
 import type { Scheme } from './scheme.ts';
 
 /**
@@ -62,7 +64,7 @@ export async function loadOwnProviders(paths: readonly string[], logger: Logger)
 async function loadProvider(path: string): Promise<AuthProvider> {
   let found: unknown;
   try {
-    const module = (await import(pathToFileURL(path).href)) as { readonly default?: unknown };
+    const module = await loadModule(path);
     found = typeof module.default === 'function' ? await (module.default as () => unknown)() : module.default;
   } catch (error) {
     throw refusal(path, error instanceof Error ? error.message : String(error), error);
@@ -70,6 +72,14 @@ async function loadProvider(path: string): Promise<AuthProvider> {
   const fault = faultOf(found);
   if (fault !== null) throw refusal(path, fault);
   return found as AuthProvider;
+}
+
+/** A single executable can `import` only what it contains; its `require` takes modules of both kinds. */
+async function loadModule(path: string): Promise<{ readonly default?: unknown }> {
+  if (!isSingleFile()) return await import(pathToFileURL(path).href);
+  const exports: { readonly default?: unknown } = createRequire(path)(path);
+  // The default export of a CommonJS module is all of it.
+  return exports.default === undefined ? { default: exports } : exports;
 }
 
 function faultOf(found: unknown): string | null {

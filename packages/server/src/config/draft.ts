@@ -22,6 +22,7 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 /** Those that `zoo-cfg.ts` puts together. */
 type ServerKeysElsewhere =
   | 'dataDirectory'
+  | 'staticFile'
   | 'dataLogDirectory'
   | 'clientPort'
   | 'secureClientPort'
@@ -66,7 +67,7 @@ export interface Draft {
   /** Milliseconds; null = a multiple of the tick. */
   sessionTimeoutMinMs: number | null;
   sessionTimeoutMaxMs: number | null;
-  readonly ensemble: Mutable<Omit<EnsembleOptions, 'membership' | 'initLimit' | 'syncLimit'>>;
+  readonly ensemble: Mutable<Omit<EnsembleOptions, 'membership' | 'membershipRules' | 'initLimit' | 'syncLimit'>>;
   /** Ticks. */
   initLimit: number | null;
   syncLimit: number | null;

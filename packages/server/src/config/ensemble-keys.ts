@@ -27,7 +27,7 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
     'dynamicConfigFile',
     kinds.text('the path of a file'),
     '',
-    'File that lists the members in place of this one; read at the start and never written',
+    'File that lists the members in place of this one; with `reconfigEnabled`, each change writes another one and names it here',
     (draft, value) => {
       draft.dynamicConfigFile = value;
     },
@@ -57,6 +57,15 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
     'Ticks of silence after which a server and its leader give each other up; required in an ensemble',
     (draft, value) => {
       draft.syncLimit = value;
+    },
+  ),
+  supported(
+    'leaseLimit',
+    ticks,
+    '2',
+    'Ticks for which a server answers its clients after its leader, or a leader after a quorum, has confirmed it; 0 for no limit, as Apache. The same at all servers, see [leases](leases.md)',
+    (draft, value) => {
+      draft.ensemble.leaseTicks = value;
     },
   ),
   supported(
@@ -145,6 +154,42 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
       draft.ensemble.addressTimeoutMs = value;
     },
   ),
+  supported(
+    'observerMasterPort',
+    kinds.integer({ min: 0, max: 65_535 }),
+    '0',
+    'The port at which followers take observers, so that these do not hang on the leader; 0 = none. The same at all servers; see [observer masters](modes.md#observer-masters)',
+    (draft, value) => {
+      draft.ensemble.observerMasterPort = value;
+    },
+  ),
+  supported(
+    'leaderServes',
+    kinds.yesOrNo,
+    'yes',
+    'With no, a leader takes no clients: they use the other servers, and it has more time for these',
+    (draft, value) => {
+      draft.ensemble.leaderServes = value;
+    },
+  ),
+  supported(
+    'localSessionsEnabled',
+    kinds.boolean,
+    'false',
+    'New sessions are known to their server alone and cost no txn; see [local sessions](modes.md#local-sessions). The same at all servers',
+    (draft, value) => {
+      draft.ensemble.localSessionsEnabled = value;
+    },
+  ),
+  supported(
+    'localSessionsUpgradingEnabled',
+    kinds.boolean,
+    'false',
+    'Such a session becomes one of the ensemble when it has its first ephemeral; otherwise that is refused',
+    (draft, value) => {
+      draft.ensemble.localSessionsUpgradingEnabled = value;
+    },
+  ),
   accepted('electionAlg', kinds.oneOf('3'), '3', 'Algorithm of elections; there is one'),
   accepted('connectToLearnerMasterLimit', nonNegative, '0', 'Ticks to connect to the leader; initLimit counts'),
   accepted('quorumCnxnTimeoutMs', kinds.integer({ min: -1 }), '-1', 'Whoever dials says who it is within cnxTimeout'),
@@ -153,18 +198,22 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
   accepted('leader.*', kinds.anything, '', "Tuning of Apache's server"),
   accepted('learner.*', kinds.anything, '', "Tuning of Apache's server"),
   accepted('observer.*', kinds.anything, '', 'Pauses of observers; this server finds its own'),
+  accepted('observerMaster.*', kinds.anything, '', 'What is kept for observers; this server keeps commitLogCount txns'),
   accepted('quorum.cnxn.threads.size', positive, '20', 'There are no such threads'),
-  later(
+  supported(
     'reconfigEnabled',
-    ['false'],
-    'Change of the members while the ensemble runs; in an ensemble it stops the start',
+    kinds.boolean,
+    'false',
+    'Members come, go and change while the ensemble runs; the same at all its servers',
+    (draft, value) => {
+      draft.core.reconfigEnabled = value;
+    },
   ),
-  later('leaderServes', ['yes'], 'A leader that takes no clients'),
-  later('localSessionsEnabled', ['false'], 'Sessions that only one server knows'),
-  later('localSessionsUpgradingEnabled', ['false'], 'Sessions that only one server knows'),
-  later('observerMasterPort', ['0'], 'Observers that are fed by followers'),
-  later('observerMaster.*', [], 'Observers that are fed by followers'),
-  later('oraclePath', [], 'Ensembles of two'),
+  later(
+    'oraclePath',
+    [],
+    'Ensembles of two with an arbiter outside, who has to be right: an ensemble needs a quorum here',
+  ),
 ];
 
 /** Apache's server raises less, too. */

@@ -15,7 +15,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import type { Draft } from './draft.ts';
-import { type Property, parseProperties } from './properties.ts';
+import { type Property, parseProperties, placeOfProperty } from './properties.ts';
 
 /** Where messages about the configuration go. */
 export interface Findings {
@@ -109,12 +109,11 @@ class EnsembleReader {
     this.#warnOfVoters(membership, voters, lines);
     const self = this.#findSelf(members, lines);
     const limits = this.#readLimits();
-    this.#refuseReconfig();
     if (self !== null) this.#comparePeerType(self);
     if (self === null || limits === null || this.#hasFault) return null;
     const { ensemble, reachabilityCheckEnabled } = this.#source.draft;
     const addressTimeoutMs = reachabilityCheckEnabled ? ensemble.addressTimeoutMs : ensemble.electionConnectTimeoutMs;
-    const options = { ...ensemble, ...limits, addressTimeoutMs, membership };
+    const options = { ...ensemble, ...limits, addressTimeoutMs, membership, membershipRules: rules };
     const { client, secureClient } = self;
     return { ensemble: { serverId: self.serverId, options }, client, secureClient };
   }
@@ -321,16 +320,8 @@ class EnsembleReader {
     this.#findings.fault(this.#placeOfKey(key), line === undefined ? 'no such line' : line.value, expected);
   }
 
-  /** Others would change the list, and this server would go on with the old one. */
-  #refuseReconfig(): void {
-    const value = this.#source.lines.get('reconfigEnabled')?.value;
-    if (value === undefined || value.toLowerCase() === 'false') return;
-    const expected = 'false, at all servers of the ensemble: this version cannot change its members while it runs';
-    this.#findings.fault(this.#placeOfKey('reconfigEnabled'), value, expected);
-  }
-
   #placeOfKey(key: string): Place {
-    return { file: this.#source.file, line: this.#source.lines.get(key)?.line ?? null, key };
+    return { ...placeOfProperty(this.#source.lines.get(key), this.#source.file), key };
   }
 }
 

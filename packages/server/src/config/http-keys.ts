@@ -57,8 +57,26 @@ export const HTTP_KEYS: readonly Key[] = [
       draft.admin.rateLimitMs = value;
     },
   ),
-  supported('admin.snapshot.enabled', kinds.boolean, 'true', 'Offer the admin command snapshot', (draft, value) => {
-    draft.admin.snapshotEnabled = value;
+  supported(
+    'admin.snapshot.enabled',
+    kinds.boolean,
+    'true',
+    'Offer the admin commands snapshot and archive',
+    (draft, value) => {
+      draft.admin.snapshotEnabled = value;
+    },
+  ),
+  supported(
+    'console.enabled',
+    kinds.boolean,
+    'false',
+    'Show the [console](console.md) on the admin port, at /console/. Ours alone',
+    (draft, value) => {
+      draft.admin.consoleEnabled = value;
+    },
+  ),
+  supported('console.write', kinds.boolean, 'false', 'Let the console change znodes. Ours alone', (draft, value) => {
+    draft.admin.consoleIsWritable = value;
   }),
   later('admin.restore.enabled', ['true', 'false'], 'The admin command restore'),
   accepted('admin.httpVersion', kinds.anything, '11', 'There is HTTP/1.1'),

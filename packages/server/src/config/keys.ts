@@ -1,6 +1,7 @@
 import { ENSEMBLE_KEYS } from './ensemble-keys.ts';
 import { HTTP_KEYS } from './http-keys.ts';
 import type { Key } from './key.ts';
+import { LIMIT_KEYS } from './limit-keys.ts';
 import { OTHER_KEYS } from './other-keys.ts';
 import { SASL_KEYS } from './sasl-keys.ts';
 import { SUPPORTED_KEYS } from './supported-keys.ts';
@@ -12,13 +13,14 @@ export const KEYS: readonly Key[] = [
   ...SASL_KEYS,
   ...TLS_KEYS,
   ...HTTP_KEYS,
+  ...LIMIT_KEYS,
   ...ENSEMBLE_KEYS,
   ...OTHER_KEYS,
 ];
 
 /** The key of that name, with or without ZooKeeper's prefix for system properties; null when nobody knows it. */
 export function findKey(name: string): Key | null {
-  const bare = name.startsWith(PROPERTY_PREFIX) ? name.slice(PROPERTY_PREFIX.length) : name;
+  const bare = withoutPrefix(name);
   const exact = KEYS_BY_NAME.get(bare);
   if (exact !== undefined) return exact;
   let longest: Key | null = null;
@@ -32,8 +34,12 @@ export function findKey(name: string): Key | null {
 
 /** A name that differs only by its case, which ZooKeeper does not forgive; null when there is none. */
 export function findSimilarName(name: string): string | null {
-  const lower = name.toLowerCase();
+  const lower = withoutPrefix(name).toLowerCase();
   return KEYS.find((key) => key.name.toLowerCase() === lower)?.name ?? null;
+}
+
+function withoutPrefix(name: string): string {
+  return name.startsWith(PROPERTY_PREFIX) ? name.slice(PROPERTY_PREFIX.length) : name;
 }
 
 const PROPERTY_PREFIX = 'zookeeper.';

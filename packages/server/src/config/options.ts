@@ -11,6 +11,8 @@ export interface ServerOptions {
   /** As written; the files are in `version-2` below it. */
   readonly dataDirectory: string;
   readonly dataLogDirectory: string;
+  /** Absolute path of the zoo.cfg that changes of the membership are written into; null: they are forgotten at a restart. */
+  readonly staticFile: string | null;
   /** False: a missing data directory stops the start (`datadir.autocreate`). */
   readonly createsDirectories: boolean;
   /** 0 = any free port; null = none, and then there is a secure one. */
@@ -39,6 +41,8 @@ export interface ServerOptions {
   /** Connections that the kernel may hold before they are accepted; −1 = the runtime's default. */
   readonly listenBacklog: number;
   readonly tcpKeepAlive: boolean;
+  /** Threads that have the sockets of clients; 0 = the thread of the core has them. */
+  readonly clientThreads: number;
   /** Other servers are listened for on every address of the machine instead of the one in the list of members. */
   readonly quorumListensOnAllIps: boolean;
   readonly auth: AuthOptions;
@@ -46,6 +50,10 @@ export interface ServerOptions {
   readonly fourLetterWordsAllowed: readonly string[];
   /** `readonlymode.enabled`: allows `isro` too. */
   readonly readOnlyModeEnabled: boolean;
+  /** Resident memory in bytes beyond which nothing may grow; 0 = unlimited. */
+  readonly residentBytesMax: number;
+  /** Free bytes of the disks below which nothing may grow; 0 = never. */
+  readonly diskFreeBytesMin: number;
   /** Null = no admin port: what embeds a server wants none, and `zoo.cfg` has one unless it says otherwise. */
   readonly admin: AdminOptions | null;
   /** Null = no port for Prometheus. */
@@ -55,6 +63,7 @@ export interface ServerOptions {
 }
 
 export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'dataLogDirectory'> = {
+  staticFile: null,
   createsDirectories: true,
   clientPort: 2181,
   clientHost: null,
@@ -70,10 +79,13 @@ export const DEFAULT_SERVER_OPTIONS: Omit<ServerOptions, 'dataDirectory' | 'data
   quorumSasl: null,
   listenBacklog: -1,
   tcpKeepAlive: false,
+  clientThreads: 0,
   quorumListensOnAllIps: false,
   auth: DEFAULT_AUTH_OPTIONS,
   fourLetterWordsAllowed: [],
   readOnlyModeEnabled: false,
+  residentBytesMax: 0,
+  diskFreeBytesMin: 64 * 1024 * 1024,
   admin: null,
   metricsPort: null,
   showsProcessMetrics: true,

@@ -4,6 +4,10 @@ import * as kinds from './kinds.ts';
 const nonNegative = kinds.integer({ min: 0 });
 const positive = kinds.integer({ min: 1 });
 
+/** What Apache's throttler does with requests that wait in its threads for too long. */
+const THROTTLES = ['request_throttle_*', 'request_stale_*', 'request_throttler.*', 'throttled_op_wait_time'] as const;
+const NO_THROTTLE = 'Overload holds clients back and drops none of their requests: see [limits](limits.md)';
+
 /** The keys that have no effect in this version, and what becomes of them. */
 export const OTHER_KEYS: readonly Key[] = [
   // ---- what has nothing to decide here
@@ -35,21 +39,33 @@ export const OTHER_KEYS: readonly Key[] = [
   accepted('messageTracker.*', kinds.anything, '', "Tuning of Apache's server"),
   accepted('jvm.pause.monitor', kinds.boolean, 'false', 'There is no JVM'),
   accepted('jvm.pause.*', kinds.anything, '', 'There is no JVM'),
+  accepted(
+    'closeSessionTxn.enabled',
+    kinds.boolean,
+    'true',
+    'The end of a session lists its ephemerals, as every server since 3.6 expects',
+  ),
+  accepted(
+    'serializeLastProcessedZxid.enabled',
+    kinds.boolean,
+    'true',
+    'A snapshot ends with its zxid; servers before 3.9 ignore that part',
+  ),
+  accepted('enableEagerACLCheck', kinds.boolean, 'false', 'Permissions are checked once, where the txn is made'),
+  ...THROTTLES.map((name) => accepted(name, kinds.anything, '', NO_THROTTLE)),
   // ---- known, not yet there
-  later('snapshot.compression.method', [''], 'Compressed snapshots'),
-  later('db.autocreate', ['true'], 'Whether an empty directory may start'),
-  later('closeSessionTxn.enabled', ['true'], 'Whether the end of a session lists its ephemerals in the log'),
-  later('serializeLastProcessedZxid.enabled', ['true'], 'Whether a snapshot ends with its zxid'),
-  later('enableEagerACLCheck', ['false'], 'Checks of ACLs by learners'),
-  later('emulate353TTLNodes', ['false'], 'TTL znodes as 3.5.3 wrote them'),
-  later('request_throttle_*', ['0'], 'Throttling of requests'),
-  later('request_stale_*', [], 'Throttling of requests'),
-  later('request_throttler.*', [], 'Throttling of requests'),
-  later('throttled_op_wait_time', ['0'], 'Throttling of requests'),
-  later('largeRequestThreshold', ['-1'], 'Throttling of large requests'),
-  later('largeRequestMaxBytes', [], 'Throttling of large requests'),
-  later('connection_throttle_*', ['0'], 'Throttling of new connections'),
-  later('IPAuthenticationProvider.usexforwardedfor', ['false'], 'Addresses behind an HTTP proxy'),
+  later('snapshot.compression.method', [''], 'Packing of new snapshots; packed ones are read'),
+  later(
+    'db.autocreate',
+    ['true'],
+    'Whether an empty directory may start: it may. Start a voter that has lost its data only while the others have a quorum',
+  ),
+  later('emulate353TTLNodes', ['false'], 'TTL znodes as 3.5.3 wrote them, and no release since'),
+  later(
+    'IPAuthenticationProvider.usexforwardedfor',
+    ['false'],
+    'Addresses that an HTTP proxy claims: the address of the connection counts',
+  ),
   // ---- security
   security('ssl.*', [], 'A key about TLS that is not known'),
   security('X509AuthenticationProvider.*', [], 'A key about certificates that is not known'),

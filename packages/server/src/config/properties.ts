@@ -15,8 +15,10 @@
 export interface Property {
   readonly key: string;
   readonly value: string;
-  /** The line on which the key stands, from 1. */
-  readonly line: number;
+  /** The line on which the key stands, from 1; null when it does not stand in the file. */
+  readonly line: number | null;
+  /** Where it stands otherwise: the name of an environment variable. */
+  readonly origin?: string;
 }
 
 /** Something in the file that cannot be read. */
@@ -54,12 +56,21 @@ export function parseProperties(text: string): PropertiesFile {
   return { properties, faults };
 }
 
+/** Where a property stands, for messages. */
+export function placeOfProperty(
+  property: Property | undefined,
+  file: string,
+): { readonly file: string; readonly line: number | null } {
+  return { file: property?.origin ?? file, line: property?.line ?? null };
+}
+
 /** The file as it may be shown: without passwords, and without digests of super users. */
 export function hideSecrets(text: string): string {
   const secrets = parseProperties(text).properties.filter(({ key }) => SECRET.test(key));
   if (secrets.length === 0) return text;
   const lines = splitLines(text);
   for (const { key, line } of secrets) {
+    if (line === null) continue;
     // A value may go on over several lines.
     let end = line;
     while (end < lines.length && endsInsideEscape(lines[end - 1] ?? '')) end++;

@@ -43,6 +43,7 @@ clientPort=2181
 \`\`\`
 
 The file is a Java properties file in UTF-8. Java system properties of Apache ZooKeeper go into this file too, with or without \`zookeeper.\` before their names.
+\`meerkat server\` also takes them from Java's flags (\`-Dzookeeper.NAME=VALUE\`) in the environment variables \`SERVER_JVMFLAGS\`, \`JVMFLAGS\` and \`KAFKA_OPTS\`, in this order; the file overrides them.
 The last line of a key counts.
 
 - An unknown or not yet supported key is warned about with its line; one about security stops the start.

@@ -10,6 +10,7 @@ import type { SaslLogin } from '../sasl/sasl-login.ts';
 import { parseUsersFile } from '../sasl/users-file.ts';
 import type { EnsembleSource, Findings, Place } from './ensemble.ts';
 import type { ServerOptions } from './options.ts';
+import { placeOfProperty } from './properties.ts';
 
 /** The part of the configuration that depends on several of these keys, or on other files. */
 /** The secrets of sessions; null when there is no file of them, or a fault has been told. */
@@ -237,7 +238,7 @@ function readText(source: EnsembleSource, findings: Findings, path: string, plac
 }
 
 function placeOf({ file, lines }: EnsembleSource, key: string): Place {
-  return { file, line: lines.get(key)?.line ?? null, key };
+  return { ...placeOfProperty(lines.get(key), file), key };
 }
 
 /** Of Java's system properties, those that a login file may want. */

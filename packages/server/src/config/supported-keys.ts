@@ -61,6 +61,15 @@ export const SUPPORTED_KEYS: readonly Key[] = [
   supported('clientTcpKeepAlive', kinds.boolean, 'false', 'The same for the connections of clients', (draft, value) => {
     draft.server.tcpKeepAlive = value;
   }),
+  supported(
+    'clientThreads',
+    kinds.integer({ min: 0, max: 64 }),
+    '0',
+    'Threads that read, write and encrypt for clients beside the one that serves them; 0: that one does it itself. Ours, not of ZooKeeper; one at most before Node.js 22.12',
+    (draft, value) => {
+      draft.server.clientThreads = value;
+    },
+  ),
   // ---- sessions and connections
   supported(
     'tickTime',
@@ -153,9 +162,10 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'readonlymode.enabled',
     kinds.boolean,
     'false',
-    'There is no read-only mode yet; it only allows the word isro',
+    'A server that finds no leader answers reads, of clients that ask for that; see [read-only servers](modes.md#read-only-servers)',
     (draft, value) => {
       draft.server.readOnlyModeEnabled = value;
+      draft.ensemble.readOnlyEnabled = value;
     },
   ),
   // ---- tree

@@ -118,7 +118,21 @@ describe('zoo.cfg', () => {
       autopurge.snapRetainCount=5
       autopurge.purgeInterval=2
       datadir.autocreate=false
-      tcpKeepAlive=true`);
+      tcpKeepAlive=true
+      sessions.max=1
+      watches.max=2
+      session.maxRequestsInFlight=3
+      request_throttle_max_requests=4
+      largeRequestThreshold=5
+      largeRequestMaxBytes=6
+      connection_throttle_tokens=7
+      connection_throttle_fill_time=8
+      connection_throttle_fill_count=9
+      connection_throttle_freeze_time=10
+      connection_throttle_drop_increase=0.11
+      connection_throttle_drop_decrease=0.012
+      connection_throttle_decrease_ratio=0.13
+      connection_throttle_weight_enabled=true`);
     expect(warnings).toEqual([]);
     expect(core).toEqual({
       snapshotDirectory: '/data/version-2',
@@ -131,10 +145,30 @@ describe('zoo.cfg', () => {
       extraBytesMax: 4096,
       globalOutstandingLimit: 10,
       multiReadBytesMax: 1048576,
+      limits: {
+        sessionsMax: 1,
+        watchesMax: 2,
+        sessionRequestsMax: 3,
+        requestsMax: 4,
+        largeRequestBytes: 5,
+        largeRequestsBytesMax: 6,
+        connecting: {
+          tokens: 7,
+          fillTimeMs: 8,
+          fillCount: 9,
+          freezeTimeMs: 10,
+          dropIncrease: 0.11,
+          dropDecrease: 0.012,
+          decreaseRatio: 0.13,
+          newSessionTokens: 3,
+          renewedSessionTokens: 2,
+        },
+      },
       connectionsPerHostMax: 0,
       connectionsMax: 7,
       sessionlessTimeoutMs: 500,
       skipAcl: true,
+      reconfigEnabled: false,
       enforceQuota: true,
       extendedTypesEnabled: true,
       digestEnabled: false,
@@ -156,6 +190,7 @@ describe('zoo.cfg', () => {
       ...DEFAULT_SERVER_OPTIONS,
       admin: expect.objectContaining({ port: 8080 }),
       dataDirectory: '/data',
+      staticFile: '/work-dir/zoo.cfg',
       dataLogDirectory: '/work-dir/logs',
       createsDirectories: false,
       clientPort: 2181,
@@ -201,14 +236,14 @@ describe('zoo.cfg', () => {
 
   test('unknown, misspelt, not yet supported and repeated keys are warned about with their line', () => {
     const { warnings, core } = read(
-      `${REQUIRED}frobnicate=1\nticktime=5\nenableEagerACLCheck=true\nsnapCount=5\nsnapCount=6`,
+      `${REQUIRED}frobnicate=1\nticktime=5\nemulate353TTLNodes=true\nsnapCount=5\nsnapCount=6`,
     );
     expect(core.snapCount).toBe(6);
     expect(warnings).toEqual([
       'zoo.cfg, line 6: snapCount is overridden by line 7',
       'zoo.cfg, line 3: frobnicate is unknown and ignored',
       'zoo.cfg, line 4: ticktime is unknown and ignored; is tickTime meant?',
-      'zoo.cfg, line 5: enableEagerACLCheck is not supported by this version and ignored',
+      'zoo.cfg, line 5: emulate353TTLNodes is not supported by this version and ignored',
     ]);
   });
 

@@ -8,7 +8,7 @@ import { type EnsembleSource, type Findings, readEnsemble } from './ensemble.ts'
 import type { Key } from './key.ts';
 import { findKey, findSimilarName } from './keys.ts';
 import type { Configuration } from './options.ts';
-import { hideSecrets, type Property, parseProperties } from './properties.ts';
+import { hideSecrets, type Property, parseProperties, placeOfProperty } from './properties.ts';
 import { readQuorumSasl, readSasl, readSessionSecrets } from './sasl.ts';
 import { findTlsFaults, makeTlsOptions } from './tls.ts';
 
@@ -46,6 +46,10 @@ export interface ZooCfg {
   readonly file: string;
   /** Relative paths start here. */
   readonly workingDirectory: string;
+  /** What counts unless the file says otherwise: system properties of Java (`readJvmFlags`). */
+  readonly systemProperties?: readonly Property[];
+  /** False: `file` is a name for messages, and there is no such file. */
+  readonly isFile?: boolean;
   /** Reads the files `myid` and `dynamicConfigFile`, in UTF-8; from this machine when left out. Throws Node's errors. */
   readonly readFile?: (path: string) => string;
 }
@@ -77,6 +81,7 @@ class ZooCfgReader {
   read(): ReadConfiguration {
     const { properties, faults } = parseProperties(this.#source.text);
     for (const { line, found, expected } of faults) this.#fault(line, null, found, expected);
+    for (const property of this.#source.systemProperties ?? []) this.#noteRepetition(property);
     for (const property of properties) this.#noteRepetition(property);
     for (const property of this.#lines.values()) this.#take(property);
     const configuration = this.#finish();
@@ -87,14 +92,14 @@ class ZooCfgReader {
   #noteRepetition(property: Property): void {
     const name = property.key.startsWith('zookeeper.') ? property.key.slice('zookeeper.'.length) : property.key;
     const earlier = this.#lines.get(name);
-    if (earlier !== undefined) this.#warn(earlier, `is overridden by line ${property.line}`);
+    if (earlier !== undefined) this.#warn(earlier, `is overridden by ${property.origin ?? `line ${property.line}`}`);
     // Deleted first, so that the order is that of the lines that count.
     this.#lines.delete(name);
     this.#lines.set(name, property);
   }
 
   #take(property: Property): void {
-    const { key: name, value, line } = property;
+    const { key: name, value } = property;
     const key = findKey(name);
     if (key === null) {
       const similar = findSimilarName(name);
@@ -105,11 +110,11 @@ class ZooCfgReader {
       if (key.tier === 'later') this.#warn(property, 'is not supported by this version and ignored');
       if (key.tier === 'security') {
         const expected = `no such line: ${key.meaning} is not supported by this version, and without it the server would be less safe than this file says`;
-        this.#fault(line, name, value, expected);
+        this.#faultAt(property, name, value, expected);
         return;
       }
     }
-    if (!key.take(value, this.#draft, name)) this.#fault(line, name, value, key.expected);
+    if (!key.take(value, this.#draft, name)) this.#faultAt(property, name, value, key.expected);
     for (const note of this.#draft.notes.splice(0)) this.#warn(property, note);
   }
 
@@ -141,12 +146,7 @@ class ZooCfgReader {
     if (sessionTimeoutMinMs > sessionTimeoutMaxMs) {
       const property = this.#lines.get('minSessionTimeout') ?? this.#lines.get('maxSessionTimeout');
       const found = `minSessionTimeout ${sessionTimeoutMinMs} and maxSessionTimeout ${sessionTimeoutMaxMs} with tickTime ${tickTimeMs}`;
-      this.#fault(
-        property?.line ?? null,
-        property?.key ?? 'minSessionTimeout',
-        found,
-        'minSessionTimeout ≤ maxSessionTimeout',
-      );
+      this.#faultAt(property, property?.key ?? 'minSessionTimeout', found, 'minSessionTimeout ≤ maxSessionTimeout');
     }
     const ensemble = membered?.ensemble ?? null;
     return {
@@ -173,6 +173,7 @@ class ZooCfgReader {
         },
         dataDirectory: absoluteDataDirectory,
         dataLogDirectory,
+        staticFile: this.#source.isFile === false ? null : this.#resolvePath(this.#source.file),
         clientPort: draft.clientPort,
         secureClientPort: draft.secureClientPort,
         tls: makeTlsOptions(draft.tls, (path) => this.#resolvePath(path)),
@@ -210,7 +211,7 @@ class ZooCfgReader {
     ];
     for (const { key, found, expected } of faults) {
       const property = this.#lines.get(key);
-      this.#fault(property?.line ?? null, key, found ?? property?.value ?? 'no such line', expected);
+      this.#faultAt(property, key, found ?? property?.value ?? 'no such line', expected);
     }
   }
 
@@ -252,7 +253,7 @@ class ZooCfgReader {
     if (isContradicted) {
       const line = this.#lines.get(portKey) ?? this.#lines.get(`${portKey}Address`);
       const expected = `what the list of members says about this server, ${host}:${port}, or no such line`;
-      this.#fault(line?.line ?? null, line?.key ?? portKey, line?.value ?? '', expected);
+      this.#faultAt(line, line?.key ?? portKey, line?.value ?? '', expected);
       return;
     }
     draft[portKey] = port;
@@ -265,12 +266,18 @@ class ZooCfgReader {
     return value;
   }
 
+  #faultAt(property: Property | undefined, key: string | null, found: string, expected: string): void {
+    const { file, line } = placeOfProperty(property, this.#source.file);
+    this.#faults.push({ file, line, key, found, expected });
+  }
+
   #fault(line: number | null, key: string | null, found: string, expected: string): void {
     this.#faults.push({ file: this.#source.file, line, key, found, expected });
   }
 
   #warn(property: Property, what: string): void {
-    this.#warnings.push(`${this.#source.file}, line ${property.line}: ${property.key} ${what}`);
+    const { file, line } = placeOfProperty(property, this.#source.file);
+    this.#warnings.push(`${file}${line === null ? '' : `, line ${line}`}: ${property.key} ${what}`);
   }
 }
 

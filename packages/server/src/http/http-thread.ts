@@ -1,6 +1,16 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../logger.ts';
-import type { AnswerHead, HttpPort, HttpThreadData, ListenPlace, Question, ToHttp, ToService } from './messages.ts';
+import { isSingleFile, readAsset } from '../single-file.ts';
+import type {
+  AnswerHead,
+  ConsolePlace,
+  HttpPort,
+  HttpThreadData,
+  ListenPlace,
+  Question,
+  ToHttp,
+  ToService,
+} from './messages.ts';
 import { PARTS_MAX } from './messages.ts';
 import { WorkBudget } from './work-budget.ts';
 
@@ -23,7 +33,8 @@ export interface Desk {
  * Nothing here ends the server: a port that is in use, or a thread that dies, is a warning.
  */
 export class HttpThread {
-  readonly #data: HttpThreadData;
+  readonly #data: Omit<HttpThreadData, 'console'>;
+  readonly #console: () => ConsolePlace | null;
   readonly #desk: Desk;
   readonly #logger: Logger;
   readonly #budget = new WorkBudget();
@@ -31,8 +42,10 @@ export class HttpThread {
   readonly #listening = new Map<HttpPort, ListenPlace>();
   #worker: Worker | null = null;
 
-  constructor(data: HttpThreadData, desk: Desk, logger: Logger) {
+  /** @param console where the console finds its service: known when this starts, and not before */
+  constructor(data: Omit<HttpThreadData, 'console'>, desk: Desk, logger: Logger, console: () => ConsolePlace | null) {
     this.#data = data;
+    this.#console = console;
     this.#desk = desk;
     this.#logger = logger;
   }
@@ -43,12 +56,15 @@ export class HttpThread {
   }
 
   start(): void {
-    const worker = new Worker(ENTRY, {
-      workerData: this.#data,
+    const console = this.#console();
+    const workerData: HttpThreadData = { ...this.#data, console };
+    const worker = new Worker(isSingleFile() ? readAsset('http-thread.js') : entry(), {
+      eval: isSingleFile(),
+      workerData,
       name: 'meerkat-http',
       // Options of the process, such as a profiler, are not for this thread.
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 128 },
+      resourceLimits: { maxOldGenerationSizeMb: console === null ? 128 : 512 },
     });
     this.#worker = worker;
     worker.on('message', (message: ToService) => this.#onMessage(message));
@@ -218,11 +234,12 @@ const PART_LENGTH = 65_536;
 const FAILED: AnswerHead = { status: 500, contentType: 'text/plain', headers: {}, file: null };
 
 /** Sources cannot be run by a thread of every Node.js: then it is what was built of them. */
-const ENTRY = new URL(
-  import.meta.url.endsWith('.ts')
-    ? import.meta.url.replace(/\/src\/http\/[^/]*$/, '/dist/http/thread/main.js')
-    : new URL('./thread/main.js', import.meta.url),
-);
+function entry(): URL {
+  const here = import.meta.url;
+  return here.endsWith('.ts')
+    ? new URL(here.replace(/\/src\/http\/[^/]*$/, '/dist/http/thread/main.js'))
+    : new URL('./thread/main.js', here);
+}
 
 function describeFailure(port: HttpPort, { host, port: number }: ListenPlace, reason: string): string {
   const what = port === 'admin' ? 'admin commands' : 'metrics';

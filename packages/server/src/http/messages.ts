@@ -9,6 +9,14 @@ export interface ListenPlace {
 export interface HttpThreadData {
   readonly admin: AdminPlace | null;
   readonly metrics: ListenPlace | null;
+  /** null: there is no console. */
+  readonly console: ConsolePlace | null;
+}
+
+/** What the console on the admin port shows: the service at this port of clients. */
+export interface ConsolePlace {
+  readonly service: ListenPlace;
+  readonly isWritable: boolean;
 }
 
 export interface AdminPlace extends ListenPlace {
@@ -43,6 +51,14 @@ export interface AnswerHead {
   readonly headers: Readonly<Record<string, string>>;
   /** The body is this file; there are no parts then. */
   readonly file: string | null;
+  /** Only these bytes of the file. */
+  readonly filePart?: FilePart;
+}
+
+export interface FilePart {
+  readonly from: number;
+  /** Fewer only at the end of the file. */
+  readonly length: number;
 }
 
 export type ToService =

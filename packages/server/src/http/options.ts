@@ -10,6 +10,10 @@ export interface AdminOptions {
   /** A snapshot may follow another one after as many microseconds. */
   readonly rateLimitMs: number;
   readonly snapshotEnabled: boolean;
+  /** Whether the console is there, at /console/. */
+  readonly consoleEnabled: boolean;
+  /** Whether it may change znodes. */
+  readonly consoleIsWritable: boolean;
   /** What `initial_configuration` shows, without secrets. */
   readonly configurationText: string;
 }
@@ -21,6 +25,8 @@ export const DEFAULT_ADMIN_OPTIONS: AdminOptions = {
   idleTimeoutMs: 30_000,
   rateLimitMs: 300_000,
   snapshotEnabled: true,
+  consoleEnabled: false,
+  consoleIsWritable: false,
   configurationText: '',
 };
 

@@ -70,8 +70,6 @@ const ABSENT_COUNTERS: readonly string[] = [
   'stale_requests',
   'stale_requests_dropped',
   'stale_replies',
-  'throttled_ops',
-  'large_requests_rejected',
   'response_packet_cache_hits',
   'response_packet_cache_misses',
   'response_packet_get_children_cache_hits',
@@ -158,7 +156,7 @@ export const GAUGES: readonly Gauge[] = [
   ofLeader('pending_syncs', (leader) => leader.pendingSyncs),
   gauge('uptime', ({ metrics }) => metrics.uptimeMs),
   gauge('global_sessions', ({ view }) => view.sessionCount),
-  gauge('local_sessions', () => 0),
+  gauge('local_sessions', ({ view }) => view.localSessionCount ?? 0),
   gauge('connection_drop_probability', () => 0, true),
   gauge('last_client_response_size', ({ view }) => view.stats.responseBytesLast),
   gauge('max_client_response_size', ({ view }) => view.stats.responseBytesMax),
@@ -172,15 +170,31 @@ export const GAUGES: readonly Gauge[] = [
   gauge('non_mtls_local_conn_count', () => 0),
   gauge('quorum_size', ({ view }) => (view.ensemble === null ? null : countVoters(view.ensemble.membership))),
   ofLeader('synced_non_voting_followers', (leader) => leader.learners.syncedNonVotingFollowers),
-  ofLeader('synced_observers', (leader) => leader.learners.syncedObservers),
+  {
+    name: 'synced_observers',
+    // Of a follower, while it feeds observers.
+    value({ view: { ensemble } }) {
+      const hasObservers = ensemble !== null && (ensemble.proposalSizes !== null || ensemble.feedsObservers);
+      return hasObservers ? countLearners(ensemble).syncedObservers : null;
+    },
+  },
   ofLeader('leader_uptime', (_leader, { metrics }) => metrics.leaderUptimeMs),
   ofLeader('last_proposal_size', (leader) => leader.proposalSizes.last),
   ofLeader('max_proposal_size', (leader) => leader.proposalSizes.max),
   ofLeader('min_proposal_size', (leader) => leader.proposalSizes.min),
 ];
 
+function refused(view: ServerView, limit: string): number {
+  for (const [name, count] of view.refusals()) if (name === limit) return count;
+  return 0;
+}
+
 export const COUNTERS: readonly Counter[] = [
-  counter('connection_rejected', ({ view }) => view.stats.connectionsRefused),
+  counter('connection_rejected', ({ view }) => {
+    return view.stats.connectionsRefused + refused(view, 'connects') + refused(view, 'sessions');
+  }),
+  counter('throttled_ops', ({ view }) => refused(view, 'watches') + refused(view, 'growth')),
+  counter('large_requests_rejected', ({ view }) => refused(view, 'large-requests')),
   counter('unrecoverable_error_count', ({ metrics }) => metrics.unrecoverableErrors),
   counter('connection_request_count', ({ metrics }) => metrics.connectRequests),
   counter('connection_drop_count', ({ metrics }) => metrics.connectionsDropped),

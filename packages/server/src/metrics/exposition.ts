@@ -98,9 +98,16 @@ export class Exposition {
       'Version of the server; always 1.',
       `{${version},server_id="${view.serverId}"} 1`,
     );
-    const role = ensemble?.role === 'looking' ? 'looking' : modeOf(view);
+    const role = ensemble?.role === 'looking' && !view.isReadOnly ? 'looking' : modeOf(view);
     yield own('meerkat_role', 'gauge', 'Role of the server; always 1.', `{role="${role}"} 1`);
-    yield own('meerkat_serving', 'gauge', '1 while clients are served.', ` ${view.isServing ? 1 : 0}`);
+    const isServing = view.isServing && !view.isReadOnly;
+    yield own('meerkat_serving', 'gauge', '1 while clients are served.', ` ${isServing ? 1 : 0}`);
+    yield own(
+      'meerkat_read_only',
+      'gauge',
+      '1 while only reads are answered, for want of a quorum.',
+      ` ${view.isReadOnly ? 1 : 0}`,
+    );
     const { lastZxid } = view;
     yield own('meerkat_zxid_epoch', 'gauge', 'Epoch of the last txn in the tree.', ` ${Math.floor(lastZxid / EPOCH)}`);
     yield own('meerkat_zxid_in_epoch', 'gauge', 'Counter of the last txn in the tree.', ` ${lastZxid % EPOCH}`);
@@ -110,6 +117,8 @@ export class Exposition {
       'Syncs that took longer than fsync.warningthresholdms.',
       ` ${metrics.syncsOverThreshold}`,
     );
+    yield describe('meerkat_refused_total', 'counter', 'Requests and connections that a limit has refused.');
+    for (const [limit, count] of view.refusals()) yield `meerkat_refused_total{limit="${limit}"} ${count}\n`;
     const requests = 'meerkat_request_duration_seconds';
     yield describe(requests, 'histogram', 'From a request to the end of the turn in which its reply leaves.');
     for (const [op, name] of OPERATIONS) {

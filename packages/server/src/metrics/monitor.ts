@@ -21,9 +21,9 @@ export function* monitorValues(source: MetricsSource, baseline: MonitorBaseline)
   const { view } = source;
   yield text('version', FULL_VERSION);
   yield text('server_state', modeOf(view));
-  if (view.ensemble !== null) {
+  if (view.ensemble !== null && !view.isReadOnly) {
     yield text('peer_state', peerStateOf(view.ensemble));
-    if (view.ensemble.role === 'observing') yield integer('observer_master_id', view.ensemble.leader ?? -1);
+    if (view.ensemble.role === 'observing') yield integer('observer_master_id', view.ensemble.observerMaster ?? -1);
   }
   for (const { name, value, isDouble } of GAUGES) {
     const found = value(source);

@@ -71,12 +71,21 @@ export class Descriptors {
     this.#onWarning = onWarning;
   }
 
+  /** Connections of clients; Infinity where the system does not tell its limit. */
+  get clientsMax(): number {
+    return this.#plan.clientsMax;
+  }
+
   shareOfClients(): ConnectionShare {
-    const { clientsMax } = this.#plan;
-    const who = `clients have ${clientsMax} connections`;
+    return new ConnectionShare(this.clientsMax, () => this.onClientsCrowd());
+  }
+
+  /** A client has come that is one too many. */
+  onClientsCrowd(): void {
+    const who = `clients have ${this.clientsMax} connections`;
     const what =
       'those without a session are closed, first of the address that has most, and new ones refused when there is none';
-    return new ConnectionShare(clientsMax, () => this.#warn(who, what));
+    this.#warn(who, what);
   }
 
   /** Of one port. */
@@ -93,6 +102,20 @@ export class Descriptors {
   }
 }
 
+/** How many connections of a kind there are, wherever they are counted. */
+export interface ConnectionCount {
+  readonly value: number;
+  add(change: 1 | -1): void;
+}
+
+class OwnCount implements ConnectionCount {
+  value = 0;
+
+  add(change: 1 | -1): void {
+    this.value += change;
+  }
+}
+
 /** A connection that is counted. */
 export interface Counted {
   destroy(): void;
@@ -102,20 +125,24 @@ export interface Counted {
 export class ConnectionShare {
   readonly max: number;
   readonly #onCrowded: () => void;
-  #count = 0;
+  readonly #count: ConnectionCount;
   /** Wait for their peers to close, and for nothing else; the oldest first. */
   readonly #lingering = new Set<Counted>();
   /** Were destroyed here, and count no more. */
   readonly #evicted = new Set<Counted>();
 
-  /** @param onCrowded told of each connection beyond the share */
-  constructor(max: number, onCrowded: () => void = () => {}) {
+  /**
+   * @param onCrowded told of each connection beyond the share
+   * @param count left out: of this share alone
+   */
+  constructor(max: number, onCrowded: () => void = () => {}, count: ConnectionCount = new OwnCount()) {
     this.max = max;
     this.#onCrowded = onCrowded;
+    this.#count = count;
   }
 
   get count(): number {
-    return this.#count;
+    return this.#count.value;
   }
 
   /**
@@ -125,15 +152,15 @@ export class ConnectionShare {
    * @returns true when it is one too many
    */
   open(): boolean {
-    this.#count++;
+    this.#count.add(1);
     for (const oldest of this.#lingering) {
-      if (this.#count <= this.max) break;
+      if (this.count <= this.max) break;
       this.#lingering.delete(oldest);
       this.#evicted.add(oldest);
-      this.#count--;
+      this.#count.add(-1);
       oldest.destroy();
     }
-    if (this.#count <= this.max) return false;
+    if (this.count <= this.max) return false;
     this.#onCrowded();
     return true;
   }
@@ -145,7 +172,7 @@ export class ConnectionShare {
 
   close(connection: Counted): void {
     if (this.#evicted.delete(connection)) return;
-    this.#count--;
+    this.#count.add(-1);
     this.#lingering.delete(connection);
   }
 }

@@ -22,6 +22,8 @@ export interface ListenOptions {
   readonly share?: ConnectionShare;
   /** Left out: no TLS. */
   readonly tls?: TlsListenOptions;
+  /** Others of this process listen on the same port, with the same option; the kernel shares connections out. */
+  readonly isPortShared?: boolean;
 }
 
 export interface TlsListenOptions {
@@ -98,6 +100,8 @@ export function listen(
         port: options.port,
         ...(options.host === null ? {} : { host: options.host }),
         ...(options.backlog < 0 ? {} : { backlog: options.backlog }),
+        // Known to Node.js from 22.12 on, and not to the types of 20.
+        ...(options.isPortShared === true ? { reusePort: true } : {}),
       },
       () => {
         server.off('error', reject);

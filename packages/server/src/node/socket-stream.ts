@@ -20,7 +20,7 @@ export class SocketStream implements ByteStream {
   readonly remote: PeerAddress;
   readonly isCrowding: boolean;
   readonly certificate: PeerCertificate | null;
-  readonly #isSecure: boolean;
+  readonly isSecure: boolean;
   readonly #share: ConnectionShare;
   readonly #socket: Socket;
   readonly #turn: Turn;
@@ -51,7 +51,7 @@ export class SocketStream implements ByteStream {
   ) {
     this.isCrowding = share.open();
     this.certificate = secured?.certificate ?? null;
-    this.#isSecure = secured !== null;
+    this.isSecure = secured !== null;
     this.#share = share;
     socket.once('close', () => share.close(this));
     this.#socket = socket;
@@ -132,7 +132,7 @@ export class SocketStream implements ByteStream {
    */
   write(bytes: Uint8Array): void {
     if (this.#isEnding || bytes.length === 0) return;
-    if (this.#isSecure) {
+    if (this.isSecure) {
       this.#writeSecure(bytes);
       return;
     }
@@ -173,11 +173,18 @@ export class SocketStream implements ByteStream {
     // the answer that is on its way.
     this.#socket.end();
     this.#socket.resume();
-    this.#linger();
+    this.linger();
+  }
+
+  /** Closes once what was written has left: the peer has closed its own end, and nothing more comes for it. */
+  finish(): void {
+    this.#isEnding = true;
+    this.#socket.destroySoon();
+    this.linger();
   }
 
   /** Nothing more is to be done but to wait for the peer: one that never reads or closes would keep the descriptor. */
-  #linger(): void {
+  linger(): void {
     const socket = this.#socket;
     if (this.#isLingering || socket.destroyed) return;
     this.#isLingering = true;
@@ -245,10 +252,10 @@ export class SocketStream implements ByteStream {
   readonly #onEnd = (): void => {
     if (!this.#isEnding) this.#closeReason = 'closed by peer';
     setImmediate(() => {
-      if (this.#events?.isAnswering === true) return;
-      this.#isEnding = true;
-      this.#socket.destroySoon();
-      this.#linger();
+      if (this.#events?.isAnswering === true) {
+        this.#events.onHalfClosed?.();
+        this.#turn.mark();
+      } else this.finish();
     });
   };
 

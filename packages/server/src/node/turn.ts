@@ -14,11 +14,20 @@ export interface TurnDisk {
   startEffects(): boolean;
 }
 
+/** What other threads hand over to a turn, and are handed by it. */
+export interface TurnBorder {
+  /** Delivers what has come. */
+  takeIn(): void;
+  /** Hands over what has been written. False when something has come that nobody will call for: another turn is wanted. */
+  handOut(): boolean;
+}
+
 /**
  * The turns of a server on Node's event loop.
  *
  *     poll phase: sockets, files and timers deliver events, each of which marks the turn
- *     check phase (setImmediate): core.onTurnEnd, then the disk starts; again while it completed something at once
+ *     check phase (setImmediate): what other threads hand over is delivered as well; core.onTurnEnd, then the disk starts; again
+ *     while it completed something at once; other threads are handed what is theirs
  *
  * So everything that arrived in one round of the loop leaves in one write per connection and one sync.
  *
@@ -32,6 +41,7 @@ export class Turn {
   readonly #onFault: (error: unknown) => void;
   #core: TurnCore | null = null;
   #disk: TurnDisk | null = null;
+  #borders: readonly TurnBorder[] = [];
   #isMarked = false;
   #isFrozen = false;
   /** Events that came while frozen, in their order. */
@@ -55,9 +65,20 @@ export class Turn {
   /** After this no event reaches the core. */
   stop(): void {
     this.#core = null;
+    this.#borders = [];
     this.#postponed = [];
     this.#disarmTimer();
     this.#tellEnd();
+  }
+
+  /** From now on this border takes part in each turn. Whoever wakes this thread for it calls `mark`. */
+  join(border: TurnBorder): void {
+    this.#borders = [...this.#borders, border];
+    this.mark();
+  }
+
+  leave(border: TurnBorder): void {
+    this.#borders = this.#borders.filter((other) => other !== border);
   }
 
   get isStopped(): boolean {
@@ -124,6 +145,7 @@ export class Turn {
     // Whoever thaws it marks it anew.
     if (this.#isFrozen) return;
     try {
+      if (this.#core !== null) for (const border of this.#borders) border.takeIn();
       for (let round = 0; ; round++) {
         this.#core?.onTurnEnd();
         if (this.#core === null || this.#disk === null || !this.#disk.startEffects()) break;
@@ -132,6 +154,7 @@ export class Turn {
         this.mark();
         break;
       }
+      if (this.#core !== null) for (const border of this.#borders) if (!border.handOut()) this.mark();
       this.#armTimer();
       this.#tellEnd();
     } catch (error) {

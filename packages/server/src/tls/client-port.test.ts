@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { readZooCfg } from '../config/zoo-cfg.ts';
 import { ServerError } from '../exit-codes.ts';
 import { TextLogger } from '../logger.ts';
@@ -286,6 +286,26 @@ describe('a start is stopped by', () => {
   });
 });
 
+test('the admin port lists connections by TLS apart from plain ones', async () => {
+  const { server, log } = await start('admin.serverPort=0');
+  const open = plain(server.address.port);
+  const encrypted = secure(server, identity(ann));
+  await Promise.all([once(open, 'connect'), once(encrypted, 'secureConnect')]);
+  const url = await vi.waitFor(() => {
+    const found = log.map((line) => /answered at (http:\S+)/.exec(line)?.[1]).find((some) => some !== undefined);
+    if (found === undefined) throw new Error(`no admin port yet: ${log.join('\n')}`);
+    return found;
+  }, PATIENCE);
+  const listed = await vi.waitFor(async () => {
+    const answer = (await (await fetch(`${url}/connections`)).json()) as Connections;
+    expect(answer.connections).toHaveLength(1);
+    expect(answer.secure_connections).toHaveLength(1);
+    return answer;
+  }, PATIENCE);
+  expect(listed.connections[0]?.remote_socket_address).toBe(`127.0.0.1:${open.localPort}`);
+  expect(listed.secure_connections[0]?.remote_socket_address).toBe(`127.0.0.1:${encrypted.localPort}`);
+});
+
 test('a password of a store stands in no log, and in no answer to a four-letter word', async () => {
   const stores = fileURLToPath(new URL('./testing/stores/', import.meta.url));
   const lines = [
@@ -301,6 +321,11 @@ test('a password of a store stands in no log, and in no answer to a four-letter 
   expect(everything).toContain('key.jks');
   expect(everything).not.toMatch(/changeit|D\/InIH/);
 });
+
+interface Connections {
+  readonly connections: readonly { readonly remote_socket_address: string }[];
+  readonly secure_connections: readonly { readonly remote_socket_address: string }[];
+}
 
 interface Started {
   readonly server: RunningServer;

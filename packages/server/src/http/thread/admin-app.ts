@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { AdminPlace, Question } from '../messages.ts';
+import { sendPart } from './file-part.ts';
 import { formatChecks, HealthReader } from './health.ts';
 import { LIMITS } from './listen.ts';
 import { addMetrics } from './metrics-app.ts';
@@ -79,9 +80,11 @@ function questionOf(request: FastifyRequest, name: string): Command {
 }
 
 /** A short answer with its length, a long one in chunks as it comes. */
-async function send(reply: FastifyReply, { status, contentType, headers, file, body }: Reply): Promise<FastifyReply> {
+async function send(reply: FastifyReply, answer: Reply): Promise<FastifyReply> {
+  const { status, contentType, headers, file, filePart, body } = answer;
   reply.code(status).headers({ ...headers });
   if (contentType !== null) reply.header('content-type', contentType);
+  if (file !== null && filePart !== undefined) return await sendPart(reply, file, filePart);
   if (file !== null) return await reply.send(createReadStream(file));
   const first = await body.next();
   if (first.done === true) return await reply.send('');

@@ -1,0 +1,217 @@
+/**
+ * A service in this process that shows a past state: a server core with a disk in memory and streams in memory, so that nobody
+ * else can reach it. What reads the state is an ordinary client, so all that works with a service works with the past.
+ *
+ * Nothing of it changes by itself: its sessions do not expire while it lives, and containers and TTL znodes stay.
+ */
+import {
+  type ByteStream,
+  type CoreOptions,
+  MemoryDisk,
+  type Ports,
+  ServerCore,
+  type StreamEvents,
+} from '@meerkat/core';
+import { SnapshotWrite } from '@meerkat/core/files';
+import { DEFAULT_AUTH_OPTIONS, makeAuthenticator } from '../auth/authenticator.ts';
+import { makeConfiguration } from '../config/options.ts';
+import { NODE_CLOCK } from '../node/clock.ts';
+import { NodeRandom } from '../node/random.ts';
+import { Turn } from '../node/turn.ts';
+import type { Rebuilt } from './rebuild.ts';
+
+/** The end of a client, as the transports of `@meerkat/client` have it. */
+export interface PastStream {
+  write(bytes: Uint8Array): boolean;
+  destroy(): void;
+}
+
+export interface PastStreamEvents {
+  onOpen(): void;
+  onBytes(chunk: Uint8Array): void;
+  onClosed(failure: null, detail: string): void;
+}
+
+const DIRECTORY = '/past';
+/** A month: nothing of this outlives the command that looks. */
+const LONG_MS = 30 * 86_400_000;
+const OPTIONS: Partial<CoreOptions> = {
+  skipAcl: true,
+  extendedTypesEnabled: true,
+  forceSync: false,
+  preallocateBytes: 0,
+  snapCount: 2 ** 30,
+  snapBytesMax: 0,
+  containerCheckIntervalMs: LONG_MS,
+  sessionTimeoutMaxMs: LONG_MS,
+  connectionsPerHostMax: 0,
+};
+
+export class PastService {
+  readonly #turn: Turn;
+  readonly #core: ServerCore;
+  readonly #stopped: Promise<void>;
+
+  /** Takes the database over: it is of no use to anybody else afterwards. */
+  static async start({ database }: Pick<Rebuilt, 'database'>): Promise<PastService> {
+    // Whoever had a session then is not here to keep it.
+    for (const id of database.sessions.keys()) database.sessions.set(id, LONG_MS);
+    const disk = new TurnedMemoryDisk();
+    await new Promise<void>((resolve, reject) => {
+      const turn = new Turn(NODE_CLOCK, reject);
+      turn.start({ onTurnEnd() {}, onTick() {}, nextDeadlineMs: () => Number.POSITIVE_INFINITY }, disk);
+      const ports = { disk, clock: NODE_CLOCK, trace: { emit() {} } };
+      const options = { snapshotDirectory: DIRECTORY, digestEnabled: true, isIndispensable: true };
+      const write = new SnapshotWrite(ports, options, database, {
+        onSnapshotWritten: () => {
+          turn.stop();
+          resolve();
+        },
+        onSnapshotFailed: reject,
+      });
+      turn.run(() => disk.makeDirectory(DIRECTORY, () => write.start()));
+    });
+    const service = new PastService(disk);
+    await service.#serving;
+    return service;
+  }
+
+  readonly #serving: Promise<void>;
+
+  private constructor(disk: TurnedMemoryDisk) {
+    let fail: (error: unknown) => void = () => {};
+    let onStopped: () => void = () => {};
+    this.#stopped = new Promise((resolve) => {
+      onStopped = resolve;
+    });
+    this.#turn = new Turn(NODE_CLOCK, (error) => fail(error));
+    const { core } = makeConfiguration(DIRECTORY, {
+      core: { ...OPTIONS, snapshotDirectory: DIRECTORY, logDirectory: DIRECTORY },
+    });
+    const ports: Ports = {
+      clock: NODE_CLOCK,
+      random: new NodeRandom(),
+      network: NO_NETWORK,
+      disk,
+      authenticator: makeAuthenticator(DEFAULT_AUTH_OPTIONS),
+      trace: { emit() {} },
+    };
+    let onServing: () => void = () => {};
+    this.#serving = new Promise((resolve, reject) => {
+      onServing = resolve;
+      fail = reject;
+    });
+    this.#core = new ServerCore(
+      ports,
+      core,
+      { fourLetterWords: () => NO_WORDS },
+      {
+        onServing: () => onServing(),
+        onStopped: () => onStopped(),
+        onFailed: (error) => fail(error),
+      },
+    );
+    this.#turn.start(this.#core, disk);
+    this.#turn.run(() => this.#core.start());
+  }
+
+  /** A client connects. Events come in later turns. */
+  connect(events: PastStreamEvents): PastStream {
+    return new StreamPair(this.#turn, this.#core, events);
+  }
+
+  async stop(): Promise<void> {
+    this.#turn.run(() => this.#core.stop());
+    await this.#stopped;
+    this.#turn.stop();
+  }
+}
+
+class TurnedMemoryDisk extends MemoryDisk {
+  startEffects(): boolean {
+    // Only what is there now: what the completions ask for comes after others have had their chance.
+    const count = this.pendingCount;
+    for (let i = 0; i < count; i++) this.deliver();
+    return count > 0;
+  }
+}
+
+/** Both ends of a stream: this is the client's. */
+class StreamPair implements PastStream {
+  readonly #turn: Turn;
+  readonly #client: PastStreamEvents;
+  #server: StreamEvents | null = null;
+  /** What the server does not read at the moment. */
+  #held: Uint8Array[] | null = null;
+  #isOver = false;
+
+  constructor(turn: Turn, core: ServerCore, client: PastStreamEvents) {
+    this.#turn = turn;
+    this.#client = client;
+    setImmediate(() => {
+      turn.run(() => {
+        this.#server = core.onStreamOpened(this.#serverEnd());
+      });
+      if (!this.#isOver) client.onOpen();
+    });
+  }
+
+  write(bytes: Uint8Array): boolean {
+    const copy = Uint8Array.from(bytes);
+    this.#turn.run(() => this.#deliver(copy));
+    return true;
+  }
+
+  destroy(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#turn.run(() => this.#server?.onClosed('closed by peer'));
+  }
+
+  #serverEnd(): ByteStream {
+    return {
+      remote: { ip: Uint8Array.of(127, 0, 0, 1), host: '127.0.0.1', port: 1 },
+      queuedBytes: 0,
+      write: (bytes) => {
+        const copy = Uint8Array.from(bytes);
+        setImmediate(() => (this.#isOver ? undefined : this.#client.onBytes(copy)));
+      },
+      end: () => this.#close(),
+      destroy: () => this.#close(),
+      pause: () => {
+        this.#held ??= [];
+      },
+      resume: () => this.#resume(),
+    };
+  }
+
+  #resume(): void {
+    const held = this.#held ?? [];
+    this.#held = null;
+    setImmediate(() => {
+      for (const bytes of held) this.#turn.run(() => this.#deliver(bytes));
+    });
+  }
+
+  #deliver(bytes: Uint8Array): void {
+    if (this.#isOver) return;
+    if (this.#held !== null) this.#held.push(bytes);
+    else this.#server?.onBytes(bytes);
+  }
+
+  #close(): void {
+    if (this.#isOver) return;
+    setImmediate(() => {
+      if (this.#isOver) return;
+      this.#isOver = true;
+      this.#client.onClosed(null, 'closed by the server');
+      this.#turn.run(() => this.#server?.onClosed('closed'));
+    });
+  }
+}
+
+const NO_NETWORK: Ports['network'] = {
+  listen: () => ({ close() {} }),
+  connect: () => ({ cancel() {} }),
+};
+const NO_WORDS = { isWord: () => false, hasArgument: () => false, answer: () => [] };

@@ -1,0 +1,128 @@
+import { logFilesOf, snapshotFilesOf } from '@meerkat/core/files';
+import { parseZxid } from '@meerkat/protocol';
+import { ArchiveError } from './archive-error.ts';
+import type { ArchiveFiles, ArchiveListing, OpenFile } from './archive-files.ts';
+
+export interface RemoteFilesOptions {
+  /** Where the commands of the admin port are: `http://127.0.0.1:8080/commands`. */
+  readonly url: string;
+  /** The header Authorization: `digest ann:secret`, or `ip`. */
+  readonly authorization: string;
+  readonly signal: AbortSignal;
+}
+
+/** How long a server may take for the beginning of an answer. Milliseconds. */
+const ANSWER_MS = 30_000;
+
+/** The logs and snapshots of a running server of ours, through the command `archive` of its admin port. */
+export class RemoteFiles implements ArchiveFiles {
+  readonly #options: RemoteFilesOptions;
+
+  constructor(options: RemoteFilesOptions) {
+    this.#options = options;
+  }
+
+  get place(): string {
+    return this.#options.url;
+  }
+
+  async list(): Promise<ArchiveListing> {
+    const response = await this.request({});
+    const listed = (await response.json()) as Listed;
+    if (typeof listed.error === 'string') throw this.#refused(listed.error);
+    const files = listed.files ?? [];
+    return {
+      snapshots: snapshotFilesOf(files),
+      logs: logFilesOf(files),
+      committed: parseZxid((listed.last_zxid ?? '').replace(/^0x/, '')),
+    };
+  }
+
+  open(name: string): Promise<OpenFile> {
+    return Promise.resolve({
+      path: this.pathOf(name),
+      read: async (position, length) => this.#read(name, position, length),
+      close: () => Promise.resolve(),
+    });
+  }
+
+  pathOf(name: string): string {
+    return `${this.#options.url}/archive?file=${name}`;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** @throws ArchiveError */
+  async request(query: Readonly<Record<string, string>>): Promise<Response> {
+    const { url, authorization, signal } = this.#options;
+    let response: Response;
+    try {
+      response = await fetch(`${url}/archive?${new URLSearchParams(query)}`, {
+        headers: { authorization },
+        signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      const { code } = ((error as Error).cause ?? {}) as { readonly code?: string };
+      const found = code === 'ECONNREFUSED' ? 'nobody listens there' : (code ?? (error as Error).message);
+      throw new ArchiveError('unreachable', `the admin port ${url} does not answer: ${found}`, error);
+    }
+    if (response.status === 200) return response;
+    if (response.status === 404)
+      throw new ArchiveError('missing', `${url} has no ${query['file'] ?? 'command archive'} any more`);
+    const { error = null } = (await response.json().catch(() => ({}))) as Listed;
+    throw this.#refused(error ?? `HTTP ${response.status}`);
+  }
+
+  async #read(name: string, position: number, length: number): Promise<Uint8Array> {
+    const parts: Uint8Array[] = [];
+    let filled = 0;
+    while (filled < length) {
+      const response = await this.request({
+        file: name,
+        from: String(position + filled),
+        length: String(length - filled),
+      });
+      if (!(response.headers.get('content-type') ?? '').startsWith('application/octet-stream')) {
+        const { error = null } = (await response.json().catch(() => ({}))) as Listed;
+        throw this.#refused(error ?? 'it answers something else than a file');
+      }
+      let bytes: Uint8Array;
+      try {
+        bytes = new Uint8Array(await response.arrayBuffer());
+      } catch (error) {
+        this.#options.signal.throwIfAborted();
+        throw new ArchiveError('unreachable', `${this.pathOf(name)} was cut off`, error);
+      }
+      const zeros = Number(response.headers.get('trailing_zeros') ?? 0);
+      parts.push(bytes);
+      if (zeros > 0) parts.push(new Uint8Array(zeros));
+      filled += bytes.length + zeros;
+      if (response.headers.get('file_end') === 'true') break;
+    }
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts, filled);
+  }
+
+  #refused(reason: string): ArchiveError {
+    const { url } = this.#options;
+    if (reason.startsWith('Unknown command')) {
+      return new ArchiveError(
+        'unusable',
+        `${url}: the server has no command "archive": it is an Apache server, or an older one. Back up its directories on its own host (--dir)`,
+      );
+    }
+    const isPassing = reason.includes('not currently serving');
+    const what = isPassing
+      ? ''
+      : '; --auth digest:user:password names who has every permission of the root, as the command snapshot asks for';
+    return new ArchiveError(isPassing ? 'unreachable' : 'unusable', `${url} refuses: ${reason}${what}`);
+  }
+}
+
+interface Listed {
+  readonly files?: readonly { readonly name: string; readonly size: number }[];
+  readonly last_zxid?: string;
+  readonly error?: string | null;
+}

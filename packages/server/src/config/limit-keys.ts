@@ -1,0 +1,192 @@
+import type { ConnectThrottleOptions, LimitOptions } from '@meerkat/core';
+import { accepted, type Key, later, supported } from './key.ts';
+import * as kinds from './kinds.ts';
+
+const count = kinds.integer({ min: 0 });
+const bytes = kinds.integer({ min: 0, max: 2 ** 50, unit: 'bytes' });
+
+/** Tokens of Apache's weights. */
+const NEW_TOKENS = 3;
+const RENEWED_TOKENS = 2;
+
+/** Keys of what is refused for the sake of others; those for connections stand with the ports. */
+export const LIMIT_KEYS: readonly Key[] = [
+  limit(
+    'sessions.max',
+    count,
+    '0',
+    'Sessions of the whole service, beyond which this server creates none; 0 = unlimited. Meerkat only, see [limits](limits.md)',
+    (value) => ({
+      sessionsMax: value,
+    }),
+  ),
+  limit(
+    'watches.max',
+    count,
+    '0',
+    'Watches at this server, beyond which requests that leave one are refused; 0 = unlimited. Meerkat only',
+    (value) => ({
+      watchesMax: value,
+    }),
+  ),
+  limit(
+    'session.maxRequestsInFlight',
+    count,
+    '0',
+    'Requests of one session that wait for an answer, beyond which it is not read; 0 = bounded by their bytes. Meerkat only',
+    (value) => ({
+      sessionRequestsMax: value,
+    }),
+  ),
+  limit(
+    'request_throttle_max_requests',
+    count,
+    '0',
+    'Requests in all that wait for an answer, beyond which no client is read; 0 = unlimited',
+    (value) => ({
+      requestsMax: value,
+    }),
+  ),
+  limit(
+    'largeRequestThreshold',
+    kinds.integer({ min: -1, unit: 'bytes' }),
+    '-1',
+    'Bytes from which a request is large; -1 = none is',
+    (value) => ({
+      largeRequestBytes: value,
+    }),
+  ),
+  limit(
+    'largeRequestMaxBytes',
+    kinds.integer({ min: 1, unit: 'bytes' }),
+    '104857600',
+    'Bytes of large requests in progress, beyond which the connection of the next one is closed',
+    (value) => ({
+      largeRequestsBytesMax: value,
+    }),
+  ),
+  throttle(
+    'connection_throttle_tokens',
+    count,
+    '0',
+    'Size of the bucket that each connect request takes tokens from; 0 = not throttled',
+    (value) => ({
+      tokens: value,
+    }),
+  ),
+  throttle(
+    'connection_throttle_fill_time',
+    kinds.integer({ min: 1, unit: 'ms' }),
+    '1',
+    'Time in which `connection_throttle_fill_count` tokens come',
+    (value) => ({
+      fillTimeMs: value,
+    }),
+  ),
+  throttle('connection_throttle_fill_count', count, '1', 'Tokens that come in that time', (value) => ({
+    fillCount: value,
+  })),
+  throttle(
+    'connection_throttle_freeze_time',
+    kinds.integer({ min: -1, unit: 'ms' }),
+    '-1',
+    'Time between two changes of the chance of being dropped; -1 = nobody is dropped by chance',
+    (value) => ({
+      freezeTimeMs: value,
+    }),
+  ),
+  throttle(
+    'connection_throttle_drop_increase',
+    kinds.decimal,
+    '0.02',
+    'What that chance rises by while the bucket is empty',
+    (value) => ({
+      dropIncrease: value,
+    }),
+  ),
+  throttle(
+    'connection_throttle_drop_decrease',
+    kinds.decimal,
+    '0.002',
+    'What it falls by while little is used',
+    (value) => ({
+      dropDecrease: value,
+    }),
+  ),
+  throttle(
+    'connection_throttle_decrease_ratio',
+    kinds.decimal,
+    '0',
+    'Part of the bucket that counts as little',
+    (value) => ({
+      decreaseRatio: value,
+    }),
+  ),
+  throttle(
+    'connection_throttle_weight_enabled',
+    kinds.boolean,
+    'false',
+    'New sessions take `connection_throttle_global_session_weight` tokens and resumed ones `…_renew_session_weight`, in place of one',
+    (value) => ({
+      newSessionTokens: value ? NEW_TOKENS : 1,
+      renewedSessionTokens: value ? RENEWED_TOKENS : 1,
+    }),
+  ),
+  accepted(
+    'connection_throttle_global_session_weight',
+    count,
+    '3',
+    'Tokens of a new session, where weights are enabled: always 3',
+  ),
+  accepted(
+    'connection_throttle_renew_session_weight',
+    count,
+    '2',
+    'Tokens of a resumed session, where weights are enabled: always 2',
+  ),
+  accepted('connection_throttle_local_session_weight', count, '1', 'Local sessions count as others'),
+  later('connection_throttle_*', [], 'Throttling of new connections'),
+  supported(
+    'memory.residentBytesMax',
+    bytes,
+    '0',
+    'Memory of the process, beyond which nothing may grow: creates and sets are refused, reads and deletions go on; 0 = unlimited. Meerkat only',
+    (draft, value) => {
+      draft.server.residentBytesMax = value;
+    },
+  ),
+  supported(
+    'disk.freeBytesMin',
+    bytes,
+    '67108864',
+    'Free room on the disks of `dataDir` and `dataLogDir`, below which nothing may grow; 0 = never. Meerkat only',
+    (draft, value) => {
+      draft.server.diskFreeBytesMin = value;
+    },
+  ),
+];
+
+function limit<T>(
+  name: string,
+  kind: kinds.Kind<T>,
+  text: string,
+  meaning: string,
+  change: (value: T) => Partial<LimitOptions>,
+): Key {
+  return supported(name, kind, text, meaning, (draft, value) => {
+    draft.core.limits = { ...draft.core.limits, ...change(value) };
+  });
+}
+
+function throttle<T>(
+  name: string,
+  kind: kinds.Kind<T>,
+  text: string,
+  meaning: string,
+  change: (value: T) => Partial<ConnectThrottleOptions>,
+): Key {
+  return supported(name, kind, text, meaning, (draft, value) => {
+    const { limits } = draft.core;
+    draft.core.limits = { ...limits, connecting: { ...limits.connecting, ...change(value) } };
+  });
+}

@@ -1,0 +1,131 @@
+import type { ByteStream, StreamEvents } from '@meerkat/core';
+import type { TlsSettings } from '../../tls/tls-settings.ts';
+import type { Listener, TlsListenEvents } from '../network.ts';
+import type { SentTlsSettings, ThreadNote, ThreadPort, ToServer, ToThread } from './messages.ts';
+
+/** What becomes of the connections of a port. */
+export interface ThreadedEvents {
+  onStream(stream: ByteStream): StreamEvents;
+  /** Null without TLS. */
+  readonly tls: TlsListenEvents | null;
+}
+
+/** The threads that listen on it. */
+export interface ThreadedPlace {
+  /** All of them. */
+  tell(message: ToThread): void;
+  /** Another turn is wanted. */
+  mark(): void;
+  handshakes(): number;
+}
+
+/** What of them can be sent to another thread. */
+export function sendable({ context: _context, chain: _chain, ...settings }: TlsSettings): SentTlsSettings {
+  return settings;
+}
+
+/** A port that all I/O threads listen on. */
+export class ThreadedListener implements Listener {
+  host = '';
+  port = 0;
+  isClosed = false;
+  readonly #events: ThreadedEvents;
+  readonly #place: ThreadedPlace;
+  readonly #streams = new Set<ByteStream>();
+  /** By the number of the thread. */
+  readonly #starting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
+  #options: ThreadPort;
+  #onEmpty: (() => void) | null = null;
+
+  constructor(options: ThreadPort, events: ThreadedEvents, place: ThreadedPlace) {
+    this.#options = options;
+    this.#events = events;
+    this.#place = place;
+  }
+
+  get handshakeCount(): number {
+    return this.#place.handshakes();
+  }
+
+  /** @returns once that thread listens */
+  listenIn(thread: number, tell: (message: ToThread) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#starting.set(thread, { resolve, reject });
+      tell({ kind: 'listen', port: this.#options });
+    });
+  }
+
+  onMessage(thread: number, message: NonNullable<ToServer>): void {
+    const starting = this.#starting.get(thread);
+    this.#starting.delete(thread);
+    if (message.kind === 'failed') {
+      const { code, message: text } = message;
+      starting?.reject(Object.assign(new Error(text), { code }));
+      return;
+    }
+    ({ host: this.host, port: this.port } = message.at);
+    // Threads that come later take the same port.
+    this.#options = { ...this.#options, port: this.port };
+    if (this.isClosed) this.#place.tell({ kind: 'close', port: this.#options.number });
+    starting?.resolve();
+  }
+
+  onStream(stream: ByteStream): StreamEvents {
+    this.#streams.add(stream);
+    return this.#events.onStream(stream);
+  }
+
+  onGone(stream: ByteStream): void {
+    if (this.#streams.delete(stream) && this.#streams.size === 0) this.#onEmpty?.();
+  }
+
+  onNote(note: Extract<ThreadNote, { readonly port: number }>): void {
+    const remote = { ...note.remote, ip: Uint8Array.from(note.remote.ip) };
+    if (note.kind === 'handshakes-exceeded') this.#events.tls?.onHandshakesExceeded(remote, note.reason);
+    else this.#events.tls?.onHandshakeFailed(remote, note.reason, note.isAuthentication);
+  }
+
+  renew(renewed: TlsSettings): void {
+    const { tls, number } = this.#options;
+    if (tls === null) return;
+    const settings = sendable(renewed);
+    this.#options = { ...this.#options, tls: { ...tls, settings } };
+    this.#place.tell({ kind: 'renew', port: number, settings });
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.#tell('close');
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    if (this.#streams.size > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, timeoutMs);
+        this.#onEmpty = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.destroyAll();
+  }
+
+  destroyAll(): void {
+    this.#tell('destroyAll');
+    for (const stream of this.#streams) stream.destroy();
+    this.#place.mark();
+  }
+
+  freeze(): void {
+    this.#tell('freeze');
+  }
+
+  thaw(): void {
+    this.#tell('thaw');
+  }
+
+  #tell(kind: 'close' | 'destroyAll' | 'freeze' | 'thaw'): void {
+    this.#place.tell({ kind, port: this.#options.number });
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * Whether this process is the single executable that `npm run build:single` makes: the program stands inside the executable,
+ * with no files beside it.
+ */
+export function isSingleFile(): boolean {
+  return sea()?.isSea() === true;
+}
+
+/**
+ * The text of a file that was put into the executable.
+ *
+ * @param name as in `deploy/single/build.mjs`
+ * @throws Node's error when there is none, or when this is no single executable
+ */
+export function readAsset(name: string): string {
+  const found = sea();
+  if (found === undefined) throw new Error(`cannot read ${name}: this Node.js, ${process.version}, has no node:sea`);
+  return found.getAsset(name, 'utf8');
+}
+
+/** Node.js before 20.12 has none; it also makes no single executables with files. */
+function sea(): typeof import('node:sea') | undefined {
+  return process.getBuiltinModule('node:sea');
+}

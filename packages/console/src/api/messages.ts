@@ -1,0 +1,330 @@
+/*
+ * What the backend and the page say to each other, as JSON. Zxids and session ids are hexadecimal text with 0x, bytes are
+ * base64, times are milliseconds since 1970.
+ */
+
+/** What the page is told first: GET api/hello. */
+export interface Hello {
+  readonly version: string;
+  /** False: the page has to give the key of its address first. */
+  readonly isAdmitted: boolean;
+  /** Whether this console may change anything. */
+  readonly isWritable: boolean;
+  /** Goes back in the header of every request that is not a GET. */
+  readonly csrf: string;
+  readonly clusters: readonly ClusterInfo[];
+}
+
+export interface ClusterInfo {
+  readonly name: string;
+  readonly servers: readonly string[];
+  readonly hasTls: boolean;
+  /** Whether the console was started with credentials of its own for it. */
+  readonly hasOwnLogin: boolean;
+  /** Whether it is told how znodes came to be what they are. */
+  readonly hasHistory: boolean;
+  /** As whom this page's session is logged in; null: it is not. */
+  readonly login: LoginInfo | null;
+}
+
+export interface LoginInfo {
+  readonly method: LoginMethod;
+  /** The user, or '' where there is none. */
+  readonly user: string;
+}
+
+export type LoginMethod = 'own' | 'none' | 'digest' | 'sasl' | 'certificate';
+
+/** POST api/c/CLUSTER/login. */
+export type LoginRequest =
+  | { readonly method: 'own' | 'none' }
+  | { readonly method: 'digest' | 'sasl'; readonly user: string; readonly password: string }
+  | { readonly method: 'certificate'; readonly pem: string; readonly passphrase: string };
+
+/** What stands in place of an answer. */
+export interface Failure {
+  /** ZooKeeper's name of the error, or one of ours in lower case. */
+  readonly code: string;
+  readonly message: string;
+  readonly path: string | null;
+}
+
+export interface StatInfo {
+  readonly czxid: string;
+  readonly mzxid: string;
+  readonly pzxid: string;
+  readonly ephemeralOwner: string;
+  readonly ctime: number;
+  readonly mtime: number;
+  readonly version: number;
+  readonly cversion: number;
+  readonly aversion: number;
+  readonly dataLength: number;
+  readonly numChildren: number;
+}
+
+export interface AclEntry {
+  /** Letters out of cdrwa. */
+  readonly perms: string;
+  readonly scheme: string;
+  readonly id: string;
+}
+
+/** GET api/c/CLUSTER/znode?path= */
+export interface ZnodeInfo {
+  readonly path: string;
+  /** base64; null: the znode holds nothing, which is not the same as empty. */
+  readonly data: string | null;
+  readonly stat: StatInfo;
+  /** null: it may not be read. */
+  readonly acl: readonly AclEntry[] | null;
+  /** As whom the server knows this session; null when it does not tell. */
+  readonly identities: readonly { readonly scheme: string; readonly id: string }[] | null;
+  /** The nearest limit at the znode or above it. */
+  readonly quota: QuotaInfo | null;
+}
+
+export interface QuotaInfo {
+  /** Where the limit stands. */
+  readonly path: string;
+  /** -1: none. */
+  readonly countMax: number;
+  readonly bytesMax: number;
+  readonly count: number;
+  readonly bytes: number;
+}
+
+/** GET api/c/CLUSTER/children?path=&from=&count= */
+export interface ChildrenPage {
+  readonly path: string;
+  readonly total: number;
+  readonly cversion: number;
+  readonly from: number;
+  readonly children: readonly ChildInfo[];
+  /** Where the names stand that were asked for with `find`; -1 when they are gone. */
+  readonly places: Readonly<Record<string, number>>;
+}
+
+export interface ChildInfo {
+  readonly name: string;
+  /** null: not known, as when it has gone meanwhile. */
+  readonly numChildren: number | null;
+  readonly dataLength: number;
+  readonly isEphemeral: boolean;
+}
+
+/** GET api/c/CLUSTER/search?text= */
+export interface SearchResult {
+  readonly paths: readonly string[];
+  /** All that were found; of them at most 200 are listed. */
+  readonly found: number;
+  readonly index: IndexState;
+}
+
+/** What is known of the whole tree. */
+export interface IndexState {
+  readonly znodes: number;
+  readonly bytes: number;
+  readonly isComplete: boolean;
+  /** Changes are followed; false: it is as old as its walk. */
+  readonly isLive: boolean;
+  /** Znodes that may not be read, or are more than the index holds. */
+  readonly missing: string | null;
+}
+
+/** GET api/c/CLUSTER/sizes?path=: what is below a znode, by child. */
+export interface SizeNode {
+  readonly name: string;
+  readonly path: string;
+  readonly count: number;
+  readonly bytes: number;
+  /** The largest ones; what is left is in a last one without path. */
+  readonly children: readonly SizeNode[];
+}
+
+/** GET api/c/CLUSTER/extent?path=: what would go with it. */
+export interface Extent {
+  readonly znodes: number;
+  readonly bytes: number;
+  readonly ephemerals: number;
+  /** The first paths. */
+  readonly sample: readonly string[];
+  /** There are more than were counted. */
+  readonly isCut: boolean;
+}
+
+/** What a change answers. */
+export interface Changed {
+  readonly path: string;
+  readonly znodes: number;
+  /** What undo would do, in words; null: it cannot be undone. */
+  readonly undo: string | null;
+  /** Why not, in words. */
+  readonly noUndo: string | null;
+}
+
+/** GET api/c/CLUSTER/history?path=: what the retained log tells of a znode, oldest first. */
+export interface HistoryInfo {
+  readonly entries: readonly HistoryEntry[];
+  /** There were older ones. */
+  readonly isCut: boolean;
+}
+
+export interface HistoryEntry {
+  readonly zxid: string;
+  readonly atMs: number;
+  /** Who wrote it; 0x0: the server itself. */
+  readonly session: string;
+  /** Its address, where that is known. */
+  readonly client: string | null;
+  readonly change: 'created' | 'changed' | 'deleted' | 'acl';
+  readonly version: number | null;
+  /** base64 of what the znode held afterwards; null: nothing, or it was gone. */
+  readonly data: string | null;
+  /** The ACL of then is not one by which this session can be judged now. */
+  readonly isWithheld: boolean;
+}
+
+export type NewZnodeKind = 'persistent' | 'ephemeral' | 'container' | 'ttl';
+
+/** What is behind an open stream: POST api/stream/ID/subscribe. */
+export type Subscription =
+  | { readonly kind: 'znode' | 'children' | 'changes'; readonly cluster: string; readonly path: string }
+  | { readonly kind: 'servers' | 'sessions' | 'lines' | 'state' | 'index'; readonly cluster: string };
+
+/** An event of the stream. */
+export type StreamMessage =
+  | { readonly kind: 'open'; readonly stream: string }
+  | { readonly kind: 'failed'; readonly id: number; readonly failure: Failure }
+  | { readonly kind: 'znode'; readonly id: number; readonly znode: ZnodeInfo | null; readonly zxid: string | null }
+  | { readonly kind: 'children'; readonly id: number; readonly path: string }
+  | {
+      readonly kind: 'changes';
+      readonly id: number;
+      readonly changes: readonly ChangeInfo[];
+      readonly isReady: boolean;
+      readonly mode: string | null;
+    }
+  | { readonly kind: 'servers'; readonly id: number; readonly samples: readonly ServersSample[] }
+  | { readonly kind: 'sessions'; readonly id: number; readonly sessions: SessionsInfo }
+  | { readonly kind: 'lines'; readonly id: number; readonly lines: LinesInfo }
+  | { readonly kind: 'index'; readonly id: number; readonly index: IndexState }
+  | {
+      readonly kind: 'state';
+      readonly id: number;
+      readonly state: string;
+      readonly reason: string;
+      readonly server: string | null;
+      readonly session: string | null;
+    };
+
+export interface ChangeInfo {
+  /** `gap`: changes may be missing here. */
+  readonly type: 'created' | 'deleted' | 'changed' | 'children' | 'gap';
+  readonly path: string;
+  readonly zxid: string | null;
+  readonly atMs: number;
+  /** What the znode holds behind the change, as text and cut; null: not read. */
+  readonly value: string | null;
+  readonly before: string | null;
+  readonly version: number | null;
+  /** The session that holds an ephemeral znode. */
+  readonly owner: string | null;
+  /** Changes that a gap stands for, if that is known; why there is one. */
+  readonly missed: number | null;
+  readonly reason: string | null;
+}
+
+/** What all servers said at one time. */
+export interface ServersSample {
+  readonly atMs: number;
+  readonly servers: readonly ServerSample[];
+}
+
+export interface ServerSample {
+  readonly name: string;
+  /** leader, follower, observer, standalone, read-only; looking without a leader; null of a server that does not answer. */
+  readonly role: string | null;
+  readonly problem: string | null;
+  readonly version: string | null;
+  readonly zxid: string | null;
+  /** Txns behind the furthest; null: not known. */
+  readonly lag: number | null;
+  readonly latencyAverageMs: number;
+  readonly latencyMaxMs: number;
+  readonly received: number;
+  readonly connections: number;
+  readonly outstanding: number;
+  readonly znodes: number;
+  /** From mntr, where it is allowed: see `METRICS` of the backend. */
+  readonly metrics: Readonly<Record<string, number>>;
+  /** From conf, where it is allowed. */
+  readonly config: Readonly<Record<string, string>>;
+  readonly certificate: CertificateInfo | null;
+  /** Words that the server does not allow. */
+  readonly refused: readonly string[];
+}
+
+export interface CertificateInfo {
+  readonly subject: string;
+  readonly issuer: string;
+  readonly validFromMs: number;
+  readonly validToMs: number;
+}
+
+export interface SessionsInfo {
+  readonly sessions: readonly SessionInfo[];
+  /** What servers did not tell, and what can be done. */
+  readonly problems: readonly string[];
+}
+
+export interface SessionInfo {
+  readonly session: string;
+  readonly client: string;
+  readonly server: string;
+  readonly timeoutMs: number;
+  readonly establishedMs: number;
+  readonly lastZxid: string;
+  readonly operation: string;
+  readonly latencyAverageMs: number;
+  readonly latencyMaxMs: number;
+  readonly ephemerals: readonly string[];
+  readonly watches: readonly string[];
+  /** It is this page's own. */
+  readonly isOurs: boolean;
+}
+
+export type LineKind = 'lock' | 'read-write lock' | 'semaphore' | 'election' | 'queue' | 'barrier' | 'line';
+
+export interface LinesInfo {
+  readonly lines: readonly LineInfo[];
+  /** Sessions that wait for each other, each for the next and the last for the first. */
+  readonly deadlocks: readonly (readonly string[])[];
+  readonly index: IndexState;
+}
+
+/** Contenders below a znode, in their order. */
+export interface LineInfo {
+  readonly path: string;
+  readonly kind: LineKind;
+  /** Whose layout it is. */
+  readonly layout: 'curator' | 'kazoo' | 'unknown';
+  readonly total: number;
+  /** The first ones. */
+  readonly contenders: readonly ContenderInfo[];
+  /** How many may hold it at once, where that is known. */
+  readonly places: number | null;
+}
+
+export interface ContenderInfo {
+  readonly name: string;
+  readonly session: string | null;
+  readonly client: string | null;
+  readonly sinceMs: number;
+  /** Fencing number: the czxid. */
+  readonly token: string;
+  readonly data: string;
+  readonly isHolder: boolean;
+  /** Names of those it waits for. */
+  readonly waitsFor: readonly string[];
+}

@@ -1,0 +1,61 @@
+import { type Client, connect } from '@meerkat/client';
+import type { LoginInfo } from '../api/messages.ts';
+import { ChildLists } from './child-lists.ts';
+import type { Login } from './login.ts';
+import type { ClusterOptions } from './options.ts';
+import { Refusal } from './refusal.ts';
+import { TreeIndex } from './tree-index.ts';
+import { UndoSlot } from './undo-slot.ts';
+
+/** What one browser has of one cluster: a session of ZooKeeper, and what is remembered beside it. */
+export class ClusterSession {
+  readonly cluster: ClusterOptions;
+  readonly login: LoginInfo;
+  readonly client: Client;
+  readonly childLists: ChildLists;
+  readonly undo: UndoSlot = new UndoSlot();
+  readonly #indexMax: number;
+  #index: TreeIndex | null = null;
+
+  /** @throws ConnectError, AuthFailedError */
+  static async open(cluster: ClusterOptions, login: Login, indexMax: number): Promise<ClusterSession> {
+    const client = await connect({ connectTimeoutMs: CONNECT_MS, ...login.options });
+    return new ClusterSession(cluster, login.info, client, indexMax);
+  }
+
+  private constructor(cluster: ClusterOptions, login: LoginInfo, client: Client, indexMax: number) {
+    this.cluster = cluster;
+    this.login = login;
+    this.client = client;
+    this.childLists = new ChildLists(client);
+    this.#indexMax = indexMax;
+  }
+
+  /** Walks the tree when it is first asked for. */
+  get index(): TreeIndex {
+    this.#index ??= new TreeIndex(this.client, this.#indexMax);
+    return this.#index;
+  }
+
+  /** For requests: one that waits longer for a connection is answered with what is so. */
+  get call(): { readonly timeoutMs: number } {
+    if (this.client.state === 'lost' || this.client.state === 'suspended') {
+      throw new Refusal(
+        503,
+        'away',
+        `no server of ${this.cluster.name} answers (${this.cluster.servers.map(({ name }) => name).join(', ')}); the console keeps trying`,
+      );
+    }
+    return { timeoutMs: REQUEST_MS };
+  }
+
+  async close(): Promise<void> {
+    this.#index?.stop();
+    this.childLists.clear();
+    await this.client.close({ timeoutMs: CLOSE_MS }).catch(() => {});
+  }
+}
+
+const CONNECT_MS = 5000;
+const REQUEST_MS = 20_000;
+const CLOSE_MS = 2000;

@@ -1,0 +1,78 @@
+import type { LoginInfo } from '../api/messages.ts';
+import type { ClusterSession } from './cluster-session.ts';
+import { makeToken } from './security.ts';
+
+/** One browser that is admitted: what it is logged in to. */
+export class ConsoleSession {
+  readonly token: string = makeToken();
+  readonly csrf: string = makeToken();
+  readonly clusters: Map<string, ClusterSession> = new Map();
+  /** Whether it has shown the key, or none is needed. */
+  isAdmitted: boolean;
+  lastUsedMs: number = Date.now();
+  /** Streams that are open: the page is there. */
+  streams = 0;
+
+  constructor(isAdmitted: boolean) {
+    this.isAdmitted = isAdmitted;
+  }
+
+  loginOf(cluster: string): LoginInfo | null {
+    return this.clusters.get(cluster)?.login ?? null;
+  }
+
+  async end(): Promise<void> {
+    const open = [...this.clusters.values()];
+    this.clusters.clear();
+    await Promise.all(open.map((cluster) => cluster.close()));
+  }
+}
+
+/** The sessions of all browsers, by the token in their cookie. Those that are away for hours end; so does the oldest of too many. */
+export class ConsoleSessions {
+  readonly #sessions: Map<string, ConsoleSession> = new Map();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor() {
+    this.#timer = setInterval(() => this.#sweep(Date.now()), SWEEP_MS).unref();
+  }
+
+  find(token: string | null): ConsoleSession | null {
+    const session = token === null ? undefined : this.#sessions.get(token);
+    if (session === undefined) return null;
+    session.lastUsedMs = Date.now();
+    return session;
+  }
+
+  begin(isAdmitted: boolean): ConsoleSession {
+    if (this.#sessions.size >= SESSIONS_MAX) {
+      // One that nobody has logged in with goes before one that is used.
+      const all = [...this.#sessions.values()].sort((a, b) => a.lastUsedMs - b.lastUsedMs);
+      const oldest = all.find((session) => session.clusters.size === 0) ?? all[0];
+      if (oldest !== undefined) void this.end(oldest);
+    }
+    const session = new ConsoleSession(isAdmitted);
+    this.#sessions.set(session.token, session);
+    return session;
+  }
+
+  async end(session: ConsoleSession): Promise<void> {
+    this.#sessions.delete(session.token);
+    await session.end();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all([...this.#sessions.values()].map((session) => this.end(session)));
+  }
+
+  #sweep(nowMs: number): void {
+    for (const session of this.#sessions.values()) {
+      if (session.streams === 0 && nowMs - session.lastUsedMs > IDLE_MS) void this.end(session);
+    }
+  }
+}
+
+const SESSIONS_MAX = 200;
+const IDLE_MS = 8 * 3_600_000;
+const SWEEP_MS = 60_000;

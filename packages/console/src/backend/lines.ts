@@ -1,0 +1,207 @@
+import { type Client, joinPath, NoAuthError, NoNodeError, type Stat } from '@meerkat/client';
+import type { ContenderInfo, IndexState, LineInfo, LineKind, LinesInfo } from '../api/messages.ts';
+import type { Call } from './znode-reader.ts';
+
+/*
+ * Locks, elections, queues and barriers, recognised by the names of their znodes:
+ *
+ *     Curator   _c_UUID-lock-0000000007          InterProcessMutex, and semaphores at PATH/locks and PATH/leases
+ *               _c_UUID-__READ__0000000007       read-write lock; __WRIT__ too
+ *               _c_UUID-latch-0000000007         LeaderLatch
+ *               queue-0000000007, qn-0000000007  queues
+ *     kazoo     UUID__lock__0000000007           Lock, Semaphore and Election
+ *               UUID__rlock__0000000007          ReadLock
+ *               entry-PPP-0000000007             Queue and LockingQueue
+ *     either    ready among ephemerals           double barrier
+ *
+ * Our recipes write Curator's layout, or kazoo's where they are told to.
+ */
+
+interface Name {
+  readonly name: string;
+  readonly sequence: number;
+  /** What stands before the number, without the mark of its owner. */
+  readonly marker: string;
+}
+
+/** Parents of sequential znodes, with their children's names. */
+export function findLines(paths: Iterable<string>): ReadonlyMap<string, readonly string[]> {
+  const lines = new Map<string, string[]>();
+  for (const path of paths) {
+    if (!hasSequence(path)) continue;
+    const at = path.lastIndexOf('/');
+    const parent = at === 0 ? '/' : path.slice(0, at);
+    const names = lines.get(parent);
+    if (names === undefined) lines.set(parent, [path.slice(at + 1)]);
+    else names.push(path.slice(at + 1));
+  }
+  return lines;
+}
+
+/** Ends with ten digits. Called for every znode of the tree, so without a pattern. */
+function hasSequence(path: string): boolean {
+  const { length } = path;
+  if (length < 12) return false;
+  for (let i = length - 10; i < length; i++) {
+    const code = path.charCodeAt(i);
+    if (code < 48 || code > 57) return false;
+  }
+  return true;
+}
+
+/**
+ * Reads who stands in each line, and who waits for whom.
+ *
+ * @param addresses of clients by session, as far as servers tell
+ */
+export async function readLines(
+  client: Client,
+  paths: Iterable<string>,
+  addresses: ReadonlyMap<string, string>,
+  index: IndexState,
+  call: Call,
+): Promise<LinesInfo> {
+  const found = [...findLines(paths)].filter(([parent]) => !parent.startsWith('/zookeeper')).slice(0, LINES_MAX);
+  const lines: LineInfo[] = [];
+  for (const [path, names] of found) {
+    const line = await readLine(client, path, names, addresses, call);
+    if (line !== null) lines.push(line);
+  }
+  lines.sort((a, b) => b.total - a.total || (a.path < b.path ? -1 : 1));
+  return { lines, deadlocks: findDeadlocks(lines), index };
+}
+
+async function readLine(
+  client: Client,
+  path: string,
+  unsorted: readonly string[],
+  addresses: ReadonlyMap<string, string>,
+  call: Call,
+): Promise<LineInfo | null> {
+  const names = unsorted.map(parseName).sort((a, b) => a.sequence - b.sequence);
+  const { kind, layout } = classify(path, names);
+  const read = await Promise.all(
+    names.slice(0, CONTENDERS_MAX).map(async (name) => {
+      try {
+        const { data, stat } = await client.get(joinPath(path, name.name), call);
+        return { name, stat, text: shown(data) };
+      } catch (error) {
+        if (error instanceof NoNodeError || error instanceof NoAuthError) return null;
+        throw error;
+      }
+    }),
+  );
+  const standing = read.filter((one) => one !== null);
+  if (standing.length === 0) return null;
+  const waits = blockers(
+    kind,
+    standing.map(({ name }) => name),
+  );
+  const contenders = standing.map(({ name, stat, text }, i): ContenderInfo => {
+    const session = ownerOf(stat);
+    return {
+      name: name.name,
+      session,
+      client: session === null ? null : (addresses.get(session) ?? null),
+      sinceMs: stat.ctime,
+      token: `0x${stat.czxid.toString(16)}`,
+      data: text,
+      isHolder: waits[i]!.length === 0 && kind !== 'queue',
+      waitsFor: waits[i]!,
+    };
+  });
+  return { path, kind, layout, total: names.length, contenders, places: null };
+}
+
+function parseName(name: string): Name {
+  const marker = name
+    .slice(0, -10)
+    .replace(/^_c_[0-9a-f-]{36}-/, '')
+    .replace(/^[0-9a-f]{32}(?=__)/, '');
+  return { name, sequence: Number(name.slice(-10)), marker };
+}
+
+/** By the markers of most of its znodes, and by what it is called where those say little. */
+export function classify(path: string, names: readonly Name[]): Pick<LineInfo, 'kind' | 'layout'> {
+  const has = (pattern: RegExp): boolean => names.some(({ marker }) => pattern.test(marker));
+  const isCurator = names.some(({ name }) => name.startsWith('_c_'));
+  if (has(/^__(READ|WRIT)__$/)) return { kind: 'read-write lock', layout: 'curator' };
+  if (has(/^__rlock__$/)) return { kind: 'read-write lock', layout: 'kazoo' };
+  if (has(/^__lock__$/)) return { kind: /elect|leader/i.test(path) ? 'election' : 'lock', layout: 'kazoo' };
+  if (has(/^latch-$/)) return { kind: 'election', layout: 'curator' };
+  if (has(/^lease-$/)) return { kind: 'semaphore', layout: 'curator' };
+  if (has(/^lock-$/)) {
+    const kind: LineKind =
+      /\/locks$/.test(path) && isCurator ? 'semaphore' : /elect|leader/i.test(path) ? 'election' : 'lock';
+    return { kind: kind === 'semaphore' ? 'lock' : kind, layout: 'curator' };
+  }
+  if (has(/^entry-/)) return { kind: 'queue', layout: 'kazoo' };
+  if (has(/^(queue-|qn-|item-)/)) return { kind: 'queue', layout: 'curator' };
+  return { kind: 'line', layout: 'unknown' };
+}
+
+/** For each contender the names of those it waits for; none: it is its turn. */
+export function blockers(kind: LineKind, names: readonly Name[]): readonly (readonly string[])[] {
+  return names.map(({ marker }, i) => {
+    const before = names.slice(0, i);
+    switch (kind) {
+      case 'queue':
+      case 'barrier':
+      case 'semaphore':
+        return [];
+      case 'read-write lock': {
+        const isWriter = (name: Name): boolean => !/^(__READ__|__rlock__)$/.test(name.marker);
+        if (isWriter({ marker } as Name)) return before.map(({ name }) => name);
+        return before.filter(isWriter).map(({ name }) => name);
+      }
+      default:
+        return before.slice(0, 1).map(({ name }) => name);
+    }
+  });
+}
+
+/** Circles of sessions of which each waits for what the next one holds. */
+export function findDeadlocks(lines: readonly LineInfo[]): string[][] {
+  const waits = new Map<string, Set<string>>();
+  for (const { contenders } of lines) {
+    const sessions = new Map(contenders.map(({ name, session }) => [name, session]));
+    for (const { session, waitsFor } of contenders) {
+      if (session === null) continue;
+      for (const name of waitsFor) {
+        const holder = sessions.get(name);
+        if (holder === null || holder === undefined || holder === session) continue;
+        const others = waits.get(session) ?? new Set();
+        waits.set(session, others.add(holder));
+      }
+    }
+  }
+  const circles: string[][] = [];
+  const done = new Set<string>();
+  const visit = (session: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(session);
+    if (at >= 0) {
+      circles.push(trail.slice(at));
+      return;
+    }
+    if (done.has(session)) return;
+    done.add(session);
+    for (const next of waits.get(session) ?? []) visit(next, [...trail, session]);
+  };
+  for (const session of waits.keys()) visit(session, []);
+  return circles;
+}
+
+function ownerOf({ ephemeralOwner }: Stat): string | null {
+  return ephemeralOwner === 0n ? null : `0x${BigInt.asUintN(64, ephemeralOwner).toString(16)}`;
+}
+
+/** What contenders write into their znodes is text mostly: a host, a process. */
+function shown(data: Uint8Array): string {
+  return new TextDecoder()
+    .decode(data.subarray(0, 240))
+    .replace(/\p{Cc}+/gu, ' ')
+    .slice(0, 80);
+}
+
+const LINES_MAX = 200;
+const CONTENDERS_MAX = 100;

@@ -1,0 +1,55 @@
+import type { Acl, ConnectOptions, TlsConnectionOptions } from '@meerkat/client';
+
+/** A ZooKeeper service that the console shows. */
+export interface ClusterOptions {
+  /** Stands in addresses: letters, digits, `_`, `.` and `-`. */
+  readonly name: string;
+  /** Where it is; credentials in here are used for sessions that log in as `own`. */
+  readonly connection: ConnectOptions;
+  /** The servers, each to be asked four-letter words by itself. */
+  readonly servers: readonly MonitoredServer[];
+  /** Whether `connection` has credentials of the console's own. */
+  readonly hasOwnLogin: boolean;
+  /** How a znode came to be what it is, from the files of a server; oldest first. Left out: nobody can tell. */
+  readonly history?: (path: string) => Promise<readonly PastState[]>;
+}
+
+/** What a znode was behind a txn. */
+export interface PastState {
+  readonly zxid: string;
+  readonly atMs: number;
+  /** 0x0: the server itself. */
+  readonly session: string;
+  readonly client: string | null;
+  readonly change: 'created' | 'changed' | 'deleted' | 'acl';
+  readonly version: number | null;
+  /** null: it was gone. */
+  readonly state: { readonly data: Uint8Array | null; readonly acl: readonly Acl[] } | null;
+}
+
+/** One server, and how it is spoken to. */
+export interface MonitoredServer {
+  readonly host: string;
+  readonly port: number;
+  /** `host:port`, as it is shown. */
+  readonly name: string;
+  /** null: without TLS. */
+  readonly tls: TlsConnectionOptions | null;
+}
+
+export interface ConsoleOptions {
+  readonly clusters: readonly ClusterOptions[];
+  readonly version: string;
+  /** Whether znodes may be changed. Default false. */
+  readonly isWritable?: boolean;
+  /** What a browser has to show before anything else, from the address that it was given. null: nothing. */
+  readonly key?: string | null;
+  /** Where the console is below the root, as `/zk`; '' at the root. */
+  readonly prefix?: string;
+  /** Names under which a browser may ask, besides addresses, localhost and this machine's name. */
+  readonly hostNames?: readonly string[];
+  /** Znodes that the index of one session and cluster holds at most. Default 1,500,000. */
+  readonly indexMax?: number;
+}
+
+export const INDEX_MAX = 1_500_000;

@@ -1,0 +1,84 @@
+import type { ServerResponse } from 'node:http';
+import type { StreamMessage } from '../api/messages.ts';
+import { makeToken } from './security.ts';
+
+/** The one connection over which a page is told what happens: Server-Sent Events. */
+export class PageStream {
+  readonly id: string = makeToken();
+  readonly #response: ServerResponse;
+  readonly #subscriptions: Map<number, AbortController> = new Map();
+  readonly #timer: NodeJS.Timeout;
+  #lastId = 0;
+  #onClose: () => void = () => {};
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.on('close', () => this.#close());
+    response.on('error', () => {});
+    // So that a proxy between does not take a quiet stream for a dead one.
+    this.#timer = setInterval(() => response.write(': still here\n\n'), QUIET_MS).unref();
+  }
+
+  onClose(listener: () => void): void {
+    this.#onClose = listener;
+  }
+
+  /** The page does not take what it is sent: what is worth nothing when late is better left out. */
+  get isSlow(): boolean {
+    return this.#response.writableLength > BACKLOG_BYTES;
+  }
+
+  get subscriptionCount(): number {
+    return this.#subscriptions.size;
+  }
+
+  send(message: StreamMessage): void {
+    if (this.#response.writableEnded || this.#response.destroyed) return;
+    // A page that takes nothing for so long is gone, or has to begin again.
+    if (this.#response.writableLength > BACKLOG_BYTES_MAX) this.#response.destroy();
+    else this.#response.write(`data: ${JSON.stringify(message)}\n\n`);
+  }
+
+  /** @returns the id of the subscription, and what says that it is over */
+  begin(): { readonly id: number; readonly signal: AbortSignal } {
+    const controller = new AbortController();
+    this.#lastId++;
+    this.#subscriptions.set(this.#lastId, controller);
+    return { id: this.#lastId, signal: controller.signal };
+  }
+
+  end(id: number): void {
+    this.#subscriptions.get(id)?.abort();
+    this.#subscriptions.delete(id);
+  }
+
+  close(): void {
+    this.#response.end();
+    this.#close();
+  }
+
+  /** Resolves when the page takes again what it is sent, or is gone. */
+  async drained(): Promise<void> {
+    while (this.isSlow && !this.#response.destroyed) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, 1000);
+        this.#response.once('drain', () => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    }
+  }
+
+  #close(): void {
+    clearInterval(this.#timer);
+    for (const controller of this.#subscriptions.values()) controller.abort();
+    this.#subscriptions.clear();
+    this.#onClose();
+    this.#onClose = () => {};
+  }
+}
+
+const QUIET_MS = 15_000;
+const BACKLOG_BYTES = 1 << 20;
+const BACKLOG_BYTES_MAX = 32 << 20;

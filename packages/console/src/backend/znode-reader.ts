@@ -1,0 +1,101 @@
+import {
+  type AclOfZnode,
+  type Client,
+  formatPerms,
+  NoAuthError,
+  NoNodeError,
+  nullableBytes,
+  parentOf,
+  type Stat,
+  ZooKeeperError,
+} from '@meerkat/client';
+import type { AclEntry, QuotaInfo, StatInfo, ZnodeInfo } from '../api/messages.ts';
+
+export interface Call {
+  readonly timeoutMs: number;
+}
+
+/** Everything that is shown of a znode. @throws NoNodeError, NoAuthError */
+export async function readZnode(client: Client, path: string, call: Call): Promise<ZnodeInfo> {
+  const [{ data, stat }, acl, identities, quota] = await Promise.all([
+    client.get(path, { ...call, codec: nullableBytes }),
+    readAcl(client, path, call),
+    readIdentities(client, call),
+    readQuota(client, path, call),
+  ]);
+  return {
+    path,
+    data: data === null ? null : Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64'),
+    stat: statInfo(stat),
+    acl,
+    identities,
+    quota,
+  };
+}
+
+export function statInfo(stat: Stat): StatInfo {
+  return stat.toJSON();
+}
+
+async function readAcl(client: Client, path: string, call: Call): Promise<readonly AclEntry[] | null> {
+  try {
+    return aclEntries((await client.getAcl(path, call)).acl);
+  } catch (error) {
+    if (error instanceof NoAuthError) return null;
+    throw error;
+  }
+}
+
+export function aclEntries(acl: AclOfZnode['acl']): AclEntry[] {
+  return acl.map(({ perms, scheme, id }) => ({ perms: formatPerms(perms), scheme: scheme ?? '', id: id ?? '' }));
+}
+
+/** Servers before 3.7 do not tell. */
+async function readIdentities(client: Client, call: Call): Promise<ZnodeInfo['identities']> {
+  try {
+    const identities = await client.whoAmI(call);
+    return identities.map(({ scheme, user }) => ({ scheme, id: user }));
+  } catch (error) {
+    if (error instanceof ZooKeeperError) return null;
+    throw error;
+  }
+}
+
+/** The quota at the znode or, as ZooKeeper has no two on one way down, at the one above it that has one. */
+async function readQuota(client: Client, path: string, call: Call): Promise<QuotaInfo | null> {
+  for (let at = path; at !== '/'; at = parentOf(at) || '/') {
+    const place = `/zookeeper/quota${at}`;
+    try {
+      const [limits, stats] = await Promise.all([
+        client.get(`${place}/zookeeper_limits`, call),
+        client.get(`${place}/zookeeper_stats`, call),
+      ]);
+      const limit = parseCounts(limits.data);
+      const stat = parseCounts(stats.data);
+      return { path: at, countMax: limit.count, bytesMax: limit.bytes, count: stat.count, bytes: stat.bytes };
+    } catch (error) {
+      if (error instanceof NoNodeError) continue;
+      if (error instanceof NoAuthError) return null;
+      throw error;
+    }
+  }
+  return null;
+}
+
+/** `count=5,bytes=-1`, as Apache's StatsTrack writes it; newer ones add hard limits. */
+function parseCounts(data: Uint8Array): { readonly count: number; readonly bytes: number } {
+  const fields = new Map(
+    new TextDecoder()
+      .decode(data)
+      .split(/[,;]/)
+      .map((field) => field.split('=', 2) as [string, string]),
+  );
+  const numberOf = (...names: readonly string[]): number => {
+    for (const name of names) {
+      const value = Number(fields.get(name) ?? -1);
+      if (value >= 0) return value;
+    }
+    return -1;
+  };
+  return { count: numberOf('count', 'countHardLimit'), bytes: numberOf('bytes', 'byteHardLimit') };
+}

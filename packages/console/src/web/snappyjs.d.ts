@@ -1,0 +1,3 @@
+declare module 'snappyjs' {
+  export function uncompress(bytes: Uint8Array, lengthMax?: number): Uint8Array;
+}

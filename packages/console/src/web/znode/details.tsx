@@ -1,0 +1,138 @@
+import type { ReactNode } from 'react';
+import type { AclEntry, QuotaInfo, StatInfo, ZnodeInfo } from '../../api/messages.ts';
+import { age, count, size, TEXTS, time } from '../texts.ts';
+
+/** What the service knows of a znode besides its data. */
+export function StatTable({ stat, nowMs }: { readonly stat: StatInfo; readonly nowMs: number }): ReactNode {
+  const rows: readonly (readonly [keyof typeof TEXTS.stat, ReactNode])[] = [
+    ['ctime', <When key="c" ms={stat.ctime} nowMs={nowMs} />],
+    ['mtime', <When key="m" ms={stat.mtime} nowMs={nowMs} />],
+    ['dataLength', `${size(stat.dataLength)}${stat.dataLength >= 1024 ? ` (${count(stat.dataLength)} B)` : ''}`],
+    ['numChildren', count(stat.numChildren)],
+    ['version', stat.version],
+    ['cversion', stat.cversion],
+    ['aversion', stat.aversion],
+    ['ephemeralOwner', stat.ephemeralOwner === '0x0' ? TEXTS.stat.persistent : stat.ephemeralOwner],
+    ['czxid', stat.czxid],
+    ['mzxid', stat.mzxid],
+    ['pzxid', stat.pzxid],
+  ];
+  return (
+    <dl className="stat">
+      {rows.map(([key, value]) => (
+        <div key={key}>
+          <dt>{TEXTS.stat[key]}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function When({ ms, nowMs }: { readonly ms: number; readonly nowMs: number }): ReactNode {
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={new Date(ms).toISOString()}>
+      {time(ms)} <span className="dim">({age(nowMs - ms)})</span>
+    </time>
+  );
+}
+
+/** Who may do what, in words, and what that means for who looks. */
+export function AccessView({ znode }: { readonly znode: ZnodeInfo }): ReactNode {
+  const { acl, identities } = znode;
+  if (acl === null) return <p className="quiet">{TEXTS.acl.refused}</p>;
+  return (
+    <>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{TEXTS.acl.who}</th>
+            <th scope="col">{TEXTS.acl.may}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {acl.map((entry) => (
+            <tr key={`${entry.scheme}:${entry.id}:${entry.perms}`}>
+              <td>
+                {describeWho(entry)}
+                <div className="dim mono wrap">{`${entry.scheme}:${entry.id}`}</div>
+              </td>
+              <td>{describePerms(entry.perms)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p>
+        {identities === null
+          ? TEXTS.acl.unknown
+          : `${TEXTS.acl.knownAs(identities.map(({ scheme, id }) => `${scheme}:${id}`).join(', '))} ${TEXTS.acl.you(describePerms(ourPerms(acl, identities)))}`}
+      </p>
+      <p className="dim">{TEXTS.acl.deleteHint}</p>
+      <QuotaView quota={znode.quota} />
+    </>
+  );
+}
+
+function QuotaView({ quota }: { readonly quota: QuotaInfo | null }): ReactNode {
+  const { quota: texts } = TEXTS;
+  return (
+    <section>
+      <h3>{texts.title}</h3>
+      {quota === null ? (
+        <p className="dim">{texts.none}</p>
+      ) : (
+        <>
+          <p>{texts.at(quota.path)}</p>
+          <Meter label={texts.count} max={quota.countMax} show={count} used={quota.count} />
+          <Meter label={texts.bytes} max={quota.bytesMax} show={size} used={quota.bytes} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function Meter(props: {
+  readonly label: string;
+  readonly used: number;
+  readonly max: number;
+  show(n: number): string;
+}): ReactNode {
+  const { label, used, max, show } = props;
+  const limit = max < 0 ? TEXTS.quota.unlimited : show(max);
+  return (
+    <div className="meter">
+      <span>{label}</span>
+      {max >= 0 && <meter aria-label={label} high={max * 0.9} max={max} value={used} />}
+      <span className="mono">{`${show(used)} / ${limit}`}</span>
+    </div>
+  );
+}
+
+export function describeWho({ scheme, id }: AclEntry): string {
+  if (scheme === 'world') return TEXTS.acl.anyone;
+  return TEXTS.acl.schemes[scheme]?.(id) ?? TEXTS.acl.other(scheme, id);
+}
+
+export function describePerms(perms: string): string {
+  if (perms.length === 5) return TEXTS.acl.all;
+  if (perms === '') return TEXTS.acl.nothing;
+  return [...perms].map((letter) => TEXTS.acl.perms[letter] ?? letter).join(', ');
+}
+
+/** What the entries give to who is known so. Networks of `ip` are left to the server: an address alone is compared. */
+export function ourPerms(
+  acl: readonly AclEntry[],
+  identities: readonly { readonly scheme: string; readonly id: string }[],
+): string {
+  const ours = new Set<string>();
+  const isSuper = identities.some(({ scheme }) => scheme === 'super');
+  for (const { scheme, id, perms } of acl) {
+    const user = id.split(':')[0] ?? '';
+    const matches =
+      isSuper ||
+      scheme === 'world' ||
+      identities.some((one) => one.scheme === scheme && (one.id === id || (scheme === 'digest' && one.id === user)));
+    if (matches) for (const letter of perms) ours.add(letter);
+  }
+  return isSuper ? 'cdrwa' : [...'cdrwa'].filter((letter) => ours.has(letter)).join('');
+}

@@ -99,6 +99,18 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/import.ts')).importTree,
   },
   {
+    name: 'history',
+    summary: 'show who wrote a znode, when and what',
+    group: 'Data:',
+    load: async () => (await import('./commands/history.ts')).history,
+  },
+  {
+    name: 'undo',
+    summary: 'write back what a txn has changed',
+    group: 'Data:',
+    load: async () => (await import('./commands/undo.ts')).undo,
+  },
+  {
     name: 'acl',
     summary: 'show and change who may do what with a znode',
     group: 'Data:',
@@ -153,6 +165,12 @@ export const CATALOG: readonly CatalogEntry[] = [
     load: async () => (await import('./commands/status.ts')).status,
   },
   {
+    name: 'members',
+    summary: 'list the members of the ensemble, and change them step by step',
+    group: 'Monitor:',
+    load: async () => (await import('./commands/members.ts')).members,
+  },
+  {
     name: 'health',
     summary: 'check that all servers serve, under one leader',
     group: 'Monitor:',
@@ -193,6 +211,66 @@ export const CATALOG: readonly CatalogEntry[] = [
     summary: 'show who stands before whom in the line of a lock',
     group: 'Monitor:',
     load: async () => (await import('./commands/who-blocks.ts')).whoBlocks,
+  },
+  {
+    name: 'log',
+    summary: 'print and repair transaction logs',
+    group: 'Files:',
+    load: async () => (await import('./commands/log.ts')).log,
+  },
+  {
+    name: 'snapshot',
+    summary: 'print and compare snapshots',
+    group: 'Files:',
+    load: async () => (await import('./commands/snapshot.ts')).snapshot,
+  },
+  {
+    name: 'backup',
+    summary: 'copy what a service has written, once or as it writes',
+    group: 'Files:',
+    load: async () => (await import('./commands/backup.ts')).backup,
+  },
+  {
+    name: 'restore',
+    summary: 'write a data directory as it was at a zxid or time',
+    group: 'Files:',
+    load: async () => (await import('./commands/restore.ts')).restore,
+  },
+  {
+    name: 'doctor',
+    summary: 'tell why there is no quorum, a client fails or a lock waits',
+    group: 'Monitor:',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+  {
+    name: 'console',
+    summary: 'show tree, changes, locks and servers in a browser',
+    group: 'Monitor:',
+    load: async () => (await import('./commands/console.ts')).console,
+  },
+  {
+    name: 'drain',
+    summary: 'move the clients of a server to others before it stops',
+    group: 'Servers:',
+    load: async () => (await import('./commands/drain.ts')).drain,
+  },
+  {
+    name: 'rebalance',
+    summary: 'move clients until all servers have as many',
+    group: 'Servers:',
+    load: async () => (await import('./commands/rebalance.ts')).rebalance,
+  },
+  {
+    name: 'roll',
+    summary: 'run a command for each server in turn, without a pause',
+    group: 'Servers:',
+    load: async () => (await import('./commands/roll.ts')).roll,
+  },
+  {
+    name: 'migrate',
+    summary: 'replace Apache’s servers by ours under load, and back',
+    group: 'Servers:',
+    load: async () => (await import('./commands/migrate.ts')).migrate,
   },
   {
     name: 'profiles',

@@ -46,6 +46,9 @@ function run(...args: readonly string[]): Run {
   return follow(spawn(process.execPath, [MEERKAT, ...args], { cwd: directory, stdio: PIPES }));
 }
 
+/** Disks that are smaller than what is kept free by default. */
+const NO_WATERMARK = 'disk.freeBytesMin=0';
+
 const PIPES: StdioOptions = ['ignore', 'pipe', 'pipe'];
 
 function follow(child: ChildProcess): Run {
@@ -275,7 +278,7 @@ describe('meerkat server', () => {
     expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', data]).status).toBe(0);
     try {
       expect(spawnSync('dd', ['if=/dev/zero', `of=${join(data, 'filled')}`, 'bs=1k']).status).toBe(1);
-      const server = run('server', writeConfiguration('zoo.cfg', 'dataDir=data'));
+      const server = run('server', writeConfiguration('zoo.cfg', 'dataDir=data', NO_WATERMARK));
       expect(await server.exit).toBe(3);
       const [line, ...more] = logLines(server);
       expect(more).toEqual([]);
@@ -304,7 +307,7 @@ describe('meerkat server', () => {
       mkdirSync(data);
       expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', data]).status).toBe(0);
       try {
-        const path = writeConfiguration('zoo.cfg', 'dataDir=data', '4lw.commands.whitelist=*');
+        const path = writeConfiguration('zoo.cfg', 'dataDir=data', '4lw.commands.whitelist=*', NO_WATERMARK);
         const full = run('server', path);
         const answered = await createUntilClosed(await serving(full));
         expect(await full.exit).toBe(1);

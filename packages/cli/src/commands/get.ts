@@ -1,4 +1,6 @@
 import type { Client, Stat, Znode } from '@meerkat/client';
+import { addPastOptions, inPast } from '../archive/past-words.ts';
+import type { PastWords } from '../archive/words.ts';
 import type { Column } from '../output/column.ts';
 import { STAT_COLUMNS } from '../output/stat-columns.ts';
 import { statPageColumns } from '../output/stat-page.ts';
@@ -19,7 +21,7 @@ import {
 } from '../value/show-value.ts';
 import { type ValueRecord, valueRecord } from '../value/value-record.ts';
 
-interface Options {
+interface Options extends PastWords {
   readonly stat?: boolean;
   readonly as?: string;
   readonly base64?: boolean;
@@ -36,6 +38,7 @@ export const get: DefineCommand = (command, host) => {
     .option('-b, --base64', '--as base64')
     .option('-x, --hexdump', '--as hexdump');
   if (host.isShell) command.option('-w, --watch', 'tell when the data change, once');
+  addPastOptions(command, host);
   command
     .addHelpText(
       'after',
@@ -46,9 +49,12 @@ export const get: DefineCommand = (command, host) => {
         ['meerkat get -s /app/config', 'with version, times and owner'],
         ['meerkat get /app/config --as json | jq .port', 'JSON for another program, unpacked'],
         ['meerkat get /app/config -o json', 'an object with path, data, encoding and stat'],
+        ['meerkat get /app/config --at 0x10000a5b3', 'as it was behind a txn'],
       ])}`,
     )
-    .action((texts: string[], options: Options) => host.run((context) => tellData(context, texts, options)));
+    .action((texts: string[], options: Options) =>
+      host.run((context) => inPast(context, options, (past) => tellData(past, texts, options))),
+    );
 };
 
 const FORMS_HELP = `By default a terminal gets what is best to read, and a pipe or file the exact

@@ -1,4 +1,6 @@
 import { type Client, joinPath, NoAuthError, nameOf, type Stat } from '@meerkat/client';
+import { addPastOptions, inPast } from '../archive/past-words.ts';
+import type { PastWords } from '../archive/words.ts';
 import type { Column } from '../output/column.ts';
 import { byteCount, localTime, statColumnsOf } from '../output/stat-columns.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
@@ -8,7 +10,7 @@ import { expandPaths } from '../tree/path-arguments.ts';
 import { pipelined } from '../tree/pipelined.ts';
 import { Survey } from '../tree/survey.ts';
 
-interface Options {
+interface Options extends PastWords {
   readonly recursive?: boolean;
   readonly stat?: boolean;
   readonly watch?: boolean;
@@ -21,6 +23,7 @@ export const ls: DefineCommand = (command, host) => {
     .option('-R, --recursive', 'everything below as well, one path a line, parents first')
     .option('-s, --stat', 'version, size, children and last change of each');
   if (host.isShell) command.option('-w, --watch', 'tell when a child comes or goes, once');
+  addPastOptions(command, host);
   command
     .addHelpText(
       'after',
@@ -29,9 +32,12 @@ export const ls: DefineCommand = (command, host) => {
         ['meerkat ls -s /brokers', 'with versions and sizes'],
         ["meerkat ls '/brokers/*'", 'what is below each of its children'],
         ['meerkat ls -R /app -o ndjson', 'everything below /app, an object a line'],
+        ['meerkat ls -R /app --at 14:05', 'as it was at five past two'],
       ]),
     )
-    .action((paths: string[], options: Options) => host.run((context) => list(context, paths, options)));
+    .action((paths: string[], options: Options) =>
+      host.run((context) => inPast(context, options, (past) => list(past, paths, options))),
+    );
 };
 
 interface Listed {

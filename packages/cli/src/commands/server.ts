@@ -3,9 +3,11 @@ import { resolve } from 'node:path';
 import {
   ConfigurationError,
   ExitCode,
+  isSingleFile,
   MEERKAT_VERSION,
   type ReadConfiguration,
   type RunningServer,
+  readJvmFlags,
   readZooCfg,
   runServer,
   ZOOKEEPER_VERSION,
@@ -56,7 +58,7 @@ function readFile(file: string): ReadConfiguration {
     const found = code === 'ENOENT' ? `there is no file ${resolve(file)}` : message;
     throw new InvocationError(`cannot read the configuration ${file}: ${found}; ${USAGE}`);
   }
-  return readZooCfg({ text, file, workingDirectory: process.cwd() });
+  return readZooCfg({ text, file, workingDirectory: process.cwd(), systemProperties: readJvmFlags(process.env) });
 }
 
 /** Values from the command line go the way of those from a file, so that they are checked alike. */
@@ -64,7 +66,8 @@ function readWords(values: Readonly<Record<string, string>>): ReadConfiguration 
   const text = Object.entries(values)
     .map(([key, value]) => `${key}=${value.replaceAll('\\', '\\\\')}`)
     .join('\n');
-  return readZooCfg({ text, file: 'command line', workingDirectory: process.cwd() });
+  const systemProperties = readJvmFlags(process.env);
+  return readZooCfg({ text, file: 'command line', isFile: false, workingDirectory: process.cwd(), systemProperties });
 }
 
 /** Says where the server listens, where its data is, and what to try; on standard output. */
@@ -82,7 +85,6 @@ function greet(server: RunningServer, { core, server: options }: ReadConfigurati
   process.stdout.write(`Meerkat ${MEERKAT_VERSION} (ZooKeeper ${ZOOKEEPER_VERSION}) ${serves} ${shownHost}:${port}
 data in ${options.dataDirectory}${logs}
 try     echo srvr | nc ${target} ${port}
-        node -e "require('net').connect(${port},'${target}').end('srvr').pipe(process.stdout)"
-        zkCli.sh -server ${shownTarget}:${port} ls /
+${isSingleFile() ? '' : `        node -e "require('net').connect(${port},'${target}').end('srvr').pipe(process.stdout)"\n`}        zkCli.sh -server ${shownTarget}:${port} ls /
 `);
 }

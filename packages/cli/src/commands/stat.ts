@@ -1,4 +1,6 @@
 import { NoNodeError, type Stat } from '@meerkat/client';
+import { addPastOptions, inPast } from '../archive/past-words.ts';
+import type { PastWords } from '../archive/words.ts';
 import type { Column } from '../output/column.ts';
 import { STAT_COLUMNS } from '../output/stat-columns.ts';
 import { statPageColumns } from '../output/stat-page.ts';
@@ -8,7 +10,7 @@ import type { CommandExit } from '../run/exit-code.ts';
 import { eachZnode } from '../tree/each-znode.ts';
 import { expandPaths, isOnePath } from '../tree/path-arguments.ts';
 
-interface Options {
+interface Options extends PastWords {
   readonly watch?: boolean;
 }
 
@@ -16,6 +18,7 @@ interface Options {
 export const stat: DefineCommand = (command, host) => {
   command.argument('<paths...>', 'znodes, or patterns such as "/app/*/config"');
   if (host.isShell) command.option('-w, --watch', 'tell when one is created, changed or deleted, once');
+  addPastOptions(command, host);
   command
     .addHelpText(
       'after',
@@ -23,9 +26,12 @@ export const stat: DefineCommand = (command, host) => {
         ['meerkat stat /app', 'versions, times and sizes'],
         ["meerkat stat '/app/*' -o ndjson", 'of each child, an object a line'],
         ['meerkat stat /app -o json | jq .version', 'one field, for a script'],
+        ['meerkat stat /app --dir /backup/zk', 'of the newest state of a backup'],
       ]),
     )
-    .action((texts: string[], options: Options) => host.run((context) => tellStats(context, texts, options)));
+    .action((texts: string[], options: Options) =>
+      host.run((context) => inPast(context, options, (past) => tellStats(past, texts, options))),
+    );
 };
 
 interface Found {

@@ -1,4 +1,6 @@
 import type { Stat } from '@meerkat/client';
+import { addPastOptions, inPast } from '../archive/past-words.ts';
+import type { PastWords } from '../archive/words.ts';
 import type { Column } from '../output/column.ts';
 import type { Paint } from '../output/paint.ts';
 import { byteCount, count, statColumnsOf } from '../output/stat-columns.ts';
@@ -11,7 +13,7 @@ import { Survey } from '../tree/survey.ts';
 import { type Drawn, TreeDrawing, type TreeLimits } from '../tree/tree-drawing.ts';
 import type { Visited } from '../tree/tree-walk.ts';
 
-interface Options {
+interface Options extends PastWords {
   readonly depth?: string;
   readonly max?: string;
   readonly size?: boolean;
@@ -25,7 +27,9 @@ export const tree: DefineCommand = (command, host) => {
     .option('-L, --depth <levels>', 'go down so many levels (default: to the leaves)')
     .option('-m, --max <children>', 'draw at most so many children of each znode (default: all)')
     .option('-s, --size', 'the size of the data')
-    .option('-c, --counts', 'how many children each znode has')
+    .option('-c, --counts', 'how many children each znode has');
+  addPastOptions(command, host);
+  command
     .addHelpText(
       'after',
       examples([
@@ -33,9 +37,12 @@ export const tree: DefineCommand = (command, host) => {
         ['meerkat tree -L 2 -c', 'two levels from the root, with counts of children'],
         ['meerkat tree -m 5 -s /brokers', 'five children of each, with sizes'],
         ['meerkat tree /app -o ndjson', 'an object a line: path, depth and Stat'],
+        ['meerkat tree /app --at "1h ago" --dir /backup/zk', 'as it was an hour ago, of a backup'],
       ]),
     )
-    .action((texts: string[], options: Options) => host.run((context) => draw(context, texts, options)));
+    .action((texts: string[], options: Options) =>
+      host.run((context) => inPast(context, options, (past) => draw(past, texts, options))),
+    );
 };
 
 async function draw(context: Context, texts: readonly string[], options: Options): Promise<CommandExit> {

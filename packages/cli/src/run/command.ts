@@ -15,7 +15,7 @@ export interface CatalogEntry {
 }
 
 /** In the order of the help. */
-export const COMMAND_GROUPS = ['Data:', 'Script:', 'Shell:', 'Monitor:', 'Servers:', 'Others:'] as const;
+export const COMMAND_GROUPS = ['Data:', 'Script:', 'Shell:', 'Monitor:', 'Files:', 'Servers:', 'Others:'] as const;
 export type CommandGroup = (typeof COMMAND_GROUPS)[number];
 
 /** Where a command is run: `run` makes the context, reports failures and closes sessions. */

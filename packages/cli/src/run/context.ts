@@ -1,4 +1,6 @@
 import type { Client, WatchEvent } from '@meerkat/client';
+import type { ClusterOptions } from '@meerkat/console';
+import type { ConnectionSettings } from '../connection/connection-settings.ts';
 import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
 import type { Progress } from '../output/progress.ts';
 import type { Report } from '../output/report.ts';
@@ -22,6 +24,10 @@ export interface Context {
   readonly call: { readonly signal: AbortSignal; readonly timeoutMs: number | undefined };
   /** The servers of this run's service, each to be asked by itself; not in the shell. */
   servers(): Promise<readonly MonitoredServer[]>;
+  /** How the session of this run would be opened; not in the shell. */
+  settings(): Promise<ConnectionSettings>;
+  /** This run's service and those of other profiles, for the console; not in the shell. */
+  services(profiles: readonly string[]): Promise<readonly ClusterOptions[]>;
   /** The session of this run. */
   connect(): Promise<Client>;
   /** A znode of this service or another one; see `connection/location.ts`. */

@@ -56,6 +56,6 @@ export class Interruption implements Disposable {
   #abort(exitCode: CommandExit, reason: string): void {
     if (this.#exitCode !== null) return;
     this.#exitCode = exitCode;
-    this.#controller.abort(new Error(reason));
+    this.#controller.abort(new DOMException(reason, 'AbortError'));
   }
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Client } from '@meerkat/client';
+import type { ClusterOptions } from '@meerkat/console';
+import type { ConnectionSettings } from '../connection/connection-settings.ts';
 import { parseLocation, type Service } from '../connection/location.ts';
 import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
 import { Progress } from '../output/progress.ts';
@@ -34,16 +36,19 @@ export class ProcessContext implements Context, AsyncDisposable {
   }
 
   async servers(): Promise<readonly MonitoredServer[]> {
-    const [{ parseConnectString }, { settleConnection }] = await Promise.all([
-      import('@meerkat/client'),
-      import('../connection/connection-settings.ts'),
-    ]);
-    const { options } = await settleConnection(this.#words, this.io);
-    const { hosts } = parseConnectString(options.servers);
-    const tls = typeof options.tls === 'function' ? options.tls() : (options.tls ?? null);
-    return hosts.map(({ host, port }) => {
-      return { host, port, name: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`, tls };
-    });
+    const { findServers } = await import('../connection/services.ts');
+    return await findServers(this.#words, this.io);
+  }
+
+  async services(profiles: readonly string[]): Promise<readonly ClusterOptions[]> {
+    const { findService } = await import('../connection/services.ts');
+    const others = profiles.map((name) => wordsFor({ kind: 'profile', name }, this.#words));
+    return await Promise.all([this.#words, ...others].map((words) => findService(words, this.io)));
+  }
+
+  async settings(): Promise<ConnectionSettings> {
+    const { settleConnection } = await import('../connection/connection-settings.ts');
+    return settleConnection(this.#words, this.io);
   }
 
   connect(): Promise<Client> {

@@ -5,8 +5,12 @@ import type { ShellCatalogEntry, ShellCommands } from './shell-command.ts';
 /** Commands of the command line that have no meaning inside the shell. */
 const OUTSIDE: readonly string[] = [
   ...['shell', 'completion'],
+  // They are about files of this machine.
+  ...['log', 'snapshot', 'backup', 'restore', 'history', 'undo'],
   // They ask each server, with whom the session of the shell is not.
-  ...['status', 'health', '4lw', 'top', 'sessions', 'watches', 'ephemerals'],
+  ...['status', 'health', '4lw', 'top', 'sessions', 'watches', 'ephemerals', 'console', 'doctor'],
+  // They lead servers through a change, each by its own ports.
+  ...['drain', 'rebalance', 'roll', 'migrate'],
 ];
 
 const ZOOKEEPER = 'Under the names of zkCli:';
@@ -185,10 +189,8 @@ export class ShellCatalog implements ShellCommands {
 
   /** @param catalog the commands of the command line */
   constructor(catalog: readonly CatalogEntry[]) {
-    this.entries = [
-      ...catalog.filter(({ name, isHidden }) => !OUTSIDE.includes(name) && isHidden !== true),
-      ...OWN.filter(({ name }) => !catalog.some((entry) => entry.name === name)),
-    ];
+    const shared = catalog.filter(({ name, isHidden }) => !OUTSIDE.includes(name) && isHidden !== true);
+    this.entries = [...shared, ...OWN.filter(({ name }) => !shared.some((entry) => entry.name === name))];
     this.groups = [...new Set(this.entries.map(({ group }) => group))];
   }
 

@@ -36,6 +36,14 @@ export class ShellContext implements Context {
     return Promise.reject(new Error('the commands that ask for servers are not in the shell'));
   }
 
+  services(): Promise<never> {
+    return this.servers();
+  }
+
+  settings(): Promise<never> {
+    return this.servers();
+  }
+
   connect(): Promise<Client> {
     return this.#shell.session.open(this.signal);
   }

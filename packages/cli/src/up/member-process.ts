@@ -2,7 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { isSingleFile } from '@meerkat/server';
 import type { MemberFiles } from './layout.ts';
+import { MEMBER_WORD } from './member-word.ts';
 import { type Cuts, type MemberStatus, parseStatus } from './messages.ts';
 
 export interface MemberEvents {
@@ -12,7 +14,10 @@ export interface MemberEvents {
   onDied(reason: string): void;
 }
 
-const MAIN = fileURLToPath(new URL('./member-main.js', import.meta.url));
+/** What the process of a member begins with, besides its arguments. */
+function entry(): string {
+  return isSingleFile() ? MEMBER_WORD : fileURLToPath(new URL('./member-main.js', import.meta.url));
+}
 
 /** One server of the ensemble through its lives, each of them a process. */
 export class MemberProcess {
@@ -56,7 +61,7 @@ export class MemberProcess {
     if (this.#process !== null) return;
     const log = openSync(this.#files.log, 'a');
     // In a process group of its own: Ctrl-C is for the parent, which stops everything in its order.
-    const child = fork(MAIN, [this.#files.configuration, this.#cutFrom.join(',')], {
+    const child = fork(entry(), [this.#files.configuration, this.#cutFrom.join(',')], {
       detached: true,
       stdio: ['ignore', log, log, 'ipc'],
     });

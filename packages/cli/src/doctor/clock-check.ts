@@ -1,0 +1,54 @@
+import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
+import type { Finding } from './faults.ts';
+
+/** What a server's clock is ahead of ours, in milliseconds, and how far that may be wrong; null when it tells no time. */
+export interface ClockOffset {
+  readonly name: string;
+  readonly offsetMs: number;
+  readonly doubtMs: number;
+}
+
+/** Reads the clock of a server from the header Date of its admin port or its port for metrics: whole seconds. */
+export async function readClock(
+  { host, name }: MonitoredServer,
+  port: number,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<ClockOffset | null> {
+  const shown = host.includes(':') ? `[${host}]` : host;
+  // Apache's server tells no time along with what it has not.
+  for (const path of ['/commands/ruok', '/metrics']) {
+    const url = `http://${shown}:${port}${path}`;
+    const offset = await askDate(name, url, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+    signal.throwIfAborted();
+    if (offset !== null) return offset;
+  }
+  return null;
+}
+
+async function askDate(name: string, url: string, signal: AbortSignal): Promise<ClockOffset | null> {
+  const sentMs = Date.now();
+  let date: string | null;
+  try {
+    date = (await fetch(url, { method: 'HEAD', redirect: 'manual', signal })).headers.get('date');
+  } catch {
+    return null;
+  }
+  const timeMs = Date.parse(date ?? '');
+  if (Number.isNaN(timeMs)) return null;
+  const heardMs = Date.now();
+  // The header has lost up to a second.
+  return { name, offsetMs: timeMs + 500 - (sentMs + heardMs) / 2, doubtMs: 500 + (heardMs - sentMs) / 2 };
+}
+
+/** Compares the clocks of the servers, and with that of this machine. */
+export function checkClocks(offsets: readonly ClockOffset[]): Finding[] {
+  return offsets.flatMap(({ name, offsetMs, doubtMs }) => {
+    if (Math.abs(offsetMs) <= DIFFERENCE_MAX_MS + doubtMs) return [];
+    const seconds = Math.abs(offsetMs / 1000).toFixed(0);
+    const found = `its clock is ${seconds} s ${offsetMs > 0 ? 'ahead of' : 'behind'} that of this machine`;
+    return [{ fault: 'clocks-differ' as const, where: name, found }];
+  });
+}
+
+const DIFFERENCE_MAX_MS = 2000;

@@ -1,0 +1,25 @@
+// `node deploy/tools/check-packages.mjs <package.tgz>…`: what publint and attw ("are the types wrong?") find in packed packages; one line
+// for each fault, and exit code 1 when there is one. Both in one process, since each loads a compiler.
+import { readFileSync } from 'node:fs';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+
+/** Ways to import that packages of ECMAScript modules alone do not have. */
+const NOT_OURS = ['node10', 'node16-cjs'];
+
+for (const file of process.argv.slice(2)) {
+  const bytes = readFileSync(file);
+  const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+  const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
+  for (const message of messages) tell(pkg.name, formatMessage(message, pkg, { color: false }));
+  const { types, problems = [] } = await checkPackage(createPackageFromTarballData(new Uint8Array(tarball)));
+  if (types === false) tell(pkg.name, 'has no types');
+  for (const problem of problems)
+    if (!NOT_OURS.includes(problem.resolutionKind)) tell(pkg.name, JSON.stringify(problem));
+}
+
+function tell(name, fault) {
+  console.log(`${name}: ${fault}`);
+  process.exitCode = 1;
+}

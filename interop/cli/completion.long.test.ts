@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MEERKAT_IN_SHELL } from '../harness/meerkat-command.ts';
 import { describeWith } from '../harness/peers.ts';
-import { CliSite, MEERKAT } from './harness.ts';
+import { CliSite } from './harness.ts';
 
 const TERMINAL = fileURLToPath(new URL('./completion/terminal.py', import.meta.url));
 
@@ -66,7 +67,7 @@ describe('completion', () => {
     writeFileSync(
       program,
       `#!/bin/sh
-case $1 in complete | completion) exec '${process.execPath}' '${MEERKAT}' "$@" ;; esac
+case $1 in complete | completion) exec ${MEERKAT_IN_SHELL} "$@" ;; esac
 '${process.execPath}' -p 'JSON.stringify(process.argv.slice(1))' -- "$@" >> "$LOG"
 `,
     );

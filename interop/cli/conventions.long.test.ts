@@ -32,6 +32,8 @@ interface Sample {
 }
 
 let directory: string;
+/** Of the running server. */
+let dataDirectory: string;
 
 const SAMPLES: Readonly<Record<string, Sample>> = {
   ls: { args: () => ['/conv'] },
@@ -59,6 +61,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   elect: { args: () => ['/conv/elect', '--', 'true'] },
   shell: { args: () => ['-c', 'ls /conv'], isFormat: true },
   status: { args: () => [], asksWords: true },
+  members: { args: () => [], exitCode: 1 },
   health: { args: () => [], asksWords: true },
   '4lw': { args: () => ['srvr'], asksWords: true },
   top: { args: () => ['--count', '1'], asksWords: true },
@@ -66,6 +69,19 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   watches: { args: () => [], asksWords: true },
   ephemerals: { args: () => [], asksWords: true },
   'who-blocks': { args: () => ['/quoted'], exitCode: 1 },
+  log: { args: () => ['dump', dataDirectory], isLocal: true },
+  snapshot: { args: () => ['verify', dataDirectory], isLocal: true },
+  doctor: { args: () => [], asksWords: true },
+  console: { args: () => ['--listen', '127.0.0.1:0', '--for', '50ms'], isLocal: true },
+  backup: { args: () => ['--to', join(directory, 'backup'), '--dir', dataDirectory], isLocal: true },
+  restore: { args: () => [dataDirectory, '--check'], isLocal: true },
+  drain: { args: () => ['--http-port', '1'], exitCode: 3, asksWords: true },
+  rebalance: { args: () => ['--dry-run'], asksWords: true },
+  roll: { args: () => ['--command', 'true'] },
+  migrate: { args: () => ['status'], asksWords: true },
+  history: { args: () => ['/conv/json', '--dir', dataDirectory], isLocal: true },
+  // The txn of a new session, of which there is nothing to undo.
+  undo: { args: () => ['0x1', '--dir', dataDirectory, '-n'], exitCode: 1, isLocal: true },
   profiles: { args: () => [], isLocal: true },
   completion: { args: () => ['bash'], isLocal: true, isFormat: true },
 };
@@ -109,6 +125,7 @@ describe('every command', () => {
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'conventions-'));
+    dataDirectory = site.server.dataDirectory;
     for (const [path, data] of [
       ['/conv', ''],
       ['/quoted', ''],
@@ -211,7 +228,9 @@ describe('every command', () => {
     for (const name of names) {
       const sample = SAMPLES[name];
       const connected = once(silent, 'connection');
-      const running = site.start([name, ...(sample?.args(runs++) ?? [])], {
+      // It asks another port first.
+      const args = name === 'drain' ? ['--http-port', String(port)] : (sample?.args(runs++) ?? []);
+      const running = site.start([name, ...args], {
         env: { MEERKAT_SERVER: `127.0.0.1:${port}`, HOME: directory },
       });
       running.child.stdin.end(sample?.input ?? '');

@@ -2,14 +2,11 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Client, connect } from '@meerkat/client';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { MEERKAT_COMMAND } from '../harness/meerkat-command.ts';
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
-
-/** The built command, as people start it. */
-export const MEERKAT: string = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', import.meta.url));
 
 /** What a command that has ended has left. */
 export interface Ended {
@@ -37,7 +34,8 @@ export class RunningCommand {
   readonly #waiting: (() => void)[] = [];
 
   constructor(args: readonly string[], { input, env = {}, cwd }: RunOptions, keepsInputOpen: boolean) {
-    this.child = spawn(process.execPath, [MEERKAT, ...args], {
+    const [program, ...words] = MEERKAT_COMMAND;
+    this.child = spawn(program, [...words, ...args], {
       stdio: 'pipe',
       cwd,
       // Nothing of the user who runs the tests: no profiles, no colours, no server.

@@ -1,9 +1,10 @@
 import { connect } from '@meerkat/client';
 import { Mutex } from '@meerkat/recipes';
 import { expect, test } from 'vitest';
+import { MEERKAT_COMMAND } from '../harness/meerkat-command.ts';
 import { describeWith } from '../harness/peers.ts';
 import { freePort, SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
-import { type Ended, MEERKAT, RunningCommand } from './harness.ts';
+import { type Ended, RunningCommand } from './harness.ts';
 import { Terminal } from './shell/terminal.ts';
 
 function run(...args: string[]): Promise<Ended> {
@@ -85,7 +86,7 @@ describeWith(['apache'], 'the commands that watch servers', () => {
 describeWith(['tmux'], 'top in a terminal of 80 × 24', () => {
   test('draws one screen over and over, in which every line fits', async () => {
     await using server = await ServerProcess.start('meerkat');
-    const args = [process.execPath, MEERKAT, 'top', '--server', `127.0.0.1:${server.port}`, '--every', '100ms'];
+    const args = [...MEERKAT_COMMAND, 'top', '--server', `127.0.0.1:${server.port}`, '--every', '100ms'];
     await using terminal = await Terminal.start(args, { HOME: '/nonexistent' });
     await terminal.until('a plot', (screen) => /requests\/s +latency, ms\n127\.0\.0\.1:\d+ +[▁-█]{4}/.test(screen));
     const screen = await terminal.screen();

@@ -13,9 +13,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { MEERKAT_IN_SHELL } from '../harness/meerkat-command.ts';
 import { ServerProcess } from '../harness/server-process.ts';
 import { findSteps, isAsExpected, trimmed } from './console-blocks.ts';
-import { MEERKAT } from './harness.ts';
 
 /*
  * Plays the `console` blocks of the pages about the command, from top to bottom, against a fresh server of ours for each
@@ -83,7 +83,7 @@ class Home implements Disposable {
     const tmp = join(this.#directory, 'tmp');
     for (const directory of [bin, home, tmp]) mkdirSync(directory);
     const program = join(bin, 'meerkat');
-    writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${MEERKAT}' "$@"\n`);
+    writeFileSync(program, `#!/bin/sh\nexec ${MEERKAT_IN_SHELL} "$@"\n`);
     chmodSync(program, 0o755);
     this.#env = {
       PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,

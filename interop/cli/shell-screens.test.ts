@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { MEERKAT_IN_SHELL } from '../harness/meerkat-command.ts';
 import { describeWith } from '../harness/peers.ts';
 import { ServerProcess } from '../harness/server-process.ts';
 import { isAsExpected, trimmed } from './console-blocks.ts';
-import { MEERKAT, RunningCommand } from './harness.ts';
+import { RunningCommand } from './harness.ts';
 import { findScreens, type ScreenStep } from './shell/screens.ts';
 import { Terminal } from './shell/terminal.ts';
 
@@ -81,7 +82,7 @@ class Home implements Disposable {
     const bin = join(this.#directory, 'bin');
     mkdirSync(bin);
     const program = join(bin, 'meerkat');
-    writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${MEERKAT}' "$@"\n`);
+    writeFileSync(program, `#!/bin/sh\nexec ${MEERKAT_IN_SHELL} "$@"\n`);
     chmodSync(program, 0o755);
     this.env = { HOME: this.#directory, PATH: `${bin}:${process.env['PATH'] ?? ''}` };
   }

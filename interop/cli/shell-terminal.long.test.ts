@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Client, connect } from '@meerkat/client';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { MEERKAT_COMMAND } from '../harness/meerkat-command.ts';
 import { describeWith } from '../harness/peers.ts';
 import { ServerProcess } from '../harness/server-process.ts';
-import { MEERKAT } from './harness.ts';
 import { Terminal } from './shell/terminal.ts';
 
 describeWith(['tmux'], 'meerkat shell in a terminal', () => {
@@ -35,7 +35,7 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
 
   async function start(...words: readonly string[]): Promise<Terminal> {
     const env = { MEERKAT_SERVER: address(), XDG_STATE_HOME: directory };
-    const started = await Terminal.start([process.execPath, MEERKAT, 'shell', ...words], env);
+    const started = await Terminal.start([...MEERKAT_COMMAND, 'shell', ...words], env);
     await started.until('the first prompt', (screen) => screen.endsWith(prompt()));
     return started;
   }

@@ -13,6 +13,10 @@ export interface Place {
   readonly jaas?: string;
   /** Its admin port is open. */
   readonly hasAdmin?: boolean;
+  /** Environment of its process. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Where other servers find it; 127.0.0.1 by default. */
+  readonly host?: string;
 }
 
 export type Config = Readonly<Record<string, string | number | boolean>>;
@@ -55,15 +59,15 @@ export class Ensemble {
     const directory = mkdtempSync(join(tmpdir(), 'interop-ensemble-'));
     const lines: Record<string, string> = {};
     const ports: { quorumPort: number; electionPort: number }[] = [];
-    for (const [i, { isObserver = false }] of places.entries()) {
+    for (const [i, { isObserver = false, host = '127.0.0.1' }] of places.entries()) {
       const role = isObserver ? 'observer' : 'participant';
       const quorumPort = await freePort();
       const electionPort = await freePort();
       ports.push({ quorumPort, electionPort });
-      lines[`server.${i + 1}`] = `127.0.0.1:${quorumPort}:${electionPort}:${role}`;
+      lines[`server.${i + 1}`] = `${host}:${quorumPort}:${electionPort}:${role}`;
     }
     const starts = places.map(
-      async ({ kind, isObserver = false, descriptorsMax, jaas, hasAdmin = false }, i): Promise<Member> => {
+      async ({ kind, isObserver = false, descriptorsMax, jaas, hasAdmin = false, env = {} }, i): Promise<Member> => {
         const id = i + 1;
         const own = join(directory, String(id));
         mkdirSync(join(own, 'data'), { recursive: true });
@@ -85,6 +89,7 @@ export class Ensemble {
           directory: own,
           logs: true,
           hasAdmin,
+          env,
           ...limit,
           ...login,
         });

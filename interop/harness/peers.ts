@@ -45,6 +45,11 @@ const PEERS = {
     packages: 'prometheus',
     isInstalled: () => runs('prometheus', ['--version']) && runs('promtool', ['--version']),
   },
+  chromium: {
+    name: 'Chromium, which shows the console',
+    packages: 'chromium',
+    isInstalled: () => existsSync('/usr/bin/chromium'),
+  },
   tmux: {
     name: 'tmux, a terminal to type into',
     packages: 'tmux',
@@ -74,6 +79,22 @@ const PEERS = {
     name: 'a key distribution center of Kerberos, and what Python needs to log in',
     packages: 'krb5-kdc krb5-admin-server krb5-user python3-kerberos',
     isInstalled: () => existsSync('/usr/sbin/krb5kdc') && runs('/usr/bin/python3', ['-c', 'import kerberos']),
+  },
+  packagingTools: {
+    name: 'the runtimes and checkers of deploy/tools',
+    packages: 'none; npm ci --force --prefix deploy/tools',
+    isInstalled: () => existsSync(new URL('../../deploy/tools/node_modules/postject', import.meta.url)),
+  },
+  debian: {
+    name: 'lintian, and a systemd that can be booted in namespaces (by root)',
+    packages: 'lintian systemd dbus adduser',
+    isInstalled: () =>
+      runs('lintian', ['--version']) && runs('unshare', ['--mount', '--pid', '--fork', '--net', 'true']),
+  },
+  qemu: {
+    name: 'an emulator of arm64',
+    packages: 'qemu-user-static',
+    isInstalled: () => runs('qemu-aarch64-static', ['-version']),
   },
   kazoo: {
     name: 'the Python client kazoo',

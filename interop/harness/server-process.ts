@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { MEERKAT_COMMAND } from './meerkat-command.ts';
 import { guardOrphan } from './orphan-guard.ts';
 
 /** Which program serves: Apache's server, or ours. Every interop test takes it as a parameter. */
@@ -24,6 +24,8 @@ export interface ServerOptions {
   readonly hasAdmin?: boolean;
   /** SASL DIGEST-MD5 for these users, passwords by names (no quotes in them). */
   readonly saslUsers?: Readonly<Record<string, string>>;
+  /** Environment of the process, beside that of the tests: `NODE_OPTIONS`, `JAVA_TOOL_OPTIONS`. */
+  readonly env?: Readonly<Record<string, string>>;
   /** The whole JAAS file, in place of one with these users. */
   readonly jaas?: string;
 }
@@ -40,10 +42,8 @@ export interface TlsStores {
 export const SUPER_DIGEST = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 export const SUPER_CREDENTIALS = 'super:test';
 
-const MEERKAT = fileURLToPath(new URL('../../packages/cli/bin/meerkat.js', import.meta.url));
-
-/** Debian's jar names what it needs, but for two parts of Netty and, for the admin port, the servlet API. */
-export const CLASS_PATH: string = ['zookeeper', 'netty-codec', 'netty-resolver', 'servlet-api']
+/** Debian's jar names what it needs, but for two parts of Netty, the servlet API of the admin port, and what packs snapshots. */
+export const CLASS_PATH: string = ['zookeeper', 'netty-codec', 'netty-resolver', 'servlet-api', 'snappy-java']
   .map((jar) => `/usr/share/java/${jar}.jar`)
   .join(':');
 /** With it Apache's server tells its log on standard error, and without it nowhere. */
@@ -234,12 +234,19 @@ export class ServerProcess {
     const jaasPath = this.#writeSaslUsers();
     writeFileSync(configPath, this.#configText(jaasPath));
     const [command, args] = commandLine(this.#kind, configPath, jaasPath, this.#options.logs === true);
-    // Apache's server looks for this one among the properties of Java alone when it reads the list.
-    const hasAddresses = this.#kind === 'apache' && this.#options.config?.['multiAddress.enabled'] === true;
-    const properties = hasAddresses ? ['-Dzookeeper.multiAddress.enabled=true'] : [];
+    // Apache's server looks for these among the properties of Java alone.
+    const { config = {} } = this.#options;
+    const properties =
+      this.#kind === 'apache'
+        ? [
+            ...(config['multiAddress.enabled'] === true ? ['-Dzookeeper.multiAddress.enabled=true'] : []),
+            ...(config['readonlymode.enabled'] === true ? ['-Dreadonlymode.enabled=true'] : []),
+          ]
+        : [];
     const child = spawn(...limited([command, [...properties, ...args]], this.#options.descriptorsMax), {
       cwd: this.directory,
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...this.#options.env },
     });
     this.#child = child;
     const release = guardOrphan(child.pid, this.#isOwnDirectory ? this.directory : null);
@@ -335,7 +342,10 @@ export function commandLine(
   jaasPath: string | null,
   logs: boolean,
 ): [string, string[]] {
-  if (kind === 'meerkat') return [process.execPath, [MEERKAT, 'server', configPath]];
+  if (kind === 'meerkat') {
+    const [program, ...words] = MEERKAT_COMMAND;
+    return [program, [...words, 'server', configPath]];
+  }
   const sasl =
     jaasPath === null
       ? []

@@ -1,0 +1,173 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { connect } from '@meerkat/client';
+import { Mutex } from '@meerkat/recipes';
+import { TestEnsemble } from '@meerkat/testing';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+
+/*
+ * What the page looks like, and to whom it is open. With RECORD=1 the pictures of docs/console.md are made anew.
+ */
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const PICTURES = fileURLToPath(new URL('../../docs/console/', import.meta.url));
+
+/** Views of which the page has a picture. */
+const PICTURED: readonly string[] = ['tree', 'live', 'lines', 'servers', 'sizes'];
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+const LEVELS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+/** What axe finds against WCAG 2.2 AA. In dark all is as in light but the colours. */
+async function violationsOf(page: Page, colorsOnly = false): Promise<readonly string[]> {
+  // The policy of the page lets nobody add a script, but not whoever drives the browser.
+  await page.evaluate(AXE);
+  const found = (await page.evaluate(
+    `axe.run({ runOnly: ${JSON.stringify(colorsOnly ? ['color-contrast'] : LEVELS)}, resultTypes: ['violations'] }).then((found) => found.violations)`,
+  )) as readonly Violation[];
+  return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+}
+
+/** A service of which there is something to see. */
+async function furnish(servers: string): Promise<AsyncDisposable> {
+  const clients = await Promise.all([1, 2, 3].map(() => connect(servers)));
+  const [ann, bob, cid] = clients as [(typeof clients)[0], (typeof clients)[0], (typeof clients)[0]];
+  const config = { host: 'db-1.internal', port: 5432, pool: { min: 2, max: 20 }, features: ['replicas', 'tls'] };
+  await ann.createParents('/app/config/database', JSON.stringify(config));
+  await ann.create('/app/config/motd', 'Deploys are frozen until Monday.\n');
+  for (const name of ['api', 'billing', 'search', 'web']) {
+    for (let i = 0; i < 3; i++) await ann.createParents(`/services/${name}/instance-${i}`, '{}', { mode: 'ephemeral' });
+  }
+  for (let i = 0; i < 60; i++) await ann.createParents(`/orders/${i % 6}/order-${i}`, 'x'.repeat((i * 89) % 1500));
+  const stop = new AbortController();
+  await new Mutex(ann, '/locks/orders').acquire();
+  await new Mutex(bob, '/locks/billing').acquire();
+  for (const [client, path] of [
+    [bob, '/locks/orders'],
+    [ann, '/locks/billing'],
+    [cid, '/locks/orders'],
+  ] as const) {
+    new Mutex(client, path).acquire({ signal: stop.signal }).catch(() => {});
+  }
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await Promise.all(clients.map((client) => client.close()));
+    },
+  };
+}
+
+const VIEWS: readonly { readonly name: string; readonly path: string; ready(page: Page): Promise<void> }[] = [
+  { name: 'tree', path: '/app/config/database', ready: (page) => page.getByText('"replicas"').waitFor() },
+  {
+    name: 'live',
+    path: '/app',
+    ready: (page) => page.getByRole('button', { name: '/app/config/motd' }).first().waitFor(),
+  },
+  { name: 'sessions', path: '/', ready: (page) => page.getByText('this console').waitFor() },
+  { name: 'lines', path: '/', ready: (page) => page.getByText('These sessions wait for each other').waitFor() },
+  { name: 'servers', path: '/', ready: (page) => page.getByRole('img', { name: /^Latency/ }).waitFor() },
+  { name: 'sizes', path: '/', ready: (page) => page.getByRole('row', { name: /^orders / }).waitFor() },
+];
+
+describeWith(['chromium'], 'the console is open to everyone', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  test.each(['light', 'dark'] as const)(
+    'all views in %s satisfy WCAG 2.2 AA as far as axe can tell',
+    async (colorScheme) => {
+      await using ensemble = await TestEnsemble.start();
+      await using _ = await furnish(ensemble.connectString);
+      const isDark = colorScheme === 'dark';
+      const options = { name: 'service', colorScheme, width: 1000, height: 560 };
+      await using site = await ConsoleSite.open(browser, ensemble.connectString, options);
+      const { page, client } = site;
+      await page.goto(site.console.url);
+      await page.getByRole('button', { name: 'Log in' }).waitFor();
+      expect.soft(await violationsOf(page, isDark)).toEqual([]);
+      await site.enter();
+      for (const { name, path, ready } of VIEWS) {
+        await site.show(path, name);
+        if (name === 'live') {
+          await page.getByText('Nothing has happened yet.').waitFor();
+          for (const motd of ['Deploys are frozen until Friday.\n', 'Deploys are open.\n']) {
+            await client.set('/app/config/motd', motd);
+            await page.getByRole('button', { name: '/app/config/motd' }).first().waitFor();
+          }
+        }
+        await ready(page);
+        expect.soft(await violationsOf(page, isDark), name).toEqual([]);
+        if (
+          PICTURED.includes(name) &&
+          process.env['RECORD'] === '1' &&
+          colorScheme === (name === 'live' || name === 'servers' ? 'dark' : 'light')
+        ) {
+          if (name === 'servers') await page.getByRole('img', { name: /^Requests a second\. 127\S+: \d/ }).waitFor();
+          await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+        }
+      }
+      await site.show('/app/config/motd');
+      await page.getByRole('button', { name: 'Edit' }).click();
+      await page.getByRole('textbox', { name: 'New value of' }).fill('something else');
+      expect.soft(await violationsOf(page, isDark)).toEqual([]);
+      await page.getByRole('button', { name: 'Review' }).click();
+      await page.locator('.cm-deletedChunk').waitFor();
+      expect.soft(await violationsOf(page, isDark)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'More' }).click();
+      expect.soft(await violationsOf(page, isDark)).toEqual([]);
+      expect(site.complaints).toEqual([]);
+    },
+  );
+
+  test.each([320, 768, 3840])('on a screen of %s pixels nothing is cut off', async (width) => {
+    await using ensemble = await TestEnsemble.start({ servers: 1 });
+    await using _ = await furnish(ensemble.connectString);
+    await using site = await ConsoleSite.open(browser, ensemble.connectString, {
+      width,
+      height: width > 2000 ? 2160 : 640,
+    });
+    const { page } = site;
+    await site.enter();
+    for (const { name, path } of VIEWS) {
+      await site.show(path, name);
+      await page.locator(`.page-${name}`).waitFor();
+      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      expect({ name, overflow }).toEqual({ name, overflow: 0 });
+    }
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('the pictures of the page are there, and small', () => {
+    const sizes = PICTURED.map((name) => statSync(join(PICTURES, `${name}.png`)).size);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(300 * 1024);
+  });
+
+  test('the page comes at once, and its scripts are less than 400 KB compressed', async () => {
+    await using ensemble = await TestEnsemble.start({ servers: 1 });
+    await using site = await ConsoleSite.open(browser, ensemble.connectString);
+    const { page } = site;
+    await site.enter('/');
+    await page.reload();
+    await page.reload();
+    await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor({ timeout: PATIENCE_MS });
+    const assets = fileURLToPath(new URL('../../packages/console/dist/web/assets/', import.meta.url));
+    const scripts = readdirSync(assets).filter((name) => name.endsWith('.js'));
+    const bytes = scripts.reduce((sum, name) => sum + gzipSync(readFileSync(join(assets, name))).length, 0);
+    expect(bytes).toBeGreaterThan(100_000);
+    expect(bytes).toBeLessThan(400_000);
+  });
+});

@@ -1,0 +1,109 @@
+import { type Client, connect } from '@meerkat/client';
+import { type ClusterOptions, type ConsoleOptions, type RunningConsole, startConsole } from '@meerkat/console';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+
+/** As the probe of a build machine starts it: nothing is looked up or sent anywhere. */
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS, timeout: 120_000 });
+}
+
+/** How long something may take to be shown on a busy machine. */
+export const PATIENCE_MS = 60_000;
+
+export interface SiteOptions extends Partial<Omit<ConsoleOptions, 'clusters'>> {
+  readonly name?: string;
+  readonly colorScheme?: 'light' | 'dark';
+  readonly width?: number;
+  readonly height?: number;
+  readonly cluster?: Partial<ClusterOptions>;
+}
+
+/** A console for a service, a page of a browser that shows it, and a client beside that changes what is shown. */
+export class ConsoleSite implements AsyncDisposable {
+  readonly console: RunningConsole;
+  readonly client: Client;
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** What the page complains of, and requests that would leave it. */
+  readonly complaints: string[] = [];
+
+  /** @param servers `host:port,host:port` */
+  static async open(browser: Browser, servers: string, options: SiteOptions = {}): Promise<ConsoleSite> {
+    const { name = 'service', colorScheme = 'light', width = 1280, height = 800, cluster, ...others } = options;
+    const service: ClusterOptions = {
+      name,
+      connection: { servers },
+      servers: servers.split(',').map((text) => monitored(text)),
+      hasOwnLogin: false,
+      ...cluster,
+    };
+    const running = await startConsole(
+      { version: '0.0.0', key: null, isWritable: true, ...others, clusters: [service] },
+      { host: '127.0.0.1', port: 0 },
+    );
+    const client = await connect(cluster?.connection ?? servers);
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce' });
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    return new ConsoleSite(running, client, context, page);
+  }
+
+  private constructor(running: RunningConsole, client: Client, context: BrowserContext, page: Page) {
+    this.console = running;
+    this.client = client;
+    this.context = context;
+    this.page = page;
+    page.on('pageerror', (error) => this.complaints.push(error.message));
+    page.on('console', (message) => {
+      // Answers that are refusals are told by the browser as well.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+        this.complaints.push(message.text());
+      }
+    });
+    page.on('request', (request) => {
+      const { protocol, port } = new URL(request.url());
+      if (protocol === 'http:' && port !== `${running.port}`) this.complaints.push(`asked ${request.url()}`);
+    });
+  }
+
+  /** Opens the page and logs in without credentials. */
+  async enter(path = '/', view = 'tree'): Promise<Page> {
+    const { page } = this;
+    await page.goto(`${this.console.url}#/service/${view}${path === '/' ? '' : path}`);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('navigation', { name: 'Menu' }).waitFor();
+    return page;
+  }
+
+  async show(path: string, view = 'tree'): Promise<void> {
+    const names = path.split('/').map(encodeURIComponent).join('/');
+    await this.page.goto(`${this.console.url}#/service/${view}${names}`);
+  }
+
+  /** The value that is shown, as text. */
+  async value(): Promise<string> {
+    return (await this.page.locator('.cm-content .cm-line').allTextContents()).join('\n').trim();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.context.close();
+    await this.client.close().catch(() => {});
+    await this.console.close();
+  }
+}
+
+function monitored(name: string): ClusterOptions['servers'][number] {
+  const [host = '', port] = name.split(':');
+  return { host, port: Number(port), name, tls: null };
+}

@@ -1,0 +1,194 @@
+import { connect } from '@meerkat/client';
+import { Mutex } from '@meerkat/recipes';
+import { TestEnsemble, TestServer } from '@meerkat/testing';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RunningCommand } from '../cli/harness.ts';
+import { describeWith } from '../harness/peers.ts';
+import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
+import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+
+describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  test('each change under a path, with what it did to the value; it can be paused and filtered', async () => {
+    await using server = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, server.connectString);
+    const { client, page } = site;
+    await client.createParents('/app/a', 'port=80');
+    await site.enter('/app', 'live');
+    await page.getByText('Watching /app. Nothing has happened yet.').waitFor();
+    await client.set('/app/a', 'port=81');
+    await page.getByText('port=81').waitFor();
+    await client.set('/app/a', 'port=82');
+    await page.locator('del', { hasText: '1' }).waitFor();
+    await page.locator('ins', { hasText: '2' }).waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await client.create('/app/later', 'x');
+    await page.getByText('Paused: 1 changes wait').waitFor();
+    expect(await page.getByRole('button', { name: '/app/later' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('button', { name: '/app/later' }).waitFor();
+    await page.getByRole('searchbox').fill('later');
+    await expect.poll(() => page.locator('.log-row').count(), { timeout: PATIENCE_MS }).toBe(1);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('changes.ndjson');
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('a thousand changes a second, none of which is lost or comes late', async () => {
+    await using server = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, server.connectString);
+    const { client, page } = site;
+    for (let i = 0; i < 50; i++) await client.createParents(`/busy/${i}`, '0');
+    await site.enter('/busy', 'live');
+    await page.getByText('Nothing has happened yet.').waitFor();
+    for (let tick = 0; tick < 30; tick++) {
+      const at = performance.now();
+      await Promise.all(Array.from({ length: 100 }, (_, i) => client.set(`/busy/${i % 50}`, `${tick}.${i}`)));
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, 100 - (performance.now() - at))));
+    }
+    await client.set('/busy/0', 'the last one');
+    await page.getByText('3,001 changes').waitFor();
+    await page.getByText('the last one').waitFor();
+    expect(await page.getByText('left out here').count()).toBe(0);
+    expect(await page.locator('.log-row').count()).toBeLessThan(80);
+    expect(site.complaints).toEqual([]);
+  });
+
+  test.each(SERVER_KINDS)('sessions of %s, what each holds and watches', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+    const { client, page } = site;
+    await client.create('/held', 'x', { mode: 'ephemeral' });
+    await client.get('/held', { watch: true });
+    await site.enter('/', 'sessions');
+    const session = `0x${client.session?.id.toString(16)}`;
+    await page.getByText('this console').waitFor();
+    await page.getByRole('searchbox').fill('/held');
+    await page.getByRole('button', { name: session }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Ephemeral znodes (1)').waitFor();
+    await dialog.getByText('Watched paths (1)').waitFor();
+    await dialog.getByRole('button', { name: '/held' }).first().click();
+    await page.getByRole('region', { name: '/held', exact: true }).waitFor();
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('who holds a lock and who waits, and those that wait for each other', async () => {
+    await using server = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, server.connectString);
+    const { page } = site;
+    const ann = await connect(server.connectString);
+    const bob = await connect(server.connectString);
+    const first = await new Mutex(ann, '/locks/first').acquire();
+    const second = await new Mutex(bob, '/locks/second', { layout: 'kazoo' }).acquire();
+    const waiting = new AbortController();
+    const annWaits = new Mutex(ann, '/locks/second', { layout: 'kazoo' }).acquire({ signal: waiting.signal });
+    annWaits.catch(() => {});
+    await site.enter('/', 'lines');
+    await page.getByRole('link', { name: '/locks/first' }).waitFor();
+    const line = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: '/locks/second' }) });
+    await line.getByText('kazoo').waitFor();
+    await line.getByText('waits for').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    const bobWaits = new Mutex(bob, '/locks/first').acquire({ signal: waiting.signal });
+    bobWaits.catch(() => {});
+    await page.getByRole('alert').filter({ hasText: 'Deadlock' }).waitFor();
+    waiting.abort();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await Promise.allSettled([annWaits, bobWaits]);
+    await first.release();
+    await second.release();
+    await Promise.all([ann.close(), bob.close()]);
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('the servers of an ensemble, and an election among them', async () => {
+    await using ensemble = await TestEnsemble.start();
+    await using site = await ConsoleSite.open(browser, ensemble.connectString);
+    const { page } = site;
+    await site.enter('/', 'servers');
+    await page.getByRole('cell', { name: 'leader', exact: true }).waitFor();
+    expect(await page.getByRole('cell', { name: 'follower', exact: true }).count()).toBe(2);
+    await page.getByRole('img', { name: /^Requests a second\. 127/ }).waitFor();
+    await page.getByText('server.1=127.0.0.1').waitFor();
+    await ensemble.leader.kill();
+    await page.getByText('nobody listens there').waitFor();
+    await ensemble.whenServing();
+    await expect
+      .poll(() => page.getByRole('cell', { name: 'follower', exact: true }).count(), { timeout: PATIENCE_MS })
+      .toBe(1);
+    await page.locator('.role-span.leader').nth(1).waitFor();
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('where the bytes and the znodes of a tree are', async () => {
+    await using server = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, server.connectString);
+    const { client, page } = site;
+    await client.createParents('/large/one', 'x'.repeat(3000));
+    await client.create('/large/two', 'x'.repeat(1000));
+    for (let i = 0; i < 5; i++) await client.createParents(`/many/${i}`, 'y');
+    await site.enter('/', 'sizes');
+    await page.getByRole('row', { name: /^large 3\.9 KiB 3 / }).waitFor();
+    await client.create('/large/three', 'x'.repeat(4192));
+    await page.getByRole('row', { name: /^large 8\.0 KiB 4 / }).waitFor();
+    await page.getByRole('link', { name: 'large' }).click();
+    await page.getByRole('row', { name: /^three 4\.1 KiB 1 / }).waitFor();
+    await page.getByRole('button', { name: 'One level up' }).click();
+    await page.getByLabel('Area by').selectOption('count');
+    await page.getByRole('row', { name: /^many 5 B 6 / }).waitFor();
+    expect(site.complaints).toEqual([]);
+  });
+
+  test.each(SERVER_KINDS)('how a znode of %s came to be what it is, and who wrote it', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    const client = await connect(`127.0.0.1:${server.port}`);
+    await client.create('/config', 'first');
+    await client.set('/config', 'second');
+    await client.set('/config', 'third');
+    const session = `0x${client.session?.id.toString(16)}`;
+    const args = ['console', '--server', `127.0.0.1:${server.port}`, '--dir', server.dataDirectory];
+    const command = new RunningCommand([...args, '--listen', '127.0.0.1:0'], {}, false);
+    const url = await new Promise<string>((resolve, reject) => {
+      let printed = '';
+      command.child.stdout.on('data', (chunk: Buffer) => {
+        printed += chunk;
+        const [, found] = /open (\S+)\n/.exec(printed) ?? [];
+        if (found !== undefined) resolve(found);
+      });
+      command.child.once('exit', () => reject(new Error(`the console ended: ${printed}`)));
+    });
+    const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(url);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('treeitem', { name: 'config' }).click();
+    await page.getByRole('tab', { name: 'History' }).click();
+    await page.getByText('3 of 3').waitFor();
+    await page.getByText(`by session ${session}`).waitFor();
+    await page.locator('.cm-deletedChunk', { hasText: 'second' }).waitFor();
+    const slider = page.getByRole('slider', { name: 'State' });
+    await slider.press('Home');
+    await page.getByText('1 of 3').waitFor();
+    await page.getByLabel('Compared with').selectOption('now');
+    await page.locator('.cm-deletedChunk', { hasText: 'third' }).waitFor();
+    await client.delete('/config');
+    await page.getByText('/config is not there.').waitFor();
+    await slider.press('End');
+    await page.getByText('4 of 4').waitFor();
+    await page.getByText('deleted', { exact: true }).waitFor();
+    await page.close();
+    command.child.kill('SIGINT');
+    expect((await command.ended).exitCode).toBe(130);
+    await client.close();
+  });
+});

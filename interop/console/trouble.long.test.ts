@@ -1,0 +1,176 @@
+import { acl, digestAuth } from '@meerkat/client';
+import { TestServer } from '@meerkat/testing';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+import { ServerProcess } from '../harness/server-process.ts';
+import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+
+describeWith(['chromium', 'apache'], 'the console says what is so', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  test('when no server is there, and when the service goes and comes back', async () => {
+    await using server = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, server.connectString, {
+      cluster: { connection: { servers: server.connectString, sessionTimeoutMs: 4000 } },
+    });
+    const { client, page } = site;
+    await client.create('/here', 'first');
+    await site.enter('/here');
+    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toBe('first');
+    await server.stop();
+    await page.getByText(/trying to get back/).waitFor();
+    await site.show('/elsewhere');
+    await page.getByRole('alert').getByText('No server answers').waitFor();
+    await server.restart();
+    await page.locator('.state.good').waitFor();
+    await site.show('/here');
+    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toBe('first');
+
+    await server.stop();
+    await page.getByText(/trying to get back/).waitFor();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('alert').getByText('No server answers').waitFor();
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('when permissions are missing, and after a log-in that has them', async () => {
+    await using server = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, server.connectString);
+    const { client, page } = site;
+    await client.addAuth(digestAuth('ann', 'pw').scheme, digestAuth('ann', 'pw').auth);
+    await client.create('/secret', 'hidden', { acl: [acl.digest('ann', 'pw')] });
+    await client.create('/secret/below', 'x');
+    await site.enter('/secret');
+    await page.getByRole('alert').getByText('No permission').waitFor();
+    expect(await page.getByText('hidden').count()).toBe(0);
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByLabel('How').selectOption('digest');
+    await page.getByRole('textbox', { name: 'User' }).fill('ann');
+    await page.getByRole('textbox', { name: 'Password' }).fill('pw');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toBe('hidden');
+    await page.getByRole('tab', { name: 'Access' }).click();
+    await page.getByText('who knows the password of ann').waitFor();
+    await page.getByText('You may: everything.').waitFor();
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('when a password is wrong, where passwords are checked', async () => {
+    await using server = await ServerProcess.start('meerkat', { saslUsers: { bob: 'builder' } });
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+    const { page } = site;
+    await page.goto(site.console.url);
+    await page.getByLabel('How').selectOption('sasl');
+    await page.getByRole('textbox', { name: 'User' }).fill('bob');
+    await page.getByRole('textbox', { name: 'Password' }).fill('wrong');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('alert').getByText('The service refuses these credentials').waitFor();
+    await page.getByRole('textbox', { name: 'Password' }).fill('builder');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
+    await page.getByRole('tab', { name: 'Access' }).click();
+    await page.getByText('sasl:bob').waitFor();
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('with a megabyte, with odd names, and while the tree changes under it', async () => {
+    await using server = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, server.connectString);
+    const { client, page } = site;
+    const lines = Array.from({ length: 12_000 }, (_, i) => `line ${i} ${'x'.repeat(70)}`).join('\n');
+    await client.create('/large', lines.slice(0, 1_000_000));
+    await client.create('/binary', Buffer.alloc(1_000_000, 0x80));
+    const odd = ['with space ', '<script>alert(1)', 'a%2Fb', '#hash?query', '日本語', '‮rtl', 'quote\'"'];
+    for (const name of odd) await client.create(`/${name}`, `value of ${name}`);
+    await site.enter('/large');
+    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toContain('line 0 ');
+    await site.show('/binary');
+    await page.getByText('00000000  80 80 80').waitFor();
+    for (const name of odd) {
+      await site.show(`/${name}`);
+      await expect.poll(() => site.value(), { timeout: PATIENCE_MS, message: name }).toBe(`value of ${name}`.trim());
+    }
+    await page.getByRole('treeitem', { name: '\\u202ertl' }).waitFor();
+    await client.deleteRecursive('/quote\'"');
+    await page.getByText('/quote\'" is not there.').waitFor();
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('of a server of Apache that allows no words', async () => {
+    await using server = await ServerProcess.start('apache', { config: { '4lw.commands.whitelist': 'srvr' } });
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+    const { page } = site;
+    await site.enter('/', 'servers');
+    await page.getByRole('cell', { name: 'standalone' }).waitFor();
+    await page.getByText('These servers do not allow mntr, conf').waitFor();
+    await site.show('/', 'sessions');
+    await page.getByText('does not allow cons: add it to 4lw.commands.whitelist').waitFor();
+    expect(site.complaints).toEqual([]);
+  });
+
+  test('on the admin port of a server, where it is wanted', async () => {
+    await using plain = await ServerProcess.start('meerkat', { hasAdmin: true });
+    expect((await fetch(`http://127.0.0.1:${plain.adminPort}/console/`)).status).toBe(404);
+    const config = { 'console.enabled': true, 'console.write': true };
+    await using server = await ServerProcess.start('meerkat', { hasAdmin: true, config });
+    const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(`http://127.0.0.1:${server.adminPort}/console`);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
+    await page.getByRole('button', { name: 'Create child' }).click();
+    await page.getByLabel('Name').fill('made');
+    // Longer than what the admin port takes of others.
+    await page.getByRole('textbox', { name: 'Value' }).fill('x'.repeat(5000));
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText('/made is created.').waitFor();
+    await page.getByRole('treeitem', { name: 'made' }).waitFor();
+    await page.close();
+    expect(await server.askAdmin('/commands/ruok')).toContain('"command" : "ruok"');
+  });
+
+  test('to who has no key, who comes from elsewhere, and under which prefix it is', async () => {
+    await using server = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, server.connectString, { key: 'k3y', prefix: '/zk' });
+    const { page } = site;
+    const root = `http://127.0.0.1:${site.console.port}/zk`;
+    await page.goto(`${root}/`);
+    await page.getByLabel('Key').fill('wrong');
+    await page.getByRole('button', { name: 'Enter' }).click();
+    await page.getByText('that is not the key of this console').waitFor();
+    await page.goto('about:blank');
+    await page.goto(site.console.url);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
+    // The key is not left where it is seen and kept.
+    expect(page.url()).not.toContain('k3y');
+
+    const statusOf = async (url: string, init: RequestInit = {}): Promise<number> => (await fetch(url, init)).status;
+    expect(await statusOf(`${root}/api/c/service/znode?path=/`)).toBe(401);
+    expect(await statusOf(`${root}/api/c/service/login`, { method: 'POST' })).toBe(401);
+    const answer = await fetch(`${root}/api/hello`);
+    const cookie = (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+    expect(answer.headers.get('set-cookie')).toMatch(/; Path=\/zk; HttpOnly; SameSite=Strict$/);
+    const { csrf } = (await answer.json()) as { csrf: string };
+    const body = JSON.stringify({ key: 'k3y' });
+    const json = { 'content-type': 'application/json', cookie };
+    const enter = `${root}/api/enter`;
+    expect(await statusOf(enter, { method: 'POST', body, headers: json })).toBe(403);
+    const crossSite = { ...json, 'x-meerkat-csrf': csrf, 'sec-fetch-site': 'cross-site' };
+    expect(await statusOf(enter, { method: 'POST', body, headers: crossSite })).toBe(403);
+    expect(await statusOf(enter, { method: 'POST', body, headers: { ...json, 'x-meerkat-csrf': csrf } })).toBe(200);
+    const policy = (await fetch(`${root}/`)).headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self' 'nonce-");
+    expect(policy).not.toContain('unsafe');
+    for (const path of ['/assets/..%2findex.html', '/assets/%2e%2e/x', '/api/nothing', '/..%2f..%2fetc/passwd']) {
+      expect(await statusOf(`${root}${path}`), path).toBe(404);
+    }
+    expect(site.complaints).toEqual([]);
+  });
+});

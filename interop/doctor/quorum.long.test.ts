@@ -1,0 +1,163 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CertificateAuthority } from '@meerkat/server';
+import { afterAll, expect, test } from 'vitest';
+import { RunningCommand } from '../cli/harness.ts';
+import { Ensemble, type Member } from '../ensemble/ensemble.ts';
+import { describeWith } from '../harness/peers.ts';
+import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
+import { at, diagnose, faults } from './diagnosis.ts';
+
+/* Why there is no quorum: faults between servers, staged one after the other in an ensemble of three. */
+
+const directory = mkdtempSync(join(tmpdir(), 'doctor-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+let count = 0;
+
+/** Starts a server, waits until what it says shows this fault, and returns the faults that its log shows. */
+async function untilLogShows(fault: string, { server }: Member): Promise<string[]> {
+  const log = join(directory, `${++count}.log`);
+  const before = server.output.length;
+  server.launch();
+  for (const sinceMs = Date.now(); ; ) {
+    if (Date.now() - sinceMs > SHOWN_MS)
+      throw new Error(`the log does not show ${fault}:\n${server.output.slice(before)}`);
+    writeFileSync(log, server.output.slice(before));
+    const found = await faults('--no-servers', '--log', log);
+    if (found.includes(fault)) return found;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+const SHOWN_MS = 120_000;
+
+const configOf = ({ server }: Member): string => join(server.directory, 'zoo.cfg');
+const setId = ({ server }: Member, id: number): void => writeFileSync(join(server.dataDirectory, 'myid'), String(id));
+
+describeWith(['apache'], 'doctor says why there is no quorum', () => {
+  test.each(SERVER_KINDS)('among servers of %s', async (kind) => {
+    const ensemble = await Ensemble.start([{ kind }, { kind }, { kind }]);
+    const [one, two, three] = ensemble.members as [Member, Member, Member];
+    const ask = at(...ensemble.members.map(({ server }) => server));
+    const files = ['--config', ...ensemble.members.map(configOf)];
+    try {
+      expect(await faults(...ask, ...files)).toEqual([]);
+
+      // Two of three are away.
+      await Promise.all([two.server.kill(), three.server.kill()]);
+      await expect
+        .poll(() => faults(...ask, '--no-sessions'), { timeout: 60_000 })
+        .toEqual(['not-serving', 'port-closed', 'voters-missing']);
+      expect(await faults('--no-servers', ...files)).toEqual(['election-port-closed']);
+      await one.server.kill();
+      // The others are not reached, in the words of the one that looks for them.
+      expect(await untilLogShows('election-port-closed', one)).toEqual(['election-port-closed']);
+      await one.server.kill();
+
+      // Another process has the port of the election.
+      const other = createServer();
+      await once(other.listen(two.electionPort, '127.0.0.1'), 'listening');
+      expect(await untilLogShows('quorum-port-taken', two)).toContain('quorum-port-taken');
+      await two.server.kill();
+      other.close();
+
+      // Two servers have one id, told by their files and, of ours, by their logs.
+      setId(two, 1);
+      expect(await faults('--no-servers', ...files)).toContain('myid-twice');
+      setId(two, 2);
+
+      // The lists differ.
+      three.server.reconfigure({ 'server.1': `127.0.0.1:${one.quorumPort}:1` });
+      three.server.launch();
+      await three.server.kill();
+      expect(await faults('--no-servers', ...files)).toContain('members-differ');
+      three.server.reconfigure({ 'server.1': `127.0.0.1:${one.quorumPort}:${one.electionPort}` });
+
+      // Enough are there, and find no leader: one asks for TLS, the other speaks none.
+      const authority = new CertificateAuthority();
+      const keyStore = join(one.server.directory, 'key.pem');
+      const trustStore = join(one.server.directory, 'trust.pem');
+      writeFileSync(keyStore, authority.issue('one', { names: ['IP:127.0.0.1'] }).keyStore);
+      writeFileSync(trustStore, authority.certificate);
+      one.server.reconfigure({
+        sslQuorum: true,
+        serverCnxnFactory: 'org.apache.zookeeper.server.NettyServerCnxnFactory',
+        'ssl.quorum.keyStore.location': keyStore,
+        'ssl.quorum.keyStore.type': 'PEM',
+        'ssl.quorum.trustStore.location': trustStore,
+        'ssl.quorum.trustStore.type': 'PEM',
+      });
+      two.server.launch();
+      expect(await untilLogShows('quorum-tls-differs', one)).toContain('quorum-tls-differs');
+      await expect
+        .poll(() => faults(...at(one.server, two.server), '--no-sessions', '--timeout', '1s'), { timeout: 60_000 })
+        .toEqual(['no-leader', 'not-serving']);
+      await Promise.all([one.server.kill(), two.server.kill()]);
+    } finally {
+      await ensemble.dispose();
+    }
+  });
+
+  test('a server has seen a later epoch', async () => {
+    const ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }]);
+    const [, , three] = ensemble.members as [Member, Member, Member];
+    try {
+      await three.server.kill();
+      await expect.poll(() => ensemble.leader()).toBeDefined();
+      for (const name of ['acceptedEpoch', 'currentEpoch']) {
+        writeFileSync(join(three.server.dataDirectory, 'version-2', name), '50');
+      }
+      expect(await untilLogShows('epoch-ahead', three)).toContain('epoch-ahead');
+    } finally {
+      await ensemble.dispose();
+    }
+  });
+
+  test('servers of several kinds, versions and ensembles are told apart', async () => {
+    await using apache = await ServerProcess.start('apache');
+    await using meerkat = await ServerProcess.start('meerkat');
+    const { findings, exitCode } = await diagnose(...at(apache, meerkat));
+    expect(findings.map(({ fault, isNote }) => [fault, isNote])).toEqual([
+      ['ensembles-mixed', false],
+      ['versions-differ', true],
+    ]);
+    expect(exitCode).toBe(1);
+    const kind = 'meerkat';
+    const [first, second] = await Promise.all([
+      Ensemble.start([{ kind }, { kind }]),
+      Ensemble.start([{ kind }, { kind }]),
+    ]);
+    const places = [...first.members, ...second.members].map(({ server }) => server);
+    expect(await faults(...at(...places))).toEqual(['two-leaders']);
+    await Promise.all([first.dispose(), second.dispose()]);
+  });
+
+  test('a server that answers reads only says so', async () => {
+    const kind = 'apache';
+    const env = { JAVA_TOOL_OPTIONS: '-Dreadonlymode.enabled=true' };
+    const ensemble = await Ensemble.start([{ kind, env }, { kind: 'meerkat' }, { kind: 'meerkat' }]);
+    const [one, two, three] = ensemble.members as [Member, Member, Member];
+    try {
+      await Promise.all([two.server.kill(), three.server.kill()]);
+      await expect.poll(() => faults(...at(one.server), '--no-sessions'), { timeout: 120_000 }).toEqual(['read-only']);
+    } finally {
+      await ensemble.dispose();
+    }
+  });
+
+  test('clocks differ', async () => {
+    // The command runs on a machine whose clock is wrong; what it can know is the difference.
+    const patch = 'const now=Date.now;Date.now=()=>now()-90000';
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(patch)}` };
+    await using apache = await ServerProcess.start('apache', { hasAdmin: true });
+    await using meerkat = await ServerProcess.start('meerkat', { hasAdmin: true });
+    const ports = ['--http-port', `${apache.adminPort},${meerkat.adminPort}`, '--no-sessions', '-o', 'fields'];
+    const { stdout } = await new RunningCommand(['doctor', ...at(apache, meerkat), ...ports], { env }, false).ended;
+    const told = stdout.split('\n').filter((line) => line.startsWith('clocks-differ'));
+    expect(told.map((line) => line.split('\t')[2])).toEqual([`127.0.0.1:${apache.port}`, `127.0.0.1:${meerkat.port}`]);
+    for (const line of told) expect(line).toMatch(/its clock is (8[89]|9[0-2]) s ahead of/);
+  });
+});

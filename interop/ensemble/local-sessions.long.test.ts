@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+import { Op, RawClient } from '../harness/raw-client.ts';
+import { type RecordBuilder, record } from '../harness/record-builder.ts';
+import { Ensemble, type Member, type Place } from './ensemble.ts';
+
+const apache: Place = { kind: 'apache' };
+const meerkat: Place = { kind: 'meerkat' };
+
+const EPHEMERAL = 1;
+const PERSISTENT = 0;
+const EPHEMERAL_ON_LOCAL_SESSION = -120;
+const REFUSED = /refused: it is expired or unknown/;
+
+// Whoever has the highest id leads at first.
+testLocalSessions('a leader of ours', [apache, meerkat, meerkat]);
+testLocalSessions('a leader of Apache', [meerkat, { ...meerkat, isObserver: true }, meerkat, apache]);
+
+function testLocalSessions(title: string, places: readonly Place[]): void {
+  describeWith(['apache'], `local sessions with ${title}`, () => {
+    let ensemble: Ensemble;
+
+    beforeAll(async () => {
+      ensemble = await Ensemble.start(places, { localSessionsEnabled: true, localSessionsUpgradingEnabled: true });
+    });
+    afterAll(() => ensemble?.dispose());
+
+    describe.each(places.map(({ kind }, i) => [i, kind] as const))('at server %i, %s', (at) => {
+      const member = (): Member => ensemble.members[at]!;
+      /** Another member, whatever its role. */
+      const other = (): Member => ensemble.members[(at + 1) % places.length]!;
+      const open = () => RawClient.connect(member().server.port, { timeoutMs: 20_000 });
+      const resumeAt = ({ server }: Member, client: RawClient) =>
+        RawClient.connect(server.port, { ...client.credentials, lastZxidSeen: 0n });
+
+      test('a session writes, is known to its server alone, and is gone on with there alone', async () => {
+        onTestFailed(() => console.log(ensemble.logs));
+        const client = await open();
+        await client.demand(Op.create, create(`/plain-${at}`, PERSISTENT));
+        expect((await client.demand(Op.sync, record().ustring('/').build())).error).toBe(0);
+        expect(await dumpOf(member())).toContain(hex(client.sessionId));
+        expect(await dumpOf(other())).not.toContain(hex(client.sessionId));
+        client.destroy();
+        await expect(resumeAt(other(), client)).rejects.toThrow(REFUSED);
+        const resumed = await resumeAt(member(), client);
+        await resumed.demand(Op.create, create(`/resumed-${at}`, PERSISTENT));
+        await resumed.close();
+        expect(await dumpOf(member())).not.toContain(hex(client.sessionId));
+        await expect(resumeAt(member(), client)).rejects.toThrow(REFUSED);
+      });
+
+      test('its first ephemeral makes it one of the ensemble, which other servers go on with', async () => {
+        onTestFailed(() => console.log(ensemble.logs));
+        const client = await open();
+        const path = `/owned-${at}`;
+        // In one stream: the session is there before the ephemeral, and the write behind it waits for both.
+        const [created, read] = await Promise.all([
+          client.request(Op.create, create(path, EPHEMERAL)),
+          client.request(Op.exists, record().ustring(path).bool(false).build()),
+        ]);
+        expect(created.error).toBe(0);
+        expect(ownerOf(read.body)).toBe(client.sessionId);
+        client.destroy();
+        const moved = await resumeAt(other(), client);
+        await moved.demand(Op.create, create(`/moved-${at}`, EPHEMERAL));
+        await moved.close();
+        const reader = await RawClient.connect(other().server.port);
+        const gone = await reader.request(Op.exists, record().ustring(path).bool(false).build());
+        expect(gone.error).toBe(-101);
+        await reader.close();
+      });
+
+      test('so does an ephemeral in a multi, and one that comes right before its end leaves nothing', async () => {
+        onTestFailed(() => console.log(ensemble.logs));
+        const client = await open();
+        const multi = (path: string): Buffer =>
+          record().int(Op.create).bool(false).int(-1).raw(create(path, EPHEMERAL)).int(-1).bool(true).int(-1).build();
+        const replies = await Promise.all([
+          client.request(Op.multi, multi(`/part-${at}`)),
+          client.request(Op.closeSession),
+        ]);
+        expect(replies.map(({ error }) => error)).toEqual([0, 0]);
+        const reader = await RawClient.connect(member().server.port);
+        expect((await reader.request(Op.exists, record().ustring(`/part-${at}`).bool(false).build())).error).toBe(-101);
+        await reader.close();
+      });
+    });
+
+    test('ends without a txn when nothing is heard of it', async () => {
+      onTestFailed(() => console.log(ensemble.logs));
+      const clients = await Promise.all(
+        ensemble.members.map(({ server }) => RawClient.connect(server.port, { timeoutMs: 1000 })),
+      );
+      const zxids = () => Promise.all(ensemble.members.map(async (each) => /Zxid: (.*)/.exec(await srvr(each))?.[1]));
+      const before = await zxids();
+      for (const client of clients) client.destroy();
+      for (const [i, member] of ensemble.members.entries()) {
+        while ((await dumpOf(member)).includes(hex(clients[i]!.sessionId))) await new Promise((r) => setTimeout(r, 50));
+      }
+      expect(await zxids()).toEqual(before);
+    });
+  });
+}
+
+describeWith(['apache'], 'a local session that may not be upgraded', () => {
+  test.each([
+    ['a leader of ours', [apache, meerkat, meerkat]],
+    ['a leader of Apache', [meerkat, meerkat, apache]],
+  ])('has no ephemerals, and everything else, with %s', async (_, places) => {
+    const ensemble = await Ensemble.start(places, { localSessionsEnabled: true });
+    onTestFailed(() => console.log(ensemble.logs));
+    try {
+      for (const { server, id } of ensemble.members) {
+        const client = await RawClient.connect(server.port);
+        const replies = await Promise.all([
+          client.request(Op.create, create(`/a-${id}`, PERSISTENT)),
+          client.request(Op.create, create(`/a-${id}/e`, EPHEMERAL)),
+          client.request(Op.create, create(`/a-${id}/b`, PERSISTENT)),
+        ]);
+        expect(replies.map(({ error }) => error)).toEqual([0, EPHEMERAL_ON_LOCAL_SESSION, 0]);
+        await client.close();
+      }
+    } finally {
+      await ensemble.dispose();
+    }
+  });
+});
+
+function create(path: string, flags: number): Buffer {
+  const acl = (b: RecordBuilder) => b.int(1).int(31).ustring('world').ustring('anyone');
+  return acl(record().ustring(path).buffer(Buffer.alloc(0)))
+    .int(flags)
+    .build();
+}
+
+/** `ephemeralOwner` of a Stat. */
+function ownerOf(stat: Buffer): bigint {
+  return stat.readBigInt64BE(44);
+}
+
+function dumpOf({ server }: Member): Promise<string> {
+  return server.fourLetterWord('dump');
+}
+
+function srvr({ server }: Member): Promise<string> {
+  return server.fourLetterWord('srvr');
+}
+
+function hex(sessionId: bigint): string {
+  return `0x${BigInt.asUintN(64, sessionId).toString(16)}`;
+}

@@ -1,0 +1,72 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const HERE = fileURLToPath(new URL('./systemd/', import.meta.url));
+
+describeWith(['packagingTools', 'debian'], 'the package for Debian', () => {
+  let directory = '';
+  let file = '';
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'meerkat-deb-'));
+    const args = ['deploy/debian/build.mjs', '--quick', '--out', directory];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`${args.join(' ')} failed:\n${stdout}${stderr}`);
+    file = /^(\/.*\.deb): /m.exec(stdout)?.[1] ?? '';
+  });
+
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  test.concurrent('has no fault that lintian knows', async () => {
+    const lintian = spawn('lintian', ['--allow-root', '--fail-on', 'error,warning', file], { stdio: 'inherit' });
+    expect((await once(lintian, 'exit'))[0]).toBe(0);
+  });
+
+  test.concurrent('is installed, started, restarted, upgraded, removed and purged as an administrator expects, under a systemd of its own', async () => {
+    const machine = join(directory, 'machine');
+    // Its process ends as a machine that is switched off.
+    const boot = spawn(join(HERE, 'boot.sh'), [machine, file, join(HERE, 'life-of-the-package.sh')], {
+      stdio: 'inherit',
+    });
+    await once(boot, 'exit');
+    const output = readFileSync(join(machine, 'upper/root/output'), 'utf8');
+    const found = Object.fromEntries(
+      output.split('\n').flatMap((line) => {
+        const at = line.indexOf(': ');
+        return at < 0 ? [] : [[line.slice(0, at), line.slice(at + 2).trim()]];
+      }),
+    );
+    expect(found).toEqual({
+      install: 'exit code 0',
+      // READY=1 has come: the start has waited for it.
+      started: 'clients are served active',
+      enabled: 'enabled',
+      user: 'meerkat 750 meerkat 750',
+      process: 'meerkat',
+      verify: '',
+      exposure: expect.stringMatching(/^1\.\d$/),
+      create: '/greeting',
+      ready: 'ok',
+      manual: '/usr/share/man/man1/meerkat.1.gz',
+      restart: 'clients are served active; hello',
+      killed: 'clients are served active; hello',
+      stop: 'success 0',
+      journal: '2 graceful ends, 0 lost messages',
+      // It is not tried again and again.
+      'bad configuration': '0 2 failed',
+      upgrade: 'exit code 0; clients are served active; hello; 1 line kept; new process',
+      'member alone': expect.stringMatching(/activating$/),
+      'member of two': expect.stringMatching(/^clients are served.* active$/),
+      remove: 'exit code 0; /etc/meerkat/zoo.cfg /var/lib/meerkat/version-2',
+      purge: 'exit code 0',
+      left: '',
+    });
+  });
+});

@@ -1,0 +1,101 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { TestServer } from '@meerkat/testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeWith } from '../harness/peers.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const TOOLS = join(ROOT, 'deploy/tools/node_modules');
+const CONSUMER = fileURLToPath(new URL('./consumer/', import.meta.url));
+const NAMES = readdirSync(join(ROOT, 'packages'));
+
+/** Bytes of the packed packages, at most; docs/operations.md tells the sizes. */
+const PACKED_MAX = 1_200_000;
+
+interface Ended {
+  readonly status: number | null;
+  readonly output: string;
+}
+
+async function run(program: string, args: readonly string[], cwd: string): Promise<Ended> {
+  const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  const status = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { status: await status, output: output + errors };
+}
+
+describeWith(['packagingTools'], 'the packages, as a registry would have them', () => {
+  let directory = '';
+  const fileOf = (name: string): string => join(directory, `meerkat-${name}-0.1.0.tgz`);
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'meerkat-packages-'));
+    const packed = spawnSync('npm', ['pack', '--workspaces', '--pack-destination', directory], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    });
+    if (packed.status !== 0) throw new Error(`npm pack failed:\n${packed.stderr}`);
+  });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  test('have no fault that publint and attw know, and no more bytes than they are said to have', async () => {
+    const check = join(ROOT, 'deploy/tools/check-packages.mjs');
+    expect(await run(process.execPath, [check, ...NAMES.map(fileOf)], ROOT)).toEqual({ status: 0, output: '' });
+    for (const name of NAMES) expect(statSync(fileOf(name)).size, name).toBeLessThan(PACKED_MAX);
+  });
+
+  test('could be published', async () => {
+    const { status, output } = await run('npm', ['publish', '--dry-run', '--offline', fileOf('client')], ROOT);
+    expect(status, output).toBe(0);
+    expect(output).toContain('+ @meerkat/client@0.1.0');
+  });
+
+  test('are installed, compiled against and run by a program of somebody else, on Node.js 20, 22, 24 and 26; the client also on Bun and Deno', async () => {
+    const files = NAMES.map(fileOf);
+    writeFileSync(join(directory, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
+    const installed = await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...files], directory);
+    expect(installed.status, installed.output).toBe(0);
+
+    for (const name of ['main.ts', 'client.ts']) copyFileSync(join(CONSUMER, name), join(directory, name));
+    const compilerOptions = {
+      strict: true,
+      module: 'nodenext',
+      target: 'es2022',
+      lib: ['es2023', 'esnext.disposable'],
+      types: ['node'],
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+    };
+    writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+    expect(await run(join(ROOT, 'node_modules/.bin/tsc'), ['-p', directory], directory)).toEqual({
+      status: 0,
+      output: '',
+    });
+
+    const { output } = await run(join(directory, 'node_modules/.bin/meerkat'), ['--version'], directory);
+    expect(output).toBe(`${readVersion()}\n`);
+
+    await using server = await TestServer.start();
+    const events = { status: 0, output: 'changed\ngood morning\n' };
+    for (const version of ['20', '22', '24', '26']) {
+      const node = join(TOOLS, `node-${version}/bin/node`);
+      expect(await run(node, ['main.js'], directory), version).toEqual({ status: 0, output: 'hello, version 0\n' });
+      expect(await run(node, ['client.js', server.connectString], directory), version).toEqual(events);
+    }
+    const bun = join(TOOLS, '@oven/bun-linux-x64/bin/bun');
+    expect(await run(bun, ['client.js', server.connectString], directory), 'bun').toEqual(events);
+    const deno = join(TOOLS, '@deno/linux-x64-glibc/deno');
+    const permissions = ['run', '--no-prompt', '--allow-net=127.0.0.1', '--allow-env', '--allow-read', '--no-remote'];
+    expect(await run(deno, [...permissions, 'client.js', server.connectString], directory), 'deno').toEqual(events);
+  });
+});
+
+function readVersion(): string {
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'packages/cli/package.json'), 'utf8')) as {
+    readonly version: string;
+  };
+  return manifest.version;
+}

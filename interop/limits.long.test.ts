@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
+import { connect, ThrottledError } from '@meerkat/client';
+import { expect, test } from 'vitest';
+import { describeWith } from './harness/peers.ts';
+import { SERVER_KINDS, ServerProcess } from './harness/server-process.ts';
+
+async function metricOf(server: ServerProcess, limit: string): Promise<number> {
+  const page = await server.askAdmin('/metrics');
+  return Number(new RegExp(`^meerkat_refused_total\\{limit="${limit}"\\} (\\d+)$`, 'm').exec(page)?.[1]);
+}
+
+const lines = ({ output }: ServerProcess, text: string): number => output.split(text).length - 1;
+
+describeWith(['apache'], 'limits', () => {
+  test.each(SERVER_KINDS)('%s: more clients than the bucket has tokens are closed without an answer', async (kind) => {
+    const config = {
+      connection_throttle_tokens: 2,
+      connection_throttle_fill_time: 3_600_000,
+      connection_throttle_fill_count: 1,
+    };
+    await using server = await ServerProcess.start(kind, { config });
+    const servers = `127.0.0.1:${server.port}`;
+    const clients = [await connect(servers), await connect(servers)];
+    await expect(connect(servers, { connectTimeoutMs: 2000 })).rejects.toMatchObject({ code: 'CONNECTFAILED' });
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
+  test.each(SERVER_KINDS)('%s: a large request for which there is no room ends its connection', async (kind) => {
+    const config = { largeRequestThreshold: 1000, largeRequestMaxBytes: 5000 };
+    await using server = await ServerProcess.start(kind, { config });
+    const client = await connect(`127.0.0.1:${server.port}`);
+    await client.create('/fits', 'x'.repeat(4000));
+    await client.create('/small', 'x'.repeat(500));
+    await expect(client.create('/too-much', 'x'.repeat(6000))).rejects.toMatchObject({
+      code: 'CONNECTIONLOSS',
+    });
+    expect((await client.get('/fits')).data?.length).toBe(4000);
+    await client.close();
+  });
+
+  test('sessions beyond sessions.max are refused, counted, and told of once a second', async () => {
+    await using server = await ServerProcess.start('meerkat', { config: { 'sessions.max': 2 }, hasAdmin: true });
+    const servers = `127.0.0.1:${server.port}`;
+    const clients = [await connect(servers), await connect(servers)];
+    await expect(connect(servers, { connectTimeoutMs: 1500 })).rejects.toMatchObject({ code: 'CONNECTFAILED' });
+    expect(await metricOf(server, 'sessions')).toBeGreaterThan(1);
+    expect(lines(server, 'sessions.max allows 2')).toBeLessThanOrEqual(4);
+    await clients[0]?.close();
+    const another = await connect(servers);
+    await Promise.all([clients[1], another].map((client) => client?.close()));
+  });
+
+  test('watches beyond watches.max are refused, and reads without them are not', async () => {
+    await using server = await ServerProcess.start('meerkat', { config: { 'watches.max': 3 }, hasAdmin: true });
+    const client = await connect(`127.0.0.1:${server.port}`);
+    for (const path of ['/a', '/b', '/c', '/d']) await client.create(path);
+    for (const path of ['/a', '/b', '/c']) await client.get(path, { watch: true });
+    await expect(client.get('/d', { watch: true })).rejects.toBeInstanceOf(ThrottledError);
+    await client.get('/d');
+    await client.delete('/a');
+    await client.get('/d', { watch: true });
+    expect(await metricOf(server, 'watches')).toBe(1);
+    await client.close();
+  });
+
+  test('a session has as many requests in flight as it may, and all are answered', async () => {
+    const config = { 'session.maxRequestsInFlight': 4, request_throttle_max_requests: 6 };
+    await using server = await ServerProcess.start('meerkat', { config });
+    const clients = await Promise.all([1, 2, 3].map(() => connect(`127.0.0.1:${server.port}`)));
+    const done = await Promise.all(
+      clients.flatMap((client, i) => Array.from({ length: 200 }, (_, n) => client.create(`/${i}-${n}`))),
+    );
+    expect(done).toHaveLength(600);
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
+  test.each([
+    ['disk', { 'disk.freeBytesMin': 2 ** 49 }],
+    ['memory', { 'memory.residentBytesMax': 2 ** 20 }],
+  ])('too little %s refuses creates and sets, while reads and deletions go on', async (_, config) => {
+    await using server = await ServerProcess.start('meerkat', { config, hasAdmin: true });
+    await expect.poll(() => server.output).toContain('creates and sets are refused');
+    const client = await connect(`127.0.0.1:${server.port}`);
+    for (let i = 0; i < 50; i++) await expect(client.create(`/${i}`)).rejects.toBeInstanceOf(ThrottledError);
+    await expect(client.set('/', 'x')).rejects.toBeInstanceOf(ThrottledError);
+    await expect(client.transaction().create('/a').commit()).rejects.toMatchObject({ code: 'THROTTLEDOP' });
+    expect((await client.children('/')).children).toEqual(['zookeeper']);
+    await expect(client.delete('/none')).rejects.toMatchObject({ code: 'NONODE' });
+    expect(await metricOf(server, 'growth')).toBe(52);
+    await client.close();
+    const before = server.output;
+    // One line when it began, and one a second while there is something to refuse.
+    expect(lines(server, 'a limit is reached'), before).toBeLessThan(10);
+  });
+
+  test('a connection that is refused again and again fills no log', async () => {
+    await using server = await ServerProcess.start('meerkat', { config: { maxClientCnxns: 1 } });
+    const first = connectTcp({ port: server.port, host: '127.0.0.1' });
+    await once(first, 'connect');
+    for (let i = 0; i < 300; i++) {
+      const socket = connectTcp({ port: server.port, host: '127.0.0.1' }).on('error', () => {});
+      await once(socket, 'close');
+    }
+    expect(lines(server, 'maxClientCnxns allows')).toBeLessThan(20);
+    first.destroy();
+  });
+});

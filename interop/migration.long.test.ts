@@ -1,0 +1,128 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { connect } from '@meerkat/client';
+import { expect, test } from 'vitest';
+import { Ensemble } from './ensemble/ensemble.ts';
+import { startWriter } from './ensemble/load.ts';
+import { MEERKAT_COMMAND } from './harness/meerkat-command.ts';
+import { describeWith } from './harness/peers.ts';
+
+/*
+ * Plays docs/migration.md from top to bottom: each `sh` block is run by a shell, those with a file name are written. Machines are
+ * addresses of the loopback interface; `ssh` stops and starts the servers of this test. Clients write all the time.
+ */
+const PAGE = fileURLToPath(new URL('../docs/migration.md', import.meta.url));
+
+interface Block {
+  readonly file: string | null;
+  readonly text: string;
+}
+
+function readBlocks(): Block[] {
+  const page = readFileSync(PAGE, 'utf8');
+  return [...page.matchAll(/^```sh(?: file=(\S+))?\n([\s\S]*?)^```$/gm)].map(([, file = null, text = '']) => ({
+    file,
+    text,
+  }));
+}
+
+describeWith(['apache'], 'docs/migration.md', () => {
+  test('leads from Apache to Meerkat and back, under load, and no acknowledged write or session is lost', async () => {
+    const place = { kind: 'apache' } as const;
+    // Every machine of 127.0.0.0/8 is this one.
+    const config = { clientPortAddress: '0.0.0.0', maxSessionTimeout: 60_000 };
+    const ensemble = await Ensemble.start([place, place, place], config);
+    const home = mkdtempSync(join(tmpdir(), 'migration-'));
+    const hosts = ensemble.members.map(({ id, server }) => ({ host: `127.0.0.${id}`, server }));
+    const orders: string[] = [];
+    const control = createServer((request, response) => {
+      const [, host, verb, unit] = (request.url ?? '').split('/');
+      orders.push(`${verb} ${unit} at ${host}`);
+      const { server } = hosts.find((known) => known.host === host)!;
+      const done = verb === 'stop' ? server.stop() : server.restart(unit === 'meerkat' ? 'meerkat' : 'apache');
+      done.then(
+        () => response.end(),
+        (error: unknown) => response.writeHead(500).end(String(error)),
+      );
+    });
+    await once(control.listen(0, '127.0.0.1'), 'listening');
+    try {
+      mkdirSync(join(home, 'bin'));
+      mkdirSync(join(home, '.config', 'meerkat'), { recursive: true });
+      const servers = hosts.map(({ host, server }) => `${host}:${server.port}`).join(',');
+      const profiles = { profiles: { prod: { server: servers, sessionTimeout: '30s' } } };
+      writeFileSync(join(home, '.config', 'meerkat', 'profiles.json'), JSON.stringify(profiles));
+      writeFileSync(
+        join(home, 'bin', 'meerkat'),
+        `#!/bin/sh\nexec ${MEERKAT_COMMAND.map((word) => `"${word}"`).join(' ')} "$@"\n`,
+      );
+      const url = `http://127.0.0.1:${(control.address() as AddressInfo).port}`;
+      const ssh = `const [host,,,verb,unit]=process.argv.slice(2);const r=await fetch('${url}/'+host+'/'+verb+'/'+unit);if(!r.ok)throw new Error(await r.text())`;
+      writeFileSync(join(home, 'bin', 'ssh.mjs'), ssh);
+      writeFileSync(
+        join(home, 'bin', 'ssh'),
+        `#!/bin/sh\nexec "${process.execPath}" "${join(home, 'bin', 'ssh.mjs')}" "$@"\n`,
+      );
+      for (const name of ['meerkat', 'ssh']) chmodSync(join(home, 'bin', name), 0o755);
+      const env = {
+        PATH: `${join(home, 'bin')}:${dirname(process.execPath)}:${process.env['PATH']}`,
+        HOME: home,
+        ZOO_CFG: join(hosts[0]!.server.directory, 'zoo.cfg'),
+      };
+
+      const writer = await startWriter(servers, '/load', 30_000);
+      const printed: string[] = [];
+      for (const { file, text } of readBlocks()) {
+        if (file !== null) writeFileSync(join(home, file), text);
+        else printed.push(await play(text, home, env));
+      }
+      const written = await writer.finish();
+      const all = printed.join('\n');
+      console.log(all);
+
+      const stops = orders.filter((order) => order.startsWith('stop'));
+      expect(stops.map((order) => order.split(' ')[1])).toEqual([
+        ...Array(3).fill('zookeeper'),
+        ...Array(3).fill('meerkat'),
+      ]);
+      expect(new Set(stops).size).toBe(6);
+      // Each roll tells of three servers, and of the pauses of its probe.
+      const rolled = [...all.matchAll(/^127\.0\.0\.\d:\d+ +(?:leader|follower) +(3\.\S+) +(3\.\S+) +\d+ +\d+/gm)];
+      expect(
+        rolled.map(([, before = '', after = '']) => [before.includes('meerkat'), after.includes('meerkat')]),
+      ).toEqual([...Array(3).fill([false, true]), ...Array(3).fill([true, false])]);
+      expect(all).toMatch(/a client saw a pause of \d+ ms at most .*; its session was kept/);
+
+      // Every acknowledged write is there, and the session that wrote it owns what it owned.
+      await using client = await connect(servers);
+      const { children } = await client.children('/load');
+      expect(children.filter((name) => !['register', 'mine'].includes(name))).toHaveLength(written.count);
+      expect((await client.get('/load/mine')).stat.ephemeralOwner).toBe(written.session);
+      await writer[Symbol.asyncDispose]();
+    } finally {
+      control.close();
+      await ensemble.dispose();
+      rmSync(home, { recursive: true, force: true });
+    }
+  });
+});
+
+/** @returns what it printed; rejects when it ends with another code than 0 */
+async function play(text: string, cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
+  const child = spawn('/bin/sh', ['-e', '-c', text], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`exit code ${code}:\n${text}\n${output}`);
+  return `${text.replace(/^/gm, '$ ')}\n${output}`;
+}

@@ -53,9 +53,10 @@ console.log((await mail.take()).value);
 
 // #region delay
 const reminders = new DelayQueue<string>(client, '/reminders', { codec: text });
+await reminders.put('buy tea', { delayMs: 3_600_000 });
 await reminders.put('tea is ready', { delayMs: 50 });
-console.log(await reminders.tryTake());
 console.log((await reminders.take()).value);
+console.log(await reminders.tryTake());
 // #endregion
 
 const own = /^\/(jobs|mail|reminders|thumbnails)/;
@@ -71,5 +72,5 @@ await client.close();
 //   the first to have fox.png: token true
 //   still there: 1
 //   password reset
-//   null
 //   tea is ready
+//   null

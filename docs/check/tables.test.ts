@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { CATALOG } from '../../packages/cli/src/catalog.ts';
+import { FAULTS } from '../../packages/cli/src/doctor/faults.ts';
 import { makeProgram } from '../../packages/cli/src/program-options.ts';
 import { CommandExit, EXIT_MEANINGS, EXIT_OF_ERROR } from '../../packages/cli/src/run/exit-code.ts';
 import { describeAttempts } from '../../packages/client/src/connect-report.ts';
@@ -28,6 +29,7 @@ const PARTS: readonly (readonly [page: string, name: string, make: () => string]
   ['docs/client/outcomes.md', 'what is sent again', makeRepeatables],
   ['docs/cli.md', 'options of every command', makeCommonOptions],
   ['docs/cli.md', 'exit codes', makeExitCodes],
+  ['docs/cli/doctor.md', 'faults', makeFaults],
   ['docs/metrics.md', 'names that stay empty', makeAbsentMetrics],
 ];
 
@@ -48,6 +50,13 @@ test('docs/metrics.md: every metric of the catalogue is on the page, and no othe
   const named = [...groups.matchAll(/`([a-z][a-z0-9]*(?:_[a-z0-9]+)*)`/g)].map(([, name = '']) => name);
   expect(named.filter((name) => !known.has(name) && name !== '_other')).toEqual([]);
 });
+
+function makeFaults(): string {
+  const rows = Object.entries(FAULTS).map(([name, { about, meaning, advice, isNote }]) => {
+    return [`\`${name}\``, isNote === true ? `${about}, note` : about, meaning, advice];
+  });
+  return formatTable(['fault', 'about', 'meaning', 'what to do'], rows);
+}
 
 function readClientSource(name: string): string {
   return readFileSync(join(ROOT, 'packages/client/src', name), 'utf8');

@@ -2,8 +2,14 @@ import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Tests beside sources that start processes of what has been built. */
-const NEED_A_BUILD = ['packages/testing/src/process.test.ts', 'examples/examples.test.ts', 'torture/torture.test.ts'];
+/** Tests beside sources that start processes or threads of what has been built. */
+const NEED_A_BUILD = [
+  'packages/testing/src/process.test.ts',
+  'packages/server/src/node/network.test.ts',
+  'packages/server/src/node/threads/*.test.ts',
+  'examples/examples.test.ts',
+  'torture/torture.test.ts',
+];
 
 /** `npm run test:long`: what takes long, and what does more of the same there (see the variable TESTS). */
 const LONG = [

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { type ProxiedConnection, TcpProxy } from '@meerkat/testing';
+import { findFreePorts, type ProxiedConnection, TcpProxy } from '@meerkat/testing';
 import {
   type Cut,
   hostOf,
@@ -109,36 +107,4 @@ export class ProxyNetwork implements TortureNetwork {
 
 function isMeant({ port }: Cut, { server, kind }: Link): boolean {
   return port === null || (port.host === server && port.kind === kind);
-}
-
-/**
- * Below the ports that systems give to outgoing connections: a server that is down for a while finds its port free, and nobody who
- * dials it meanwhile is connected with himself.
- */
-async function findFreePorts(count: number): Promise<readonly number[]> {
-  const ports: number[] = [];
-  let port = PORT_MIN + Math.floor(Math.random() * (PORT_MAX - PORT_MIN));
-  for (let tries = 0; ports.length < count; tries++) {
-    if (tries > PORT_MAX - PORT_MIN)
-      throw new Error(`there are no ${count} free ports from ${PORT_MIN} to ${PORT_MAX}`);
-    port = port === PORT_MAX ? PORT_MIN : port + 1;
-    if (await isFree(port)) ports.push(port);
-  }
-  return ports;
-}
-
-const PORT_MIN = 20_000;
-const PORT_MAX = 32_000;
-
-async function isFree(port: number): Promise<boolean> {
-  const probe = createServer();
-  try {
-    probe.listen(port, '127.0.0.1');
-    await once(probe, 'listening');
-  } catch {
-    return false;
-  }
-  probe.close();
-  await once(probe, 'close');
-  return true;
 }

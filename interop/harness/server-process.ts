@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findFreePorts } from '@meerkat/testing';
 import { MEERKAT_COMMAND } from './meerkat-command.ts';
 import { guardOrphan } from './orphan-guard.ts';
 
@@ -401,14 +402,7 @@ export function fourLetterWord(port: number, word: string, waitMs = 30_000): Pro
   });
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      probe.close(() => resolve(port));
-    });
-  });
+export async function freePort(): Promise<number> {
+  const [port = 0] = await findFreePorts(1);
+  return port;
 }

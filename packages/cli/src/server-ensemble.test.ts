@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findFreePorts } from '@meerkat/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 const MEERKAT = fileURLToPath(new URL('../bin/meerkat.js', import.meta.url));
@@ -78,10 +78,7 @@ async function said(run: Run, pattern: RegExp): Promise<void> {
 
 /** So many addresses for members, on ports that are free now. */
 async function freeAddresses(count: number): Promise<readonly string[]> {
-  const probes = Array.from({ length: 2 * count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(probes.map((probe) => once(probe, 'listening')));
-  const ports = probes.map((probe) => (probe.address() as AddressInfo).port);
-  await Promise.all(probes.map((probe) => once(probe.close(), 'close')));
+  const ports = await findFreePorts(2 * count);
   return Array.from({ length: count }, (_, i) => `127.0.0.1:${ports[2 * i]}:${ports[2 * i + 1]}`);
 }
 

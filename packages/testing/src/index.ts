@@ -1,6 +1,7 @@
 export type { CoreOptions, ServerView, Trace, TraceEvent } from '@meerkat/core';
 export type { CertificateOptions, ClientAuth, KeyType, Logger, LogLevel, ServerOptions } from '@meerkat/server';
 export { ServerError, TextLogger } from '@meerkat/server';
+export { findFreePorts } from './free-ports.ts';
 export type { CutOptions, CutRule, Direction, ProxiedConnection } from './proxied-connection.ts';
 export { type RefuseOptions, TcpProxy, type TcpProxyOptions } from './tcp-proxy.ts';
 export { type ClientTls, TestCertificates, type TestCertificatesOptions } from './test-certificates.ts';

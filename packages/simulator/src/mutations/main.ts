@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { carry } from './carry.ts';
-import { type CheckersOff, countTestsWithout, readPromises, switchCheckersOff } from './checkers-off.ts';
-import { renewCheckers } from './checkers-table.ts';
+import { countTestsWithout, readPromises, switchCheckersOff } from './checkers-off.ts';
 import { type Finding, find } from './finding.ts';
 import { Mutant } from './mutant.ts';
 import { type Mutation, readMutations } from './mutation.ts';
@@ -58,7 +57,7 @@ async function main(): Promise<number> {
   }
   const chosen = mutations.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
   if (values.carry) return carryAll(chosen);
-  if (values.checkers) return findCheckers(chosen, mutations, seedsMax, values.record, positionals.length === 0);
+  if (values.checkers) return findCheckers(chosen, seedsMax, positionals.length === 0);
   const workshop = new Workshop(ROOT);
   const original = new Workshop(ROOT);
   const leave = (): void => {
@@ -126,19 +125,8 @@ async function findAll(
 }
 
 /** With each checker switched off in turn: what notices which mutation, and which unit tests notice that. */
-async function findCheckers(
-  chosen: readonly Mutation[],
-  mutations: readonly Mutation[],
-  seedsMax: number,
-  isRecording: boolean,
-  areTestsRun: boolean,
-): Promise<number> {
+async function findCheckers(chosen: readonly Mutation[], seedsMax: number, areTestsRun: boolean): Promise<number> {
   const promises = readPromises(CHECKER_SOURCES.map((name) => join(ROOT, 'packages/simulator/src', name)));
-  const record = (results: readonly CheckersOff[], tests: ReadonlyMap<string, number>): void => {
-    if (isRecording) {
-      writeFileSync(PAGE, renewCheckers(readFileSync(PAGE, 'utf8'), mutations, results, promises, tests));
-    }
-  };
   const directory = mkdtempSync(join(tmpdir(), 'meerkat-checkers-'));
   const workshop = new Workshop(ROOT);
   let unnoticed = 0;
@@ -147,19 +135,16 @@ async function findCheckers(
     for (const mutation of chosen) {
       if (mutation.simulate === null) continue;
       const mutant = await Mutant.make(ROOT, directory, mutation);
-      const result = await switchCheckersOff(mutation, mutant, original, seedsMax);
-      const { caught, without } = result;
+      const { caught, without } = await switchCheckersOff(mutation, mutant, original, seedsMax);
       const others = [...without].map(
         ([promise, other]) => `without ${promise} ${other?.invariants.join(' ') ?? 'nothing'}`,
       );
       process.stdout.write(`${mutation.id}: ${[caught?.invariants.join(' ') ?? 'nothing', ...others].join('; ')}\n`);
-      record([result], new Map());
     }
     for (const promise of areTestsRun ? promises : []) {
       const failed = await countTestsWithout(promise, workshop);
       process.stdout.write(`without ${promise} ${failed} unit tests fail\n`);
       if (failed === 0) unnoticed++;
-      record([], new Map([[promise, failed]]));
     }
   } finally {
     workshop.dispose();

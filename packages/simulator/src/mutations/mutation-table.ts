@@ -5,10 +5,7 @@ import { nameOf, type PageTable, renewRows, rowsOf } from './page-table.ts';
 const FINDINGS: PageTable = {
   begin: '<!-- findings: written by npm run mutations -- --record -->',
   end: '<!-- end of findings -->',
-  head: [
-    '| mutation | what it brings back | in | options | found by seeds | found by a test | seconds |',
-    '| --- | --- | --- | --- | --- | --- | --: |',
-  ],
+  head: ['| mutation | defect | found by |', '| --- | --- | --- |'],
 };
 
 /** The page with new rows for what has been found now; rows of mutations that are gone are dropped. */
@@ -33,15 +30,11 @@ export function idsOf(page: string): readonly string[] {
   return rowsOf(page, FINDINGS).map(nameOf);
 }
 
-function formatRow(
-  { id, defect, simulate, blind, hunks }: Mutation,
-  { isFound, bySeeds, byTest, seconds }: Finding,
-  before = '',
-): string {
-  // What seeds have found stays where none were run this time.
-  const seeds = bySeeds ?? before.split(' | ')[4] ?? '';
-  const files = new Set(hunks.map(({ file }) => `\`${file.replace(/^packages\/(\w+)\/src\//, '$1/')}\``));
-  const options = simulate === null ? '' : `\`${simulate.join(' ')}\``;
-  const test = isFound || blind === null ? byTest : `${byTest}: ${blind}`;
-  return `| \`${id}\` | ${defect} | ${[...files].join(', ')} | ${options} | ${seeds} | ${test} | ${seconds.toFixed(1)} |`;
+/** The seed that fails first says more than the test; what seeds found before stays where none were run this time. */
+function formatRow({ id, defect, blind }: Mutation, { isFound, bySeeds, byTest }: Finding, before = ''): string {
+  const seeds = bySeeds ?? /\| (seed [^|]*) \|$/.exec(before)?.[1] ?? '';
+  const missed = blind === null ? 'nothing' : `nothing: ${blind}`;
+  const others = seeds.startsWith('seed ') ? seeds : isFound ? 'its test' : missed;
+  const foundBy = byTest === 'by the compiler' ? 'the compiler' : others;
+  return `| \`${id}\` | ${defect} | ${foundBy} |`;
 }

@@ -15,7 +15,9 @@ export class ClusterSession {
   readonly childLists: ChildLists;
   readonly undo: UndoSlot = new UndoSlot();
   readonly #indexMax: number;
+  readonly #ending = new AbortController();
   #index: TreeIndex | null = null;
+  #indexUsedMs = 0;
 
   /** @throws ConnectError, AuthFailedError */
   static async open(cluster: ClusterOptions, login: Login, indexMax: number): Promise<ClusterSession> {
@@ -33,8 +35,22 @@ export class ClusterSession {
 
   /** Walks the tree when it is first asked for. */
   get index(): TreeIndex {
+    this.#indexUsedMs = Date.now();
     this.#index ??= new TreeIndex(this.client, this.#indexMax);
     return this.#index;
+  }
+
+  /** Aborted at the log-out: what follows the tree for a page ends with it. */
+  get ended(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Gives back the memory of a tree that no page looks at. */
+  forgetUnused(nowMs: number): void {
+    if (this.#index === null || nowMs - this.#indexUsedMs < UNUSED_MS) return;
+    this.#index.stop();
+    this.#index = null;
+    this.childLists.clear();
   }
 
   /** For requests: one that waits longer for a connection is answered with what is so. */
@@ -50,6 +66,7 @@ export class ClusterSession {
   }
 
   async close(): Promise<void> {
+    this.#ending.abort();
     this.#index?.stop();
     this.childLists.clear();
     await this.client.close({ timeoutMs: CLOSE_MS }).catch(() => {});
@@ -59,3 +76,5 @@ export class ClusterSession {
 const CONNECT_MS = 5000;
 const REQUEST_MS = 20_000;
 const CLOSE_MS = 2000;
+/** Much longer than between two looks of a page that shows something of the index. */
+const UNUSED_MS = 300_000;

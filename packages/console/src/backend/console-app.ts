@@ -40,5 +40,5 @@ export function makeConsoleApp(options: ConsoleOptions): FastifyInstance {
   return app;
 }
 
-/** A value of the largest size that servers are set to take, in base64, and an import. */
-const BODY_MAX = 32 << 20;
+/** A log-in with a certificate and its chain. What writes znodes takes more. */
+const BODY_MAX = 256 << 10;

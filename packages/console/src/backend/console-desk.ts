@@ -69,8 +69,8 @@ export class ConsoleDesk {
 
   /** The same, for a change. */
   writableSessionOf(request: FastifyRequest): ClusterSession {
-    const session = this.clusterSessionOf(request);
-    if (this.options.isWritable === true) return session;
+    this.admittedSessionOf(request);
+    if (this.options.isWritable === true) return this.clusterSessionOf(request);
     throw new Refusal(403, 'read-only', 'this console only reads: start it with --write to change znodes');
   }
 
@@ -81,7 +81,13 @@ export class ConsoleDesk {
       setHeaders(reply, nonce);
       return await reply.type('text/html; charset=utf-8').header('cache-control', 'no-store').send(page);
     };
-    app.get('/', send);
+    app.get('/', async (request, reply) => {
+      // Its addresses are relative to where it is.
+      const { prefix = '' } = this.options;
+      const [path, query] = request.url.split('?', 2);
+      if (prefix === '' || path !== prefix) return await send(request, reply);
+      return await reply.redirect(`${prefix}/${query === undefined ? '' : `?${query}`}`);
+    });
     app.get('/assets/:file', async (request, reply) => {
       const { file } = request.params as { readonly file: string };
       const asset = await this.#assets.file(file);
@@ -99,7 +105,7 @@ export class ConsoleDesk {
     app.get('/api/hello', async (request, reply) => {
       const known = this.#sessions.find(cookieOf(request));
       const session = known ?? this.#sessions.begin((this.options.key ?? null) === null);
-      if (known === null) reply.header('set-cookie', this.#cookie(session.token, request));
+      if (known === null) this.#setCookie(session, request, reply);
       return await sendJson(reply, this.#hello(session));
     });
     app.post('/api/enter', async (request, reply) => {
@@ -109,6 +115,7 @@ export class ConsoleDesk {
       if (key !== null && !isSameSecret(given, key))
         throw new Refusal(403, 'wrong-key', 'that is not the key of this console');
       session.isAdmitted = true;
+      this.#renew(session, request, reply);
       return await sendJson(reply, this.#hello(session));
     });
     app.post('/api/c/:cluster/login', async (request, reply) => {
@@ -116,15 +123,15 @@ export class ConsoleDesk {
       const cluster = this.clusterOf(request);
       const login = readLogin(cluster, new Fields(request.body));
       const opened = await ClusterSession.open(cluster, login, this.options.indexMax ?? INDEX_MAX);
-      await session.clusters.get(cluster.name)?.close();
-      session.clusters.set(cluster.name, opened);
+      if (!(await session.put(opened)))
+        throw new Refusal(401, 'no-session', 'the session of the console is over: load the page again');
+      this.#renew(session, request, reply);
       return await sendJson(reply, this.#hello(session));
     });
     app.post('/api/c/:cluster/logout', async (request, reply) => {
       const session = this.admittedSessionOf(request);
       const { name } = this.clusterOf(request);
-      await session.clusters.get(name)?.close();
-      session.clusters.delete(name);
+      await session.drop(name);
       return await sendJson(reply, this.#hello(session));
     });
   }
@@ -132,6 +139,8 @@ export class ConsoleDesk {
   addStreams(app: FastifyInstance): void {
     app.get('/api/stream', (request, reply) => {
       const session = this.admittedSessionOf(request);
+      if (session.streams >= STREAMS_MAX)
+        throw new Refusal(429, 'too-many', `a browser may have ${STREAMS_MAX} pages open`);
       reply.hijack();
       reply.raw.writeHead(200, {
         ...securityHeaders(null),
@@ -198,9 +207,15 @@ export class ConsoleDesk {
     };
   }
 
-  #cookie(token: string, { protocol }: FastifyRequest): string {
+  #renew(session: ConsoleSession, request: FastifyRequest, reply: FastifyReply): void {
+    this.#sessions.renew(session);
+    this.#setCookie(session, request, reply);
+  }
+
+  #setCookie({ token }: ConsoleSession, request: FastifyRequest, reply: FastifyReply): void {
     const path = this.options.prefix === undefined || this.options.prefix === '' ? '/' : this.options.prefix;
-    return `${COOKIE}=${token}; Path=${path}; HttpOnly; SameSite=Strict${protocol === 'https' ? '; Secure' : ''}`;
+    const secure = request.protocol === 'https' ? '; Secure' : '';
+    reply.header('set-cookie', `${cookieName(request)}=${token}; Path=${path}; HttpOnly; SameSite=Strict${secure}`);
   }
 }
 
@@ -234,13 +249,19 @@ function readSubscription(fields: Fields): Subscription {
   return { kind, cluster };
 }
 
-function cookieOf({ headers }: FastifyRequest): string | null {
-  for (const part of (headers.cookie ?? '').split(';')) {
+function cookieOf(request: FastifyRequest): string | null {
+  const wanted = cookieName(request);
+  for (const part of (request.headers.cookie ?? '').split(';')) {
     const [name, value] = part.trim().split('=', 2);
-    if (name === COOKIE && value !== undefined) return value;
+    if (name === wanted && value !== undefined) return value;
   }
   return null;
 }
 
-const COOKIE = 'meerkat-console';
+/** Browsers do not tell ports apart: two consoles of one machine would take each other's cookie. */
+function cookieName({ socket }: FastifyRequest): string {
+  return `meerkat-console-${socket.localPort ?? 0}`;
+}
+
+const STREAMS_MAX = 50;
 const SUBSCRIPTIONS_MAX = 200;

@@ -4,7 +4,7 @@ import { makeToken } from './security.ts';
 
 /** One browser that is admitted: what it is logged in to. */
 export class ConsoleSession {
-  readonly token: string = makeToken();
+  token: string = makeToken();
   readonly csrf: string = makeToken();
   readonly clusters: Map<string, ClusterSession> = new Map();
   /** Whether it has shown the key, or none is needed. */
@@ -12,6 +12,8 @@ export class ConsoleSession {
   lastUsedMs: number = Date.now();
   /** Streams that are open: the page is there. */
   streams = 0;
+  /** It is over: what is opened for it now has to be closed again. */
+  isOver = false;
 
   constructor(isAdmitted: boolean) {
     this.isAdmitted = isAdmitted;
@@ -21,7 +23,23 @@ export class ConsoleSession {
     return this.clusters.get(cluster)?.login ?? null;
   }
 
+  /** Puts a log-in in the place of the one before. @returns false when the session has ended meanwhile: nothing is kept */
+  async put(opened: ClusterSession): Promise<boolean> {
+    const { name } = opened.cluster;
+    const before = this.isOver ? opened : this.clusters.get(name);
+    if (!this.isOver) this.clusters.set(name, opened);
+    await before?.close();
+    return !this.isOver;
+  }
+
+  async drop(cluster: string): Promise<void> {
+    const open = this.clusters.get(cluster);
+    this.clusters.delete(cluster);
+    await open?.close();
+  }
+
   async end(): Promise<void> {
+    this.isOver = true;
     const open = [...this.clusters.values()];
     this.clusters.clear();
     await Promise.all(open.map((cluster) => cluster.close()));
@@ -48,12 +66,20 @@ export class ConsoleSessions {
     if (this.#sessions.size >= SESSIONS_MAX) {
       // One that nobody has logged in with goes before one that is used.
       const all = [...this.#sessions.values()].sort((a, b) => a.lastUsedMs - b.lastUsedMs);
-      const oldest = all.find((session) => session.clusters.size === 0) ?? all[0];
+      const oldest =
+        all.find((session) => !session.isAdmitted) ?? all.find((session) => session.clusters.size === 0) ?? all[0];
       if (oldest !== undefined) void this.end(oldest);
     }
     const session = new ConsoleSession(isAdmitted);
     this.#sessions.set(session.token, session);
     return session;
+  }
+
+  /** A new token: one that was planted into the browser before it was trusted is worth nothing behind that. */
+  renew(session: ConsoleSession): void {
+    if (!this.#sessions.delete(session.token)) return;
+    session.token = makeToken();
+    this.#sessions.set(session.token, session);
   }
 
   async end(session: ConsoleSession): Promise<void> {
@@ -69,6 +95,7 @@ export class ConsoleSessions {
   #sweep(nowMs: number): void {
     for (const session of this.#sessions.values()) {
       if (session.streams === 0 && nowMs - session.lastUsedMs > IDLE_MS) void this.end(session);
+      else for (const cluster of session.clusters.values()) cluster.forgetUnused(nowMs);
     }
   }
 }

@@ -50,7 +50,11 @@ export function addDataRoutes(app: FastifyInstance, desk: ConsoleDesk): void {
 
 function addChanges(app: FastifyInstance, desk: ConsoleDesk): void {
   const change = (url: string, run: (request: FastifyRequest, session: ClusterSession) => Promise<Change>): void => {
-    app.post(`/api/c/:cluster/${url}`, async (request, reply) => {
+    // Before a body of some megabytes is taken: only from those who may send it.
+    const onRequest = async (request: FastifyRequest): Promise<void> => {
+      desk.writableSessionOf(request);
+    };
+    app.post(`/api/c/:cluster/${url}`, { bodyLimit: VALUE_BODY_MAX, onRequest }, async (request, reply) => {
       const session = desk.writableSessionOf(request);
       const { changed, undo } = await run(request, session);
       session.undo.put(undo);
@@ -92,3 +96,5 @@ function addTransfers(app: FastifyInstance, desk: ConsoleDesk): void {
 }
 
 const SEARCH_MAX = 200;
+/** A value of the largest size that servers are set to take, in base64, and an import. */
+const VALUE_BODY_MAX = 32 << 20;

@@ -57,15 +57,21 @@ export class PageStream {
     this.#close();
   }
 
-  /** Resolves when the page takes again what it is sent, or is gone. */
-  async drained(): Promise<void> {
-    while (this.isSlow && !this.#response.destroyed) {
+  /** Resolves when the page takes again what it is sent, is gone, or the subscription is over. */
+  async drained(signal: AbortSignal): Promise<void> {
+    const response = this.#response;
+    while (this.isSlow && !response.destroyed && !signal.aborted) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, 1000);
-        this.#response.once('drain', () => {
+        const done = (): void => {
           clearTimeout(timer);
+          response.off('drain', done);
+          signal.removeEventListener('abort', done);
           resolve();
-        });
+        };
+        // Behind other writes the event may not come.
+        const timer = setTimeout(done, 1000);
+        response.once('drain', done);
+        signal.addEventListener('abort', done, { once: true });
       });
     }
   }

@@ -24,7 +24,9 @@ export function subscribe(
   session: ClusterSession,
   monitor: ServersMonitor,
 ): number {
-  const { id, signal } = stream.begin();
+  const { id, signal: dropped } = stream.begin();
+  const signal = AbortSignal.any([dropped, session.ended]);
+  signal.addEventListener('abort', () => stream.end(id), { once: true });
   const place = { stream, id, signal };
   run(place, wanted, session, monitor).catch((error) => {
     if (!signal.aborted) stream.send({ kind: 'failed', id, failure: describeError(error).failure });
@@ -70,6 +72,7 @@ async function followZnode({ stream, id, signal }: Place, path: string, session:
       await client.whenConnected({ signal });
     }
     await watch.ready;
+    if (stream.isSlow) await stream.drained(signal);
     try {
       const znode = await readZnode(client, path, { timeoutMs: READ_MS });
       stream.send({ kind: 'znode', id, znode, zxid: zxid === null ? null : `0x${zxid.toString(16)}` });
@@ -116,7 +119,8 @@ async function followChanges({ stream, id, signal }: Place, path: string, sessio
   for await (const changes of feed.batches()) {
     if (signal.aborted) return;
     // Events wait in the watch meanwhile, which drops the oldest of too many and says so.
-    if (stream.isSlow) await stream.drained();
+    if (stream.isSlow) await stream.drained(signal);
+    if (signal.aborted) return;
     stream.send({ kind: 'changes', id, changes, isReady: true, mode: feed.mode });
   }
 }

@@ -24,6 +24,8 @@ export class TreeIndex {
   #isLive = false;
   #walkedMs = 0;
   #walking: Promise<void> | null = null;
+  /** Events were dropped during the walk. */
+  #isGapped = false;
   /** Changed since they were read. */
   readonly #stale: Set<string> = new Set();
   #refresh: Promise<void> | null = null;
@@ -108,7 +110,10 @@ export class TreeIndex {
       () => false,
     );
     if (!isArmed) await stream.close();
-    await this.#walk(isArmed ? stream : null);
+    do {
+      this.#isGapped = false;
+      await this.#walk(isArmed ? stream : null);
+    } while (this.#isGapped && !this.#isStopped && this.#stream === stream);
     this.#walkedMs = Date.now();
     this.#isLive = isArmed;
     if (isArmed) void this.#follow(stream);
@@ -129,7 +134,7 @@ export class TreeIndex {
           inFlight++;
           this.#client.children(path, { timeoutMs: REPLY_MS }).then(
             ({ children, stat }) => {
-              if (stream !== null) this.#takeEvents(stream);
+              if (stream !== null && this.#takeEvents(stream)) this.#isGapped = true;
               this.#add(path, stat.dataLength);
               const room = Math.max(0, this.#max - this.#sizes.size - queue.length);
               if (children.length > room) this.#isCut = true;

@@ -1,0 +1,72 @@
+import type { Client, WatchStream } from '@meerkat/client';
+import { describe, expect, test } from 'vitest';
+import { TreeIndex } from './tree-index.ts';
+
+type TreeEvent = { readonly type: string; readonly path: string };
+
+/** A tree in memory, whose watch forgets: of the events during a walk only that some were dropped is told. */
+class FakeService {
+  readonly tree = new Map<string, readonly string[]>([
+    ['/', ['a']],
+    ['/a', []],
+  ]);
+  readonly events: TreeEvent[] = [];
+  walks = 0;
+  onRead: (path: string) => void = () => {};
+
+  get client(): Client {
+    const service = this;
+    return {
+      watch: () => service.#stream(),
+      async children(path: string) {
+        if (path === '/') service.walks++;
+        const children = service.tree.get(path) ?? [];
+        service.onRead(path);
+        return { children, stat: { dataLength: 1 } };
+      },
+    } as unknown as Client;
+  }
+
+  #stream(): WatchStream {
+    let isOver = false;
+    return {
+      mode: 'persistent recursive',
+      ready: Promise.resolve(),
+      get isOver() {
+        return isOver;
+      },
+      take: () => this.events.shift() ?? null,
+      arrival: () => new Promise(() => {}),
+      async close() {
+        isOver = true;
+      },
+    } as unknown as WatchStream;
+  }
+}
+
+describe('the index of a tree', () => {
+  test('is walked again when the watch has dropped events during the walk', async () => {
+    const service = new FakeService();
+    // Once the root has been read, a znode comes, and its event is lost.
+    service.onRead = () => {
+      service.onRead = () => {};
+      service.tree.set('/', ['a', 'late']);
+      service.events.push({ type: 'gap', path: '/' });
+    };
+    const index = new TreeIndex(service.client, 1000);
+    await index.whenWalked();
+    expect(service.walks).toBe(2);
+    expect([...index.sizes.keys()]).toEqual(['/', '/late', '/a']);
+    index.stop();
+  });
+
+  test('says that it holds a part when the tree is larger than it may', async () => {
+    const service = new FakeService();
+    service.tree.set('/', ['a', 'b', 'c', 'd']);
+    const index = new TreeIndex(service.client, 3);
+    await index.whenWalked();
+    expect(index.state).toMatchObject({ znodes: 3, isComplete: true });
+    expect(index.state.missing).toMatch(/more than 3 znodes/);
+    index.stop();
+  });
+});

@@ -64,11 +64,13 @@ export function placeOfProperty(
   return { file: property?.origin ?? file, line: property?.line ?? null };
 }
 
-/** The file as it may be shown: without passwords, and without digests of super users. */
+/** The file as it may be shown: without passwords, and without digests of super users. Those in comments count, too. */
 export function hideSecrets(text: string): string {
   const secrets = parseProperties(text).properties.filter(({ key }) => SECRET.test(key));
-  if (secrets.length === 0) return text;
   const lines = splitLines(text);
+  const comments = lines.flatMap((line, index) => (/^[ \t\f]*[#!]/.test(line) && SECRET.test(line) ? [index] : []));
+  if (secrets.length + comments.length === 0) return text;
+  for (const index of comments) lines[index] = '# ***';
   for (const { key, line } of secrets) {
     if (line === null) continue;
     // A value may go on over several lines.

@@ -258,7 +258,7 @@ describe('zoo.cfg', () => {
 
   test('what the admin port shows of the file has no secrets in it, in whatever lines they are written', () => {
     const secrets =
-      'ssl.keyStore.password=hu\\\nsh\nDigestAuthenticationProvider.superDigest : super:abc\n  ssl.trustStore.passwordPath\thush\n';
+      '#ssl.quorum.keyStore.password=hush\n  ! superDigest was super:abc\nssl.keyStore.password=hu\\\nsh\nDigestAuthenticationProvider.superDigest : super:abc\n  ssl.trustStore.passwordPath\thush\n';
     const text = read(`${REQUIRED}# a comment\n${secrets}snapCount=7\n`).server.admin?.configurationText ?? '';
     expect(text).not.toMatch(/hu|sh\b|abc/);
     expect(text).toContain(

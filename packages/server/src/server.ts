@@ -27,6 +27,7 @@ import { GrowthWatch } from './growth-watch.ts';
 import type { HttpThread } from './http/http-thread.ts';
 import { type Logger, SILENT_LOGGER } from './logger.ts';
 import { type ClientAddress, ClientPortWatch } from './membership/client-port.ts';
+import { copyMode } from './membership/copy-mode.ts';
 import { DynamicFiles } from './membership/dynamic-files.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { MonitorBaseline } from './metrics/monitor-baseline.ts';
@@ -478,5 +479,5 @@ function clientAddressOf({ server: { clientHost, clientPort } }: Configuration):
 function makeMembershipStore({ core, server }: Configuration, disk: Disk): MembershipStore | null {
   const { staticFile } = server;
   if (!core.reconfigEnabled || core.ensemble === null || staticFile === null) return null;
-  return new DynamicFiles(disk, { serverId: core.serverId, staticFile });
+  return new DynamicFiles(disk, { serverId: core.serverId, staticFile, copyMode });
 }

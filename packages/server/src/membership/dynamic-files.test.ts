@@ -1,7 +1,12 @@
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { type DiskError, MemoryDisk } from '@meerkat/core';
 import { type Membership, parseMembership } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { parseProperties } from '../config/properties.ts';
 import { readZooCfg } from '../config/zoo-cfg.ts';
+import { copyMode } from './copy-mode.ts';
 import { DynamicFiles } from './dynamic-files.ts';
 import { editStaticFile } from './static-file.ts';
 
@@ -30,6 +35,11 @@ describe('a zoo.cfg that lists its members', () => {
     expect(edited).not.toMatch(/clientPort|peerType|old/);
     expect(edited.match(/dynamicConfigFile/g)).toHaveLength(1);
   });
+});
+
+test('a directory with a backslash in its name is still found', () => {
+  const edited = editStaticFile(STATIC, '/a\\b/zoo.cfg.dynamic.1', false);
+  expect(parseProperties(edited).properties.at(-1)?.value).toBe('/a\\b/zoo.cfg.dynamic.1');
 });
 
 describe('the files of the dynamic configuration', () => {
@@ -77,6 +87,29 @@ describe('the files of the dynamic configuration', () => {
     }
   });
 
+  test('have the permissions of zoo.cfg before there is anything in them, for it may have passwords', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'meerkat-mode-'));
+    const staticFile = join(directory, 'zoo.cfg');
+    writeFileSync(staticFile, STATIC, { mode: 0o600 });
+    const disk = new MemoryDisk();
+    put(disk, staticFile, STATIC);
+    const sizes: number[] = [];
+    const files = new DynamicFiles(disk, {
+      serverId: 1,
+      staticFile,
+      copyMode: (source, target) => {
+        sizes.push(get(disk, target).length);
+        writeFileSync(target, '', { mode: 0o666 });
+        copyMode(source, target);
+      },
+    });
+    keep(disk, files, first, second);
+    expect(sizes).toEqual([0, 0, 0, 0]);
+    const modes = readdirSync(directory).map((name) => (statSync(join(directory, name)).mode & 0o777).toString(8));
+    rmSync(directory, { recursive: true });
+    expect(new Set(modes)).toEqual(new Set(['600']));
+  });
+
   test('tell what is wrong when they cannot be written, and leave what was there', () => {
     const disk = new MemoryDisk();
     put(disk, '/conf/zoo.cfg', STATIC);
@@ -119,13 +152,13 @@ function keep(disk: MemoryDisk, files: DynamicFiles, committed: Membership, prop
 }
 
 function put(disk: MemoryDisk, path: string, text: string): void {
-  disk.makeDirectory('/conf', () => {});
+  disk.makeDirectory(dirname(path), () => {});
   disk.create(path, (_error, file) => {
     file.write(0, new TextEncoder().encode(text), () => file.sync(() => file.close()));
   });
-  disk.syncDirectory('/conf', () => {});
+  disk.syncDirectory(dirname(path), () => {});
   disk.deliverAll();
-  disk.syncDirectory('/conf', () => {});
+  disk.syncDirectory(dirname(path), () => {});
   disk.deliverAll();
 }
 

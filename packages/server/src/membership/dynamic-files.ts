@@ -6,6 +6,8 @@ export interface DynamicFilesOptions {
   readonly serverId: number;
   /** Absolute path of zoo.cfg. */
   readonly staticFile: string;
+  /** Gives a file that was just created, and is empty, the permissions of another one. */
+  readonly copyMode?: (source: string, target: string) => void;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface DynamicFilesOptions {
  *     zoo.cfg.bak                 zoo.cfg as it was while it listed the members itself
  *
  * Each is written beside its place, synced and renamed, in this order: the membership, then what names it. So wherever the
- * machine ends, zoo.cfg is whole and names a whole file. Files of older versions stay.
+ * machine ends, zoo.cfg is whole and names a whole file. Files of older versions stay. All have the permissions of zoo.cfg.
  */
 export class DynamicFiles implements MembershipStore {
   readonly #disk: Disk;
@@ -88,6 +90,7 @@ export class DynamicFiles implements MembershipStore {
         done(createError);
         return;
       }
+      this.#options.copyMode?.(this.#options.staticFile, temporary);
       writeDurably(file, text, (error) => {
         if (error !== null) {
           done(error);

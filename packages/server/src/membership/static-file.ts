@@ -27,7 +27,8 @@ export function editStaticFile(text: string, dynamicFile: string, saysClientPort
   }
   const kept = lines.filter((_, index) => !dropped.has(index + 1));
   while (kept.at(-1) === '') kept.pop();
-  return `${[...kept, `dynamicConfigFile=${dynamicFile}`].join('\n')}\n`;
+  // A backslash would begin an escape.
+  return `${[...kept, `dynamicConfigFile=${dynamicFile.replaceAll('\\', '\\\\')}`].join('\n')}\n`;
 }
 
 /** True when the text lists members itself. */

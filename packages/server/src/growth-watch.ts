@@ -7,6 +7,8 @@ type GrowthOptions = Pick<
 >;
 
 export interface GrowthWatchHost {
+  /** Node's own unless given. */
+  readonly statfs?: typeof statfs;
   /** Why nothing may grow from now on; null: it may again. */
   onGrowth(refusal: string | null): void;
 }
@@ -25,6 +27,8 @@ export class GrowthWatch {
   readonly #host: GrowthWatchHost;
   #timer: NodeJS.Timeout | null = null;
   #refusal: string | null = null;
+  /** A disk has not answered yet. Each question has a thread of Node's pool, which the log needs to write. */
+  #isAsking = false;
 
   constructor(options: GrowthOptions, host: GrowthWatchHost) {
     this.#options = options;
@@ -51,14 +55,19 @@ export class GrowthWatch {
       this.#tell(memory);
       return;
     }
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const ask = this.#host.statfs ?? statfs;
     const directories = [...new Set([dataDirectory, dataLogDirectory])];
     let left = directories.length;
     let refusal: string | null = null;
     for (const directory of directories) {
-      statfs(directory, (error, found) => {
+      ask(directory, (error, found) => {
         // A disk that cannot be asked is no reason to refuse; one that fails ends the server by itself.
         if (error === null) refusal ??= this.#diskRefusal(directory, found.bavail * found.bsize);
-        if (--left === 0 && this.#timer !== null) this.#tell(refusal);
+        if (--left > 0) return;
+        this.#isAsking = false;
+        if (this.#timer !== null) this.#tell(refusal);
       });
     }
   }

@@ -1,0 +1,31 @@
+import type { StatsFs, statfs } from 'node:fs';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { GrowthWatch } from './growth-watch.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+type Told = (error: Error | null, found: Pick<StatsFs, 'bavail' | 'bsize'>) => void;
+
+const OPTIONS = { residentBytesMax: 0, diskFreeBytesMin: 100, dataDirectory: '/data', dataLogDirectory: '/log' };
+
+test('a disk that does not answer is asked once, and again after its answer', () => {
+  const questions: Told[] = [];
+  const refusals: (string | null)[] = [];
+  const watch = new GrowthWatch(OPTIONS, {
+    statfs: ((_path: string, told: Told) => questions.push(told)) as unknown as typeof statfs,
+    onGrowth: (refusal) => refusals.push(refusal),
+  });
+  watch.start();
+  vi.advanceTimersByTime(60_000);
+  expect(questions).toHaveLength(2);
+  for (const told of questions.splice(0)) told(null, { bavail: 99, bsize: 1 });
+  expect(refusals).toEqual([expect.stringContaining('/data')]);
+  vi.advanceTimersByTime(1000);
+  expect(questions).toHaveLength(2);
+  watch.stop();
+});

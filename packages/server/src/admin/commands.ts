@@ -191,7 +191,7 @@ export const ADMIN_COMMANDS: readonly AdminCommand[] = [
     needsNoServer: true,
     *fields({ traceMask }, query) {
       const text = query['traceMask'];
-      if (text === undefined || !/^[+-]?\d{1,19}$/.test(text)) {
+      if (text === undefined || !isLong(text)) {
         const problem = text === undefined ? '' : `, got ${text}`;
         yield [ERROR, `setTraceMask requires long traceMask argument${problem}`];
         return;
@@ -446,6 +446,11 @@ function showAddresses(addresses: readonly (readonly [host: string, port: number
 
 function* mapped<From, To>(items: Iterable<From>, map: (item: From) => To): Iterable<To> {
   for (const item of items) yield map(item);
+}
+
+/** As Java's `Long.parseLong` reads it. */
+function isLong(text: string): boolean {
+  return /^[+-]?\d{1,40}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text);
 }
 
 /** When a file was written. */

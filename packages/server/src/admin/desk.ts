@@ -50,6 +50,10 @@ export class AdminDesk implements Desk {
     }
   }
 
+  stop(): void {
+    this.#parts.drain.stop();
+  }
+
   *#index(): Generator<string> {
     const names = [...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name), SNAPSHOT, ARCHIVE];
     for (const name of names.toSorted()) yield `<a href="${this.#parts.commandUrl}/${name}">${name}</a>\n<br/>\n`;

@@ -52,7 +52,7 @@ export class DrainCommand {
           deliver(() => {
             closed += core.shed(part);
           });
-        this.#stop();
+        this.stop();
         deliver(() => core.setDraining(true));
         next();
         this.#timer = setInterval(next, PERIOD_MS);
@@ -60,7 +60,7 @@ export class DrainCommand {
         break;
       }
       case 'undrain':
-        this.#stop();
+        this.stop();
         deliver(() => core.setDraining(false));
         break;
       case 'shed': {
@@ -75,7 +75,8 @@ export class DrainCommand {
     return { isDraining: core.isDraining, connections: core.view.connectionCount, closed };
   }
 
-  #stop(): void {
+  /** The server ends: nothing is shed any more. */
+  stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
   }

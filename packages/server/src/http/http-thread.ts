@@ -24,6 +24,8 @@ export interface Answer extends AnswerHead {
 export interface Desk {
   /** An error that it throws or rejects with is a mistake of ours. */
   answer(question: Question): Answer | Promise<Answer>;
+  /** Nothing is asked any more. */
+  stop(): void;
 }
 
 /**
@@ -77,6 +79,7 @@ export class HttpThread {
   async stop(): Promise<void> {
     const worker = this.#worker;
     this.#worker = null;
+    this.#desk.stop();
     this.#budget.stop();
     this.#answers.clear();
     this.#listening.clear();
@@ -150,7 +153,11 @@ export class HttpThread {
         this.#logger.log('error', `an answer by HTTP was cut short: ${describe(error)}`, { event: 'http-failed' });
         this.#tell({ kind: 'part', id, text: '', isLast: true });
       },
-      (steps) => this.#budget.add(steps),
+      (steps) => {
+        // A few lines, and whoever asks ends a server that does not answer: that must not wait for what others have used up.
+        if (question.kind === 'health') while (steps.next().done !== true);
+        else this.#budget.add(steps);
+      },
     );
     this.#answers.set(id, parts);
     parts.goOn();

@@ -1,11 +1,13 @@
 import type { Health, HealthCheck } from '../../admin/health.ts';
 import type { ServiceThread } from './service-thread.ts';
 
-/** Asks the service how it is, ten times a second at most. One that does not answer is not alive. */
+/** Asks the service how it is, ten times a second at most, one question at a time. One that does not answer is not alive. */
 export class HealthReader {
   readonly #service: ServiceThread;
   #askedMs = Number.NEGATIVE_INFINITY;
   #health: Promise<Health> | null = null;
+  /** The question that has no answer yet; it may be older than what was told of it. */
+  #question: Promise<Health> | null = null;
 
   constructor(service: ServiceThread) {
     this.#service = service;
@@ -21,11 +23,11 @@ export class HealthReader {
   }
 
   async #ask(): Promise<Health> {
-    const answer = this.#service.askAll({ kind: 'health' }).then(
-      ({ text }) => JSON.parse(text) as Health,
-      // Too many questions wait for it already.
-      () => SILENT,
-    );
+    this.#question ??= this.#service.askAll({ kind: 'health' }).then(({ text }) => {
+      this.#question = null;
+      return JSON.parse(text) as Health;
+    });
+    const answer = this.#question;
     let timer: NodeJS.Timeout | undefined;
     const silence = new Promise<Health>((resolve) => {
       timer = setTimeout(() => resolve(SILENT), SILENCE_MS);

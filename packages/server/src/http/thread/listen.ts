@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { HttpPort, ListenPlace } from '../messages.ts';
 import type { ServiceThread } from './service-thread.ts';
@@ -8,7 +9,12 @@ export async function listen(
   port: HttpPort,
   at: ListenPlace,
   service: ServiceThread,
+  idleTimeoutMs: number = IDLE_MS,
 ): Promise<void> {
+  // Who takes nothing of an answer holds a connection and what makes the answer.
+  app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    response.on('pipe', () => request.socket.setTimeout(idleTimeoutMs));
+  });
   app.server.maxConnections = CONNECTIONS_MAX;
   app.server.headersTimeout = HEADERS_MS;
   try {
@@ -39,3 +45,4 @@ export const LIMITS = {
 
 const CONNECTIONS_MAX = 64;
 const HEADERS_MS = 10_000;
+const IDLE_MS = 30_000;

@@ -17,5 +17,5 @@ async function openAdminPort(at: AdminPlace): Promise<void> {
   const app = makeAdminApp(at, service);
   // Loaded where it is wanted: it brings the client.
   if (console !== null) await (await import('./console-mount.ts')).mountConsole(app, console);
-  await listen(app, 'admin', at, service);
+  await listen(app, 'admin', at, service, at.idleTimeoutMs);
 }

@@ -11,7 +11,8 @@ import { INPUT_BYTES_MAX, OUTPUT_BYTES_MAX } from './records.ts';
 import { SocketSide } from './socket-side.ts';
 import type { HostStream, ThreadStreamEvents } from './thread-connection.ts';
 
-const REMOTE = { ip: Uint8Array.of(10, 0, 0, 1), host: '10.0.0.1', port: 4711 };
+/** Short, so that the smallest ring below has room for it. */
+const REMOTE = { ip: Uint8Array.of(1, 1, 1, 1), host: '1.1.1.1', port: 9 };
 
 /** A socket with a kernel that takes bytes when it is told to. */
 class VirtualSocket implements HostStream {
@@ -372,6 +373,32 @@ describe('the border between sockets and core', () => {
     border.isCoreDue = true;
     border.settle();
     expect(fromEager.got.length).toBe(100 * 10_004);
+  });
+
+  test('forgets a connection that was reset while its input waited for room and the core closed it', () => {
+    const border = new Border(1024);
+    const socket = new VirtualSocket(border);
+    border.settle();
+    const [connection] = border.connections as [VirtualConnection];
+    socket.receive(3000, 0);
+    socket.close('reset by peer');
+    // More than leaves at once: the end of the stream waits for its peer.
+    connection.write(100_000);
+    connection.write(100_000);
+    connection.isEnded = true;
+    connection.stream.end();
+    border.settle();
+    expect([connection.closed, border.core.count, border.sockets.count]).toEqual(['reset by peer', 0, 0]);
+  });
+
+  test('drops a note that no record has room for, and goes on', () => {
+    const border = new Border(1024);
+    const socket = new VirtualSocket(border);
+    border.sockets.note('n'.repeat(2000));
+    socket.receive(20, 0);
+    border.isThreadDue = true;
+    border.settle();
+    expect(border.connections[0]?.got.length).toBe(24);
   });
 
   test('ends the streams of a thread that has died', () => {

@@ -82,4 +82,19 @@ describe('a ring', () => {
   test('is a power of two long', () => {
     expect(() => makeRing(100)).toThrow('a ring of 100 bytes: expected a power of two from 32 on');
   });
+
+  test('is read in batches no longer than its reader allows', () => {
+    const ring = makeRing(1024);
+    const writer = new RingWriter(ring);
+    const reader = new RingReader(ring, 256);
+    for (let i = 1; i <= 5; i++) writer.append(1, i, new Uint8Array(100));
+    writer.publish();
+    const batches: number[] = [];
+    while (reader.take()) {
+      let records = 0;
+      while (reader.next()) records++;
+      batches.push(records);
+    }
+    expect(batches).toEqual([2, 2, 1]);
+  });
 });

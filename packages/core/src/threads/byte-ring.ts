@@ -281,7 +281,7 @@ export class RingReader {
     this.#headers = new Int32Array(ring, WORDS_BYTES);
     this.#bytes = new Uint8Array(ring, WORDS_BYTES);
     this.#mask = this.#capacity - 1;
-    this.#batchBytesMax = Math.max(batchBytesMax, this.#capacity >> 1);
+    this.#batchBytesMax = Math.max(batchBytesMax, this.#capacity >> 2);
     this.#head = Atomics.load(this.#words, HEAD);
     this.#tail = this.#head;
   }

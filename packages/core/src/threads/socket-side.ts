@@ -68,9 +68,11 @@ export class SocketSide implements ThreadShare {
     return connection;
   }
 
-  /** Tells the other half something that is of no connection; of too much, nothing more. */
+  /** Tells the other half something that is of no connection; of too much, nothing more, and nothing that no record has room for. */
   note(text: string): void {
-    if (this.outlet.keptCount < NOTES_MAX) this.outlet.tell(Report.note, 0, writeText(text));
+    if (this.outlet.keptCount >= NOTES_MAX) return;
+    const bytes = writeText(text);
+    if (bytes.length <= this.outlet.recordBytesMax) this.outlet.tell(Report.note, 0, bytes);
   }
 
   onClosed(connection: ThreadConnection): void {

@@ -190,8 +190,7 @@ export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
   }
 
   linger(): void {
-    this.#isEnding = true;
-    this.#dropPending();
+    this.#leave();
     this.#stream.linger?.();
   }
 

@@ -94,6 +94,31 @@ describe('a thread that dies', () => {
     await echo(later);
     expect(workers).toHaveLength(2);
   });
+
+  test('before it listens keeps nobody waiting: the one in its place listens', async () => {
+    const streams = new Streams();
+    const listening = start(1).listen(OPTIONS, streams);
+    await workers[0]!.terminate();
+    const listener = await listening;
+    await echo(await dial(listener.port));
+    expect(workers).toHaveLength(2);
+  });
+
+  test('is followed by one that does not listen where the first one could not', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as { port: number };
+    const streams = new Streams();
+    const started = start(1);
+    await expect(started.listen({ ...OPTIONS, port }, streams)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    other.close();
+    await once(other, 'close');
+    await workers[0]!.terminate();
+    await vi.waitFor(() => expect(workers).toHaveLength(2), { timeout: 60_000 });
+    // What it was told before this it has done.
+    await started.listen(OPTIONS, streams);
+    await expect(dial(port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
 });
 
 // With an older Node.js there is one thread at most.

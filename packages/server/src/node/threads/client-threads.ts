@@ -81,9 +81,15 @@ export class ClientThreads {
       handshakes: () => this.#counts.handshakes(port.number),
     });
     this.#listeners.push(listener);
-    const [first, ...others] = this.#threads;
-    await listener.listenIn(first!.number, (message) => first!.tell(message));
-    await Promise.all(others.map((thread) => listener.listenIn(thread.number, (message) => thread.tell(message))));
+    try {
+      const [first, ...others] = this.#threads;
+      await listener.listenIn(first!.number, (message) => first!.tell(message));
+      await Promise.all(others.map((thread) => listener.listenIn(thread.number, (message) => thread.tell(message))));
+    } catch (error) {
+      // Those that listen stop, and those that come later do not begin.
+      listener.close();
+      throw error;
+    }
     return listener;
   }
 

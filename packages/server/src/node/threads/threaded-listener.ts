@@ -24,6 +24,14 @@ export function sendable({ context: _context, chain: _chain, ...settings }: TlsS
   return settings;
 }
 
+/** A thread that was told to listen. */
+interface Starting {
+  /** Which it was told. */
+  readonly tls: ThreadPort['tls'];
+  resolve(): void;
+  reject(error: Error): void;
+}
+
 /** A port that all I/O threads listen on. */
 export class ThreadedListener implements Listener {
   host = '';
@@ -33,7 +41,7 @@ export class ThreadedListener implements Listener {
   readonly #place: ThreadedPlace;
   readonly #streams = new Set<ByteStream>();
   /** By the number of the thread. */
-  readonly #starting = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
+  readonly #starting = new Map<number, Starting>();
   #options: ThreadPort;
   #onEmpty: (() => void) | null = null;
 
@@ -47,10 +55,21 @@ export class ThreadedListener implements Listener {
     return this.#place.handshakes();
   }
 
-  /** @returns once that thread listens */
+  /** @returns once that thread listens, or the one in its place when it dies before */
   listenIn(thread: number, tell: (message: ToThread) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#starting.set(thread, { resolve, reject });
+      const former = this.#starting.get(thread);
+      this.#starting.set(thread, {
+        tls: this.#options.tls,
+        resolve() {
+          former?.resolve();
+          resolve();
+        },
+        reject(error) {
+          former?.reject(error);
+          reject(error);
+        },
+      });
       tell({ kind: 'listen', port: this.#options });
     });
   }
@@ -67,6 +86,10 @@ export class ThreadedListener implements Listener {
     // Threads that come later take the same port.
     this.#options = { ...this.#options, port: this.port };
     if (this.isClosed) this.#place.tell({ kind: 'close', port: this.#options.number });
+    // What was renewed while it began to listen may have reached it too early.
+    const { tls, number } = this.#options;
+    if (tls !== null && starting?.tls !== tls)
+      this.#place.tell({ kind: 'renew', port: number, settings: tls.settings });
     starting?.resolve();
   }
 

@@ -80,6 +80,15 @@ describe('a local session at a learner', () => {
     expect(pair.learner.serving.local?.localCount).toBe(0);
   });
 
+  test('counts among the sessions that a limit bounds, as one session before its upgrade and after', () => {
+    const pair = new Pair();
+    const client = pair.learner.client().create();
+    expect(pair.learner.serving.table.count).toBe(1);
+    client.send(1, createEphemeral('/e'));
+    pair.settle();
+    expect(pair.learner.serving.table.count).toBe(1);
+  });
+
   test('ends behind its own writes, and its end takes the place of its reply', () => {
     const pair = new Pair();
     const client = pair.learner.client().create();

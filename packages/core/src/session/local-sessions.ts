@@ -75,9 +75,8 @@ export class LocalSessions implements SessionTable {
 
   /* ------------------------------------------------------------------------------------------ of both kinds ---- */
 
-  /** Sessions of the ensemble. */
   get count(): number {
-    return this.#replicated.count;
+    return this.#tracker.count + this.#replicated.count;
   }
 
   get(id: bigint): Session | undefined {

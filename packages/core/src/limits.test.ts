@@ -1,0 +1,110 @@
+import { CreateMode, ErrorCode, JuteWriter, OPEN_ACL, OpCode, type Request, WatcherType } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { DEFAULT_LIMIT_OPTIONS, type LimitOptions } from './base/limit-options.ts';
+import { type TestClient, TestServer } from './testing/test-server.ts';
+
+const create = (path: string, bytes = 3): Request => ({
+  op: OpCode.create,
+  path,
+  data: new Uint8Array(bytes),
+  acl: OPEN_ACL,
+  flags: CreateMode.persistent,
+  ttl: -1,
+});
+const getData = (path: string, watch = false): Request => ({ op: OpCode.getData, path, watch });
+
+function serverWith(limits: Partial<LimitOptions>): TestServer {
+  return new TestServer({ limits: { ...DEFAULT_LIMIT_OPTIONS, ...limits } });
+}
+
+function ask(server: TestServer, client: TestClient, ...requests: readonly Request[]): number[] {
+  client.sendTogether(requests);
+  server.run();
+  return client.takeArrivals().flatMap((arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
+}
+
+const limitsReached = (server: TestServer): unknown[] =>
+  server.trace.flatMap((event) => (event.kind === 'limit-reached' ? [[event.limit, event.refused]] : []));
+
+describe('a limit', () => {
+  test('of sessions refuses new ones, and resumes those that are there', () => {
+    const server = serverWith({ sessionsMax: 1 });
+    const first = server.connect();
+    const second = server.open();
+    second.connect();
+    server.run();
+    expect(second.isClosed).toBe(true);
+    const again = server.open();
+    again.connect({ session: first.session! });
+    server.run();
+    expect(again.takeArrivals()[0]).toMatchObject({ kind: 'session', response: { sessionId: first.session!.id } });
+    expect(limitsReached(server)).toEqual([['sessions', 1]]);
+  });
+
+  test('of watches refuses the read that would leave one more', () => {
+    const server = serverWith({ watchesMax: 1 });
+    const client = server.connect();
+    expect(ask(server, client, getData('/', true), getData('/', false))).toEqual([ErrorCode.ok, ErrorCode.ok]);
+    expect(ask(server, client, getData('/zookeeper', true))).toEqual([ErrorCode.throttledOp]);
+    const remove: Request = { op: OpCode.removeWatches, path: '/', watcherType: WatcherType.data };
+    expect(ask(server, client, remove, getData('/zookeeper', true))).toEqual([ErrorCode.ok, ErrorCode.ok]);
+  });
+
+  test('of requests holds connections back, and answers all of them in the end', () => {
+    for (const limits of [{ requestsMax: 1 }, { sessionRequestsMax: 1 }]) {
+      const server = serverWith(limits);
+      const clients = [server.connect(), server.connect()];
+      for (const [i, client] of clients.entries())
+        client.sendTogether([create(`/${i}a`), create(`/${i}b`), getData('/')]);
+      server.run();
+      for (const client of clients) {
+        const errors = client
+          .takeArrivals()
+          .flatMap((arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
+        expect(errors).toEqual([ErrorCode.ok, ErrorCode.ok, ErrorCode.ok]);
+      }
+    }
+  });
+
+  test('of large requests closes the connection that announces one too many, until the other one is answered or gone', () => {
+    const server = serverWith({ largeRequestBytes: 1000, largeRequestsBytesMax: 1500 });
+    const [slow, other] = [server.connect(), server.connect()];
+    slow.sendBytes(lengthOf(1200));
+    server.run();
+    expect(ask(server, other, create('/small'))).toEqual([ErrorCode.ok]);
+    ask(server, other, create('/large', 1100));
+    expect(other.isClosed).toBe(true);
+    expect(limitsReached(server)).toEqual([['large-requests', 1]]);
+    slow.drop();
+    const third = server.connect();
+    expect(ask(server, third, create('/a', 1100))).toEqual([ErrorCode.ok]);
+    expect(ask(server, third, create('/b', 1100))).toEqual([ErrorCode.ok]);
+  });
+});
+
+describe('a server that may not grow', () => {
+  test('refuses what adds to the tree, alone or in a multi, and nothing else', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    expect(ask(server, client, create('/a'))).toEqual([ErrorCode.ok]);
+    server.core.limits.growthRefusal = 'the disk is nearly full';
+    const remove = { op: OpCode.delete, path: '/a', version: -1 } as const;
+    const check = { op: OpCode.check, path: '/a', version: -1 } as const;
+    const multi = (ops: unknown): Request => ({ op: OpCode.multi, ops }) as Request;
+    expect(ask(server, client, create('/b'), multi([create('/c'), remove]), getData('/a'))).toEqual([
+      ErrorCode.throttledOp,
+      ErrorCode.throttledOp,
+      ErrorCode.ok,
+    ]);
+    expect(ask(server, client, multi([check, remove]))).toEqual([ErrorCode.ok]);
+    server.core.limits.growthRefusal = null;
+    expect(ask(server, client, create('/b'))).toEqual([ErrorCode.ok]);
+  });
+});
+
+/** Announces a frame. */
+function lengthOf(bytes: number): Uint8Array {
+  const writer = new JuteWriter(4);
+  writer.int(bytes);
+  return writer.toBytes();
+}

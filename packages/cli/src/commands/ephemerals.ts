@@ -1,5 +1,5 @@
+import { type Held, parseHeld } from '@meerkat/console/monitoring';
 import { askAll } from '../monitoring/ask-all.ts';
-import { type Held, parseHeld } from '../monitoring/holders.ts';
 import type { Column } from '../output/column.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import type { Context } from '../run/context.ts';

@@ -1,4 +1,4 @@
-import { askWord, NoAnswerError } from '../monitoring/four-letter-word.ts';
+import { askWord, NoAnswerError } from '@meerkat/console/monitoring';
 import type { Column } from '../output/column.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import { InvocationFailure } from '../run/command-failure.ts';

@@ -1,5 +1,5 @@
+import { type ConnectionLine, parseConnections } from '@meerkat/console/monitoring';
 import { askAll } from '../monitoring/ask-all.ts';
-import { parseConnections, type SessionLine } from '../monitoring/holders.ts';
 import { age } from '../output/age.ts';
 import type { Column } from '../output/column.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
@@ -28,7 +28,7 @@ async function run(context: Context): Promise<CommandExit> {
   return CommandExit.ok;
 }
 
-const COLUMNS: readonly Column<SessionLine>[] = [
+const COLUMNS: readonly Column<ConnectionLine>[] = [
   { name: 'session', value: ({ session }) => session },
   { name: 'client', value: ({ client }) => client },
   { name: 'server', value: ({ server }) => server },

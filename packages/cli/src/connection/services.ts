@@ -1,6 +1,6 @@
 import { digestMd5, parseConnectString } from '@meerkat/client';
 import type { ClusterOptions } from '@meerkat/console';
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { CommonWords } from '../run/common-words.ts';
 import type { Io } from '../run/io.ts';
 import { type ConnectionSettings, settleConnection } from './connection-settings.ts';

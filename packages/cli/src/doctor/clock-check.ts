@@ -1,4 +1,4 @@
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { Finding } from './faults.ts';
 
 /** What a server's clock is ahead of ours, in milliseconds, and how far that may be wrong; null when it tells no time. */

@@ -1,5 +1,5 @@
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { ConnectionSettings } from '../connection/connection-settings.ts';
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
 import { parseState } from '../monitoring/server-state.ts';
 import { checkClocks, readClock } from './clock-check.ts';
 import { checkEnsemble, parseMonitor, type SeenServer } from './ensemble-checks.ts';

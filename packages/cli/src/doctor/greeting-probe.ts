@@ -1,4 +1,4 @@
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import { type Exchange, exchange } from './exchange.ts';
 import type { FaultName, Finding } from './faults.ts';
 

@@ -1,6 +1,6 @@
 import { type ConnectOptions, connect, digestMd5, NoAuthError, NoNodeError, ZooKeeperError } from '@meerkat/client';
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { ConnectionSettings } from '../connection/connection-settings.ts';
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
 import type { FaultName, Finding } from './faults.ts';
 
 /** Opens a session at one server, reads where the client's paths begin, and closes it. */

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { Finding } from './faults.ts';
 
 /** Whether a server can be reached at all, and why not. */

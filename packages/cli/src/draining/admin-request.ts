@@ -1,4 +1,4 @@
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import { CommandFailure } from '../run/command-failure.ts';
 import { CommandExit } from '../run/exit-code.ts';
 

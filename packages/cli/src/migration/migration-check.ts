@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { askWord, type MonitoredServer, NoAnswerError } from '@meerkat/console/monitoring';
 import { ConfigurationError, readZooCfg } from '@meerkat/server';
 import { type CheckedLog, checkLog } from '@meerkat/server/archive';
 import { parseMonitor } from '../doctor/ensemble-checks.ts';
-import { askWord, type MonitoredServer, NoAnswerError } from '../monitoring/four-letter-word.ts';
 import { readStates, type ServerState } from '../monitoring/server-state.ts';
 import { fileFailure } from '../run/command-failure.ts';
 

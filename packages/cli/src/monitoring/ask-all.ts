@@ -1,7 +1,7 @@
+import { askWord, type MonitoredServer, NoAnswerError } from '@meerkat/console/monitoring';
 import { CommandFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
-import { askWord, type MonitoredServer, NoAnswerError } from './four-letter-word.ts';
 
 /**
  * What each server says to a word, read. A server that does not answer is noted; when none does, the command fails.

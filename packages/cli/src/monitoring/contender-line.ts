@@ -1,8 +1,7 @@
 import { type Client, NoNodeError, type Stat } from '@meerkat/client';
+import { askWord, NoAnswerError, parseConnections } from '@meerkat/console/monitoring';
 import { ANSWER_MS } from '../commands/status.ts';
 import type { Context } from '../run/context.ts';
-import { askWord, NoAnswerError } from './four-letter-word.ts';
-import { parseConnections } from './holders.ts';
 
 /** One sequential znode in the line of a lock, an election or a queue. */
 export interface Contender {

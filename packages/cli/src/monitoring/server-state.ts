@@ -1,4 +1,4 @@
-import { askWord, type MonitoredServer, NoAnswerError } from './four-letter-word.ts';
+import { askWord, type MonitoredServer, NoAnswerError } from '@meerkat/console/monitoring';
 
 /** What `srvr` says of a server. */
 export interface ServerState {

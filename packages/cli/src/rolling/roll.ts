@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import { lagOf, readStates, type ServerState } from '../monitoring/server-state.ts';
 import { CommandFailure } from '../run/command-failure.ts';
 import { CommandExit } from '../run/exit-code.ts';

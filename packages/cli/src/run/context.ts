@@ -1,7 +1,7 @@
 import type { Client, WatchEvent } from '@meerkat/client';
 import type { ClusterOptions } from '@meerkat/console';
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { ConnectionSettings } from '../connection/connection-settings.ts';
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
 import type { Progress } from '../output/progress.ts';
 import type { Report } from '../output/report.ts';
 import type { Io } from './io.ts';

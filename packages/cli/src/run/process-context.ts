@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Client } from '@meerkat/client';
 import type { ClusterOptions } from '@meerkat/console';
+import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { ConnectionSettings } from '../connection/connection-settings.ts';
 import { parseLocation, type Service } from '../connection/location.ts';
-import type { MonitoredServer } from '../monitoring/four-letter-word.ts';
 import { Progress } from '../output/progress.ts';
 import type { Report } from '../output/report.ts';
 import { InvocationFailure } from './command-failure.ts';

@@ -20,9 +20,29 @@ export interface WordAnswer {
   readonly certificate: CertificateInfo | null;
 }
 
-/** Asks a server one of ZooKeeper's four-letter words. @throws NoAnswerError */
-export async function askWord(server: MonitoredServer, word: string, timeoutMs: number): Promise<WordAnswer> {
-  const answer = await exchange(server, word, timeoutMs);
+/**
+ * Asks a server one of ZooKeeper's four-letter words.
+ *
+ * @param signal aborted: gives up
+ * @throws NoAnswerError; AbortError
+ */
+export async function askWord(
+  server: MonitoredServer,
+  word: string,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<string> {
+  return (await askWithCertificate(server, word, timeoutMs, signal)).text;
+}
+
+/** The same, and the certificate that the server has shown. */
+export async function askWithCertificate(
+  server: MonitoredServer,
+  word: string,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<WordAnswer> {
+  const answer = await exchange(server, word, timeoutMs, signal);
   if (answer.text.includes('is not executed because it is not in the whitelist')) {
     throw new NoAnswerError('not allowed', `${server.name} does not allow ${word}: add it to 4lw.commands.whitelist`);
   }
@@ -32,18 +52,34 @@ export async function askWord(server: MonitoredServer, word: string, timeoutMs: 
   return answer;
 }
 
-function exchange({ host, port, name, tls }: MonitoredServer, word: string, timeoutMs: number): Promise<WordAnswer> {
+function exchange(
+  { host, port, name, tls }: MonitoredServer,
+  word: string,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<WordAnswer> {
   return new Promise((resolve, reject) => {
     const socket: Socket = tls === null ? connectTcp({ host, port }) : connectTls({ ...tls, host, port });
     let text = '';
     let isWhole = false;
     let certificate: CertificateInfo | null = null;
-    const fail = (reason: string): void => {
+    const release = (): void => {
       clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    };
+    const abort = (): void => {
+      release();
+      reject(new DOMException(`interrupted while ${name} was asked`, 'AbortError'));
+      socket.destroy();
+    };
+    const fail = (reason: string): void => {
+      release();
       socket.destroy();
       reject(new NoAnswerError('unreachable', `${name}: ${reason}`));
     };
     const timer = setTimeout(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs);
+    signal?.addEventListener('abort', abort);
+    if (signal?.aborted === true) abort();
     socket.once(tls === null ? 'connect' : 'secureConnect', () => {
       if (tls !== null) certificate = describeCertificate(socket as TLSSocket);
       socket.write(word);
@@ -58,7 +94,7 @@ function exchange({ host, port, name, tls }: MonitoredServer, word: string, time
       isWhole = true;
     });
     socket.once('close', () => {
-      clearTimeout(timer);
+      release();
       if (isWhole && text !== '') resolve({ text, certificate });
       else fail('closed without an answer');
     });

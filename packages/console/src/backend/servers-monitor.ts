@@ -1,5 +1,5 @@
 import type { ServerSample, ServersSample } from '../api/messages.ts';
-import { askWord, NoAnswerError } from './four-letter-word.ts';
+import { askWithCertificate, NoAnswerError } from './four-letter-word.ts';
 import type { MonitoredServer } from './options.ts';
 
 /**
@@ -56,7 +56,7 @@ async function readServer(server: MonitoredServer): Promise<ServerSample> {
   const refused: string[] = [];
   const ask = async (word: string) => {
     try {
-      return await askWord(server, word, ANSWER_MS);
+      return await askWithCertificate(server, word, ANSWER_MS);
     } catch (error) {
       if (!(error instanceof NoAnswerError)) throw error;
       if (error.kind === 'not allowed') refused.push(word);

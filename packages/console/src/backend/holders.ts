@@ -1,18 +1,20 @@
 /** One connection with a session, as `cons` has it. */
-export interface SessionLine {
+export interface ConnectionLine {
   readonly session: string;
   /** Address of the client. */
   readonly client: string;
   readonly server: string;
   readonly timeoutMs: number;
   readonly establishedMs: number;
+  /** In hexadecimal; '' when there is none. */
+  readonly lastZxid: string;
   readonly operation: string;
   readonly latencyAverageMs: number;
   readonly latencyMaxMs: number;
 }
 
 /** Reads the answer to `cons`; connections without a session are left out. */
-export function parseConnections(server: string, text: string): SessionLine[] {
+export function parseConnections(server: string, text: string): ConnectionLine[] {
   return [...text.matchAll(/^ \/(\S+?)\[[0-9a-f]+\]\((.*)\)$/gm)].flatMap(([, client = '', list = '']) => {
     const fields = new Map(list.split(',').map((field) => field.split('=', 2) as [string, string]));
     const session = fields.get('sid');
@@ -25,6 +27,7 @@ export function parseConnections(server: string, text: string): SessionLine[] {
         server,
         timeoutMs: numberOf('to'),
         establishedMs: numberOf('est'),
+        lastZxid: fields.get('lzxid') ?? '',
         operation: fields.get('lop') ?? '',
         latencyAverageMs: numberOf('avglat'),
         latencyMaxMs: numberOf('maxlat'),

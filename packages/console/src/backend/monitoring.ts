@@ -1,0 +1,4 @@
+/** What servers tell of themselves in four-letter words: for the console and for commands. */
+export { askWord, NoAnswerError } from './four-letter-word.ts';
+export { type ConnectionLine, type Held, parseConnections, parseHeld } from './holders.ts';
+export type { MonitoredServer } from './options.ts';

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { credentialsOf } from '../archive/source.ts';
 import { parseDuration } from '../connection/duration.ts';
 import { askAdmin } from '../draining/admin-request.ts';
+import { clientsLeft } from '../draining/clients-left.ts';
 import { readStates } from '../monitoring/server-state.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import { InvocationFailure } from '../run/command-failure.ts';
@@ -53,8 +54,7 @@ async function run(context: Context, { httpPort, perSecond, within, undo = false
   const untilMs = performance.now() + parseDuration(within, '--within');
   for (;;) {
     const [state] = await readStates([server], timeoutMs, signal);
-    // The question itself is a connection.
-    const left = Math.max(0, (state?.connections ?? 1) - 1);
+    const left = clientsLeft(state!);
     if (left === 0) {
       if (report.isForPeople) await report.line(`${server.name} has no clients any more`);
       return CommandExit.ok;

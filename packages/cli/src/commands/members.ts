@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@meerkat/client';
 import { askMembers } from '../membership/ask.ts';
-import { type Change, isVoter, memberOf, planSteps, type Step, survives } from '../membership/plan.ts';
+import { type Change, isVoter, memberOf, planSteps, refuseGroups, type Step, survives } from '../membership/plan.ts';
 import type { Column } from '../output/column.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import { CommandFailure, fileFailure, InvocationFailure } from '../run/command-failure.ts';
@@ -132,6 +132,7 @@ async function makePlan(
   config: EnsembleConfig,
   changes: readonly Change[],
 ): Promise<readonly Step[]> {
+  refuseGroups(config);
   const coming = changes.flatMap((change) => memberOf(change) ?? []);
   const known = [...config.members.filter(({ id }) => !coming.some((other) => other.id === id)), ...coming];
   const states = new Map(await askMembers(context, known));
@@ -147,8 +148,13 @@ async function apply(context: Context, options: MembersOptions): Promise<Command
   const changes = await readChanges(config, options);
   const waitMs = readSeconds(options.wait ?? '60') * 1000;
   const done: Step[] = [];
+  const planned = await makePlan(context, config, changes);
+  // Nothing to wait for: the first steps would be made, and the others never.
+  const impossible = planned.find(({ voters }) => voters.length === 0);
+  if (impossible !== undefined)
+    throw new CommandFailure(CommandExit.no, `cannot ${impossible.what}: ${impossible.first}; nothing was changed`);
   const listing = await context.report.list(STEP_COLUMNS.slice(0, 2));
-  for (const { change } of await makePlan(context, config, changes)) {
+  for (const { change } of planned) {
     const step = await waitUntilPossible(context, config, change, waitMs);
     context.note(`${step.what} …`);
     config = await reconfigure(context, client, config, change);

@@ -1,3 +1,4 @@
+import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import type { MonitoredServer } from '@meerkat/console/monitoring';
@@ -9,16 +10,21 @@ export interface Reach {
   readonly findings: readonly Finding[];
 }
 
+export type Resolve = (host: string) => Promise<LookupAddress[]>;
+
 /** Resolves the name of a server, and connects to each of its addresses. */
 export async function probeReach(
   { host, port, name }: MonitoredServer,
   timeoutMs: number,
   signal: AbortSignal,
+  resolve: Resolve = (name) => lookup(name, { all: true }),
 ): Promise<Reach> {
   let addresses: readonly string[];
   try {
-    addresses = isIP(host) !== 0 ? [host] : (await lookup(host, { all: true })).map(({ address }) => address);
+    addresses =
+      isIP(host) !== 0 ? [host] : (await resolveWithin(resolve, host, timeoutMs, signal)).map(({ address }) => address);
   } catch (error) {
+    signal.throwIfAborted();
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
     const fault = code === 'EAI_AGAIN' || code === 'ETIMEOUT' ? 'name-service-silent' : 'name-unknown';
     return { isReached: false, findings: [{ fault, where: name, found: `${host} could not be resolved: ${code}` }] };
@@ -35,6 +41,22 @@ export async function probeReach(
   }
   const fault = failed.some(({ failure }) => failure === REFUSED) ? 'port-closed' : 'no-route';
   return { isReached: false, findings: [{ fault, where: name, found: `${list}, port ${port}` }] };
+}
+
+/** The system's resolver asks for as long as it likes: half a minute where no name service answers. */
+async function resolveWithin(
+  resolve: Resolve,
+  host: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<LookupAddress[]> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const ended = new Promise<never>((_, reject) => {
+    const code = 'ETIMEOUT';
+    const late = Object.assign(new Error(`${host} was not resolved within ${timeoutMs} ms`), { code });
+    limit.addEventListener('abort', () => reject(late), { once: true });
+  });
+  return await Promise.race([resolve(host), ended]);
 }
 
 const REFUSED = 'refused';

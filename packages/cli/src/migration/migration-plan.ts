@@ -17,7 +17,7 @@ export interface MigrationStep {
 export type MigrationTarget = 'meerkat' | 'apache';
 
 export function isOf({ version }: ServerState, target: MigrationTarget): boolean {
-  return (version?.includes('meerkat') ?? false) === (target === 'meerkat');
+  return version !== null && version.includes('meerkat') === (target === 'meerkat');
 }
 
 /** One server after the other, the leader last. The way back is the same with the other target. */

@@ -32,7 +32,10 @@ export function readStates(
 
 async function readState(server: MonitoredServer, timeoutMs: number, signal: AbortSignal): Promise<ServerState> {
   try {
-    return parseState(server, await askWord(server, 'srvr', timeoutMs, signal));
+    const text = await askWord(server, 'srvr', timeoutMs, signal);
+    if (text.startsWith('Zookeeper version:')) return parseState(server, text);
+    const beginning = JSON.stringify(text.slice(0, 40));
+    return { ...NOTHING, server, problem: `${server.name} is no ZooKeeper: it answers ${beginning} to srvr` };
   } catch (error) {
     if (!(error instanceof NoAnswerError)) throw error;
     return { ...NOTHING, server, role: error.kind === 'not serving' ? 'looking' : null, problem: error.message };

@@ -41,20 +41,22 @@ export function rollingOrder(states: readonly ServerState[]): ServerState[] {
  */
 export async function* roll(
   servers: readonly MonitoredServer[],
-  probe: PauseProbe,
+  probe: Pick<PauseProbe, 'take'>,
   options: RollOptions,
   signal: AbortSignal,
 ): AsyncGenerator<RolledServer> {
   const { timeoutMs, withinMs } = options;
   const states = await readStates(servers, timeoutMs, signal);
-  const away = states.find(({ problem }) => problem !== null);
-  if (away !== undefined) {
-    const advice = 'a rolling change needs all servers: see meerkat doctor';
-    throw new CommandFailure(CommandExit.no, `nothing was done: ${away.problem}; ${advice}`);
-  }
-  for (const { server } of rollingOrder(states)) {
-    // The leader may be another one meanwhile.
-    const [before] = await readStates([server], timeoutMs, signal);
+  for (const [turn, { server }] of rollingOrder(states).entries()) {
+    // The leader may be another one meanwhile, and one that has failed by itself is one too many.
+    const now = turn === 0 ? states : await readStates(servers, timeoutMs, signal);
+    const away = now.find(({ problem }) => problem !== null);
+    if (away !== undefined) {
+      const done = turn === 0 ? 'nothing was done' : `${server.name} and the servers behind it were not touched`;
+      const advice = 'a rolling change needs all servers: see meerkat doctor';
+      throw new CommandFailure(CommandExit.no, `${done}: ${away.problem}; ${advice}`);
+    }
+    const before = now.find((state) => state.server === server);
     const sinceMs = performance.now();
     probe.take();
     await runCommand(server, options, signal);

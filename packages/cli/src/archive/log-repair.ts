@@ -28,9 +28,10 @@ export function repairLog(context: Context, names: readonly string[], options: L
       await context.report.one(COLUMNS, plan);
       return CommandExit.ok;
     }
-    const what = recomputes
-      ? `give ${plan.recomputed} entries a new checksum, whatever their bytes are now`
-      : `cut ${path} at position ${plan.position}: ${plan.bytesBehind} bytes behind it are lost to every reader`;
+    const what =
+      plan.recomputed > 0
+        ? `give ${plan.recomputed} entries a new checksum, whatever their bytes are now, and cut what is behind the last of them`
+        : `cut ${path} at position ${plan.position}: ${plan.bytesBehind} bytes behind it are lost to every reader`;
     if (!(await confirm(context, `${what}?`))) {
       context.note('nothing was changed');
       return CommandExit.no;

@@ -1,9 +1,11 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { holdDirectory } from '../node/hold.ts';
 import {
   checkLog,
   DirectoryFiles,
@@ -134,6 +136,45 @@ describe('a log', () => {
     expect(recomputed).toMatchObject({ recomputed: 1 });
     expect(recomputed.kept).not.toBe(kept);
     expect(await checkLog(path, null)).toMatchObject({ state: 'whole', entries: 11 });
+  });
+
+  function damagedLog(): string {
+    const path = copyOf('log.1');
+    const bytes = readFileSync(path);
+    bytes[200]! ^= 1;
+    writeFileSync(path, bytes);
+    return path;
+  }
+
+  test('is not repaired under a server that runs, ours or Apache’s', async () => {
+    const path = damagedLog();
+    const before = readFileSync(path);
+    const repair = () => repairLogFile(path, { recomputes: false, isDryRun: false });
+    const hold = await holdDirectory(dirname(path));
+    await expect(repair()).rejects.toThrow(/belongs to a running server: stop it .*\(holding process \d+\)/);
+    hold.release();
+    // Apache's holds nothing, but the file itself.
+    const other = spawn('sleep', ['600'], { stdio: [openSync(path, 'r'), 'ignore', 'ignore'] });
+    try {
+      await expect(repair()).rejects.toThrow(/process \d+ \(.*\) has .*log\.1 open: stop the server/);
+    } finally {
+      other.kill();
+    }
+    expect(readFileSync(path)).toEqual(before);
+  });
+
+  test('has its mode again when it was written anew', async () => {
+    const path = damagedLog();
+    chmodSync(path, 0o640);
+    await repairLogFile(path, { recomputes: true, isDryRun: false });
+    expect(statSync(path).mode & 0o777).toBe(0o640);
+  });
+
+  test('is what is repaired, and no snapshot', async () => {
+    const path = copyOf('snapshot.a');
+    const before = readFileSync(path);
+    await expect(repairLogFile(path, { recomputes: false, isDryRun: false })).rejects.toThrow('is not named as a log');
+    expect(readFileSync(path)).toEqual(before);
   });
 });
 

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { holdDirectory } from '../node/hold.ts';
 import {
   type ArchiveFiles,
   Backup,
@@ -256,5 +257,23 @@ describe('a restored directory', () => {
     expect(readdirSync(join(target, 'version-2'))).toEqual(['snapshot.f']);
     expect(await digestAt(target, null)).toBe(await digestAt(APACHE, 0xf));
     await expect(restore(files, target, { target: null })).rejects.toThrow('has snapshot.f already');
+  });
+
+  test('is not one in use: of a server that was started there, or of another restore', async () => {
+    const below = join(target, 'version-2');
+    mkdirSync(below, { recursive: true });
+    const hold = await holdDirectory(below);
+    const files = await DirectoryFiles.open(APACHE, null);
+    await expect(restore(files, target, { target: null })).rejects.toThrow(/is in use: .*holding process/);
+    hold.release();
+    // A server that comes while a restore reads what may take minutes.
+    let late: unknown = null;
+    await restore(files, target, {
+      target: null,
+      onProgress: () => {
+        late ??= holdDirectory(below).then(() => 'held', String);
+      },
+    });
+    expect(await late).toMatch(/held by another server/);
   });
 });

@@ -15,12 +15,13 @@ import { type FileHandle, mkdir, open, readdir, rename, stat, unlink, utimes } f
 import { join } from 'node:path';
 import { filesToRemove, type ZxidFile } from '@meerkat/core/files';
 import { formatZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import { HeldError, type Hold, holdDirectory } from '../node/hold.ts';
+import type { Hold } from '../node/hold.ts';
 import { ArchiveError, systemError } from './archive-error.ts';
 import type { ArchiveFiles } from './archive-files.ts';
 import { BackupLog, type FirstTxn } from './backup-log.ts';
 import { type CommonPast, cutBehind, findCommonPast } from './common-past.ts';
 import { DirectoryFiles, openFile } from './directory-files.ts';
+import { holdArchive } from './hold-archive.ts';
 import { LogTailReader } from './log-tail-reader.ts';
 import { scanSnapshot } from './snapshot-scan.ts';
 import { syncDirectory } from './sync-directory.ts';
@@ -73,15 +74,8 @@ export class Backup {
     let hold: Hold;
     try {
       await mkdir(below, { recursive: true });
-      hold = await holdDirectory(below);
+      hold = await holdArchive(below, `${directory} is in use: another backup writes it, or a server runs on it`);
     } catch (error) {
-      if (error instanceof HeldError) {
-        throw new ArchiveError(
-          'unusable',
-          `${directory} is in use: another backup writes it, or a server runs on it`,
-          error,
-        );
-      }
       throw systemError(`cannot write a backup in ${directory}`, error);
     }
     try {

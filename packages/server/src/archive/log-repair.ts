@@ -1,5 +1,6 @@
 /** Makes a damaged log readable again, and keeps what it takes away. */
-import { copyFile, open, readFile, rename, writeFile } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { chmod, chown, copyFile, open, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
   ADLER_START,
@@ -12,8 +13,9 @@ import {
   PAYLOAD_BYTES_MAX,
 } from '@meerkat/core/files';
 import { getInt, JuteReader, putInt, readTxnEntry, ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import { systemError } from './archive-error.ts';
+import { ArchiveError, systemError } from './archive-error.ts';
 import { openFile } from './directory-files.ts';
+import { holdArchive } from './hold-archive.ts';
 import { judgeEnd, scanLog } from './log-scan.ts';
 import { syncDirectory } from './sync-directory.ts';
 
@@ -42,7 +44,48 @@ export interface LogRepairOptions {
  * The file as it was stays beside it as `damaged-<n>-<name>`, copied and synced before anything is changed. Apache's server would take
  * any name that begins with `log.<zxid>` for a log.
  */
-export async function repairLogFile(path: string, { recomputes, isDryRun }: LogRepairOptions): Promise<LogRepair> {
+export async function repairLogFile(path: string, options: LogRepairOptions): Promise<LogRepair> {
+  if (!/^log\.[0-9a-f]+$/.test(basename(path))) {
+    throw new ArchiveError('unusable', `${path} is not named as a log, log.<zxid>: nothing else is repaired`);
+  }
+  if (options.isDryRun) return await repairHeld(path, options);
+  const hold = await holdArchive(
+    dirname(path),
+    `${path} belongs to a running server: stop it before its log is repaired`,
+  );
+  try {
+    await refuseOpened(path);
+    return await repairHeld(path, options);
+  } finally {
+    hold.release();
+  }
+}
+
+/** Apache's servers hold no directory. Where the system does not tell, or not this user, nothing is known. */
+async function refuseOpened(path: string): Promise<void> {
+  const { dev, ino } = await statOf(path);
+  const processes = await readdir('/proc').catch(() => []);
+  for (const pid of processes) {
+    if (!/^\d+$/.test(pid) || pid === `${process.pid}`) continue;
+    for (const descriptor of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
+      const found = await stat(`/proc/${pid}/fd/${descriptor}`).catch(() => null);
+      if (found?.dev !== dev || found.ino !== ino) continue;
+      const program = (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')).trim();
+      const text = `process ${pid} (${program}) has ${path} open: stop the server before its log is repaired`;
+      throw new ArchiveError('unusable', text);
+    }
+  }
+}
+
+async function statOf(path: string): Promise<Stats> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    throw systemError(`cannot read ${path}`, error);
+  }
+}
+
+async function repairHeld(path: string, { recomputes, isDryRun }: LogRepairOptions): Promise<LogRepair> {
   const opened = await openFile(path);
   let last: Zxid | null = null;
   try {
@@ -125,7 +168,11 @@ async function cut(path: string, position: number): Promise<void> {
 async function replace(path: string, bytes: Uint8Array): Promise<void> {
   const repaired = join(dirname(path), `repaired-${basename(path)}`);
   try {
+    const { mode, uid, gid } = await stat(path);
     await writeFile(repaired, bytes, { flush: true });
+    // As root for the user of the server, who has to open it again.
+    await chmod(repaired, mode);
+    await chown(repaired, uid, gid).catch(() => {});
     await rename(repaired, path);
     await syncDirectory(dirname(path));
   } catch (error) {

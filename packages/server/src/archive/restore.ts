@@ -5,11 +5,11 @@ import { type Database, SnapshotWrite } from '@meerkat/core/files';
 import type { Zxid } from '@meerkat/protocol';
 import { NODE_CLOCK } from '../node/clock.ts';
 import { NodeDisk } from '../node/disk.ts';
-import { holdDirectory } from '../node/hold.ts';
 import { Turn } from '../node/turn.ts';
 import { ArchiveError, systemError } from './archive-error.ts';
 import type { ArchiveFiles } from './archive-files.ts';
 import { DirectoryFiles } from './directory-files.ts';
+import { holdArchive } from './hold-archive.ts';
 import { type RebuildOptions, type Rebuilt, rebuild } from './rebuild.ts';
 
 export interface Restored {
@@ -34,7 +34,19 @@ export async function restore(
   directory: string | null,
   options: RebuildOptions,
 ): Promise<Restored> {
-  const target = directory === null ? null : await prepare(directory);
+  if (directory === null) return await restoreInto(files, null, options);
+  const target = await makeTarget(directory);
+  // From the beginning: a server that is started there meanwhile would find half of it, or write beside it.
+  const hold = await holdArchive(target, `${directory} is in use: a server runs on it, or another restore writes it`);
+  try {
+    await checkEmpty(target);
+    return await restoreInto(files, target, options);
+  } finally {
+    hold.release();
+  }
+}
+
+async function restoreInto(files: ArchiveFiles, target: string | null, options: RebuildOptions): Promise<Restored> {
   const rebuilt = await rebuild(files, options);
   const { database, zxid, timeMs, txns, snapshot, isVerified } = rebuilt;
   const restored = {
@@ -47,29 +59,32 @@ export async function restore(
     isVerified,
   };
   if (target === null) return { ...restored, path: null };
-  const hold = await holdDirectory(target);
-  try {
-    const path = await writeSnapshot(database, target);
-    options.onProgress?.(`reading ${path} back`);
-    await readBack(target, rebuilt);
-    return { ...restored, path };
-  } finally {
-    hold.release();
-  }
+  const path = await writeSnapshot(database, target);
+  options.onProgress?.(`reading ${path} back`);
+  await readBack(target, rebuilt);
+  return { ...restored, path };
 }
 
-async function prepare(directory: string): Promise<string> {
+async function makeTarget(directory: string): Promise<string> {
   const below = join(directory, 'version-2');
-  let names: string[];
   try {
     await mkdir(below, { recursive: true });
-    names = await readdir(below);
+    return below;
   } catch (error) {
     throw systemError(`cannot write to ${directory}`, error);
   }
+}
+
+async function checkEmpty(below: string): Promise<void> {
+  let names: string[];
+  try {
+    names = await readdir(below);
+  } catch (error) {
+    throw systemError(`cannot read ${below}`, error);
+  }
   // What a restore that was killed has left: a part of a snapshot, and the claim to the directory.
   const found = names.filter((name) => !/^(?:unfinished-snapshot\.|meerkat\.[0-9a-f]{16}\.)/.test(name));
-  if (found.length === 0) return below;
+  if (found.length === 0) return;
   throw new ArchiveError(
     'unusable',
     `${below} has ${found.slice(0, 3).join(', ')}${found.length > 3 ? ' …' : ''} already: a restored state stands alone. Name a new ` +

@@ -6,8 +6,8 @@ import { headingsOf, pageExists, ROOT, readPage, SKIPPED } from './pages.ts';
 /** Documents that a reader of the repository does not have, and their sections. */
 const UNKNOWN = /\b(?:server-semantics|client-protocol|quorum-protocol)\b|\b(?:DESIGN|STYLE|ECOSYSTEM)(?:\.md)? ?§/g;
 
-/** `docs/page.md`, and what of it: `, "Heading"`, perhaps on the next line of a comment, or `#heading`. */
-const CITATION = /\bdocs\/[\w./-]+\.md(?:#([\w-]+)|,(?:\s|\*|\/\/)+"([^"\n]+)")?/g;
+/** `docs/page.md` or a page at the root, and what of it: `, "Heading"`, perhaps on the next line of a comment, or `#heading`. */
+const CITATION = /\b(?:docs\/[\w./-]+|ARCHITECTURE|CONTRIBUTING)\.md(?:#([\w-]+)|,(?:\s|\*|\/\/)+"([^"\n]+)")?/g;
 
 const SOURCES: ReadonlySet<string> = new Set(['.ts', '.js', '.mjs', '.md']);
 
@@ -24,6 +24,7 @@ test('a citation that leads nowhere is noticed', () => {
   expect(mistakesOf('docs/nowhere.md')).toHaveLength(1);
   expect(mistakesOf('docs/zab.md, "Nowhere"')).toHaveLength(1);
   expect(mistakesOf('docs/zab.md#nowhere')).toHaveLength(1);
+  expect(mistakesOf('ARCHITECTURE.md, "Nowhere"')).toHaveLength(1);
   expect(mistakesOf('see DESIGN §6')).toHaveLength(2);
   expect(mistakesOf('server-semantics, Watches')).toHaveLength(1);
   expect(mistakesOf('the invariants of §8')).toHaveLength(1);

@@ -18,6 +18,8 @@ export class Timeline {
   #nextOfNow = 0;
   #plannedCount = 0;
   #happenedCount = 0;
+  /** Events that have happened at this moment. */
+  #momentCount = 0;
 
   /** Virtual milliseconds since the beginning, in steps of 1/1024. */
   get nowMs(): number {
@@ -78,7 +80,12 @@ export class Timeline {
     return this.#next()?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Lets the next event happen. @returns false when there is none until `untilMs`, which it is then */
+  /**
+   * Lets the next event happen.
+   *
+   * @returns false when there is none until `untilMs`, which it is then
+   * @throws Error when time stands still: the events of one moment lead to others of the same moment without an end
+   */
   step(untilMs: number): boolean {
     const next = this.#next();
     if (next === null || next.atMs > untilMs) {
@@ -91,6 +98,10 @@ export class Timeline {
     next.isOver = true;
     this.#plannedCount--;
     this.#happenedCount++;
+    this.#momentCount = next.atMs > this.#nowMs ? 0 : this.#momentCount + 1;
+    if (this.#momentCount > EVENTS_OF_MOMENT_MAX) {
+      throw new Error(`time stands still at ${this.#nowMs} ms: ${EVENTS_OF_MOMENT_MAX} events, and there are more`);
+    }
     this.#nowMs = next.atMs;
     next.run();
     return true;
@@ -146,6 +157,8 @@ export class Timeline {
  * a rounding error before the deadline it was planned for, again and again, without time ever moving.
  */
 const GRAINS_PER_MS = 1024;
+/** A timer whose deadline has passed, and that is armed again without an effect, would go on for ever. */
+const EVENTS_OF_MOMENT_MAX = 500_000;
 /** The shortest step of time, milliseconds. */
 export const GRAIN_MS: number = 1 / GRAINS_PER_MS;
 

@@ -60,6 +60,18 @@ async function liveThrough(seed: number): Promise<{ readonly hash: string; reado
   return { hash: world.traceHash, lines };
 }
 
+test('a moment that has no end ends the world, and not the memory of this machine', async () => {
+  const world = new VirtualWorld({ seed: 1 });
+  const again = (): void => void world.timeline.plan(0, again);
+  await expect(
+    world.run(async () => {
+      await world.sleep(5);
+      again();
+      await world.sleep(5);
+    }),
+  ).rejects.toThrow('time stands still at 5 ms');
+});
+
 describe('a virtual world', () => {
   test('is the same, event by event, for the same seed, and another one for another', async () => {
     const first = await liveThrough(1);

@@ -1,5 +1,5 @@
 import { FAULT_KINDS, type FaultKind } from './fault.ts';
-import { SIGHTINGS } from './sightings.ts';
+import { MEMBERS_CHANGED, SIGHTINGS } from './sightings.ts';
 import type { SimulateResult } from './simulate.ts';
 import type { Trait } from './traits.ts';
 
@@ -98,6 +98,8 @@ export class Coverage {
   lacks(kinds: readonly FaultKind[] = FAULT_KINDS, traits: readonly Trait[] = []): readonly string[] {
     const lacks = INPUTS.filter((name) => !this.#fed.has(name)).map((name) => `no checker was fed: ${name}`);
     for (const kind of kinds) if (!this.#executed.has(kind)) lacks.push(`no fault was carried out: ${kind}`);
+    if (kinds.includes('members') && !this.#fed.has(MEMBERS_CHANGED))
+      lacks.push(`members made no difference: no ${MEMBERS_CHANGED}`);
     for (const trait of traits) {
       for (const name of SIGHTINGS[trait]) {
         if (!this.#fed.has(name)) lacks.push(`${trait} made no difference: no ${name}`);

@@ -26,9 +26,12 @@ export const FAULT_KINDS = [
   'skew',
   'occupy',
 ] as const;
-/** Those, and what is only done to an ensemble that has spare servers: its members change. */
-export type FaultKind = (typeof FAULT_KINDS)[number] | 'members';
-const ALL_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'members'];
+/**
+ * Those, and what is only done where it can be: `members` change in an ensemble that has spare servers, and an `io-thread` dies
+ * where servers have some.
+ */
+export type FaultKind = (typeof FAULT_KINDS)[number] | 'members' | 'io-thread';
+export const ALL_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'members', 'io-thread'];
 
 /**
  * One thing that goes wrong at a moment, and for a while: plain data, so that a plan can be printed, repeated and made
@@ -118,6 +121,22 @@ export function planChanges(random: SeededRandom, durationMs: number): readonly 
   const faults: Fault[] = [];
   for (let atMs = random.between(0, 2000); atMs < durationMs; ) {
     faults.push({ kind: 'members', atMs, durationMs: 0, hosts: [], others: [], chance: random.uint32() });
+    atMs += Math.ceil(-Math.log(1 - random.fraction()) * pauseMs);
+  }
+  return faults;
+}
+
+/** Deaths of I/O threads, whose processes go on. */
+export function planThreadDeaths(
+  random: SeededRandom,
+  durationMs: number,
+  servers: readonly string[],
+): readonly Fault[] {
+  const pauseMs = 2000 * 5 ** random.fraction();
+  const faults: Fault[] = [];
+  for (let atMs = random.between(0, 4000); atMs < durationMs; ) {
+    const hosts = [drawServer(random, servers)];
+    faults.push({ kind: 'io-thread', atMs, durationMs: 0, hosts, others: [], chance: random.uint32() });
     atMs += Math.ceil(-Math.log(1 - random.fraction()) * pauseMs);
   }
   return faults;

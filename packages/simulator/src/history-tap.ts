@@ -135,7 +135,7 @@ class ConnectionTap implements WireTap {
   }
 
   #onConnected(): void {
-    const { timeoutMs, sessionId } = readConnectResponse(this.#reader);
+    const { timeoutMs, sessionId, readOnly: isReadOnly } = readConnectResponse(this.#reader);
     const about = { client: this.#client, connection: this.#connection, server: this.#server };
     if (timeoutMs <= 0) {
       this.#history.note({ kind: 'refused', ...about, sessionId: this.#askedSessionId });
@@ -144,7 +144,7 @@ class ConnectionTap implements WireTap {
     this.#sessionId = sessionId;
     const isNewSession = this.#claims.takeSession(sessionId);
     const lastZxidSeen = this.#lastZxidSeen;
-    this.#history.note({ kind: 'connected', ...about, sessionId, isNewSession, timeoutMs, lastZxidSeen });
+    this.#history.note({ kind: 'connected', ...about, sessionId, isNewSession, timeoutMs, lastZxidSeen, isReadOnly });
     // Requests may have left behind the connect request, before its answer.
     for (const { operation } of this.#inFlight) if (operation !== null) operation.sessionId = sessionId;
   }

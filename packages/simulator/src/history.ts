@@ -136,6 +136,8 @@ export type HistoryEntry =
       readonly timeoutMs: number;
       /** The largest zxid that the client had seen when it asked: a server that has less must refuse it. */
       readonly lastZxidSeen: number;
+      /** The server has no leader, and answers reads only. */
+      readonly isReadOnly: boolean;
     })
   /** A server says that the session is over. */
   | (Entry & {

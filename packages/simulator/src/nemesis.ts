@@ -149,6 +149,8 @@ export class Nemesis {
       case 'skew':
         for (const host of hosts) this.#skew(host, fault, random);
         return hosts.length > 0;
+      case 'io-thread':
+        return servers.filter((server) => server.killThread()).length > 0;
       case 'members':
         changeMembers(this.#world, this.#ensemble, random).catch((error: Error) => this.#world.fail(error));
         return true;

@@ -150,6 +150,11 @@ export class ServerProcess implements EventDoor {
     this.deliver(() => this.core.stop());
   }
 
+  /** An I/O thread dies. @returns false when there is none, or the process is stopped */
+  killThread(): boolean {
+    return this.#waiting === null && this.#threads !== null && this.#threads.kill();
+  }
+
   /** SIGSTOP. */
   pause(): void {
     this.#waiting ??= [];

@@ -23,11 +23,14 @@ export const SIGHTINGS: Readonly<Record<Trait, readonly string[]>> = {
   busy: ['second with sixty requests'],
   'huge-sessions': ['session with thousands of ephemerals ended'],
   'ended-by-hand': ['session ended by hand'],
-  'read-only': ['server that became read-only'],
+  'read-only': ['server that became read-only', 'read answered by a read-only server'],
   'observer-masters': ['observer that hangs on a follower'],
   'local-sessions': ['local session', 'local session upgraded'],
-  'io-threads': [],
+  'io-threads': ['I/O thread that died'],
 };
+
+/** Of a reconfiguration that has come into force at its leader. */
+export const MEMBERS_CHANGED = 'membership that has come into force';
 
 /** Counts, in one world, what only some traits lead to. */
 export class Sightings implements WorldWatcher {
@@ -43,6 +46,7 @@ export class Sightings implements WorldWatcher {
 
   onChange(server: VirtualServer, what: string): void {
     if (what === 'starts') this.#mayBegin.add(server);
+    if (what === 'loses an I/O thread') this.#count('I/O thread that died');
   }
 
   onTrace(server: VirtualServer, event: TraceEvent): void {
@@ -55,6 +59,9 @@ export class Sightings implements WorldWatcher {
       case 'log-file-started':
         if (logDirectory !== snapshotDirectory) this.#count('log file in a directory of its own');
         if (!this.#mayBegin.delete(server)) this.#count('log file that was full');
+        break;
+      case 'membership-changed':
+        if (server.role === 'leading' && event.committed.version % 0x100000000 !== 0) this.#count(MEMBERS_CHANGED);
         break;
       case 'read-only-changed':
         if (event.isReadOnly) this.#count('server that became read-only');
@@ -107,7 +114,12 @@ export class Sightings implements WorldWatcher {
   /** A run is over. */
   onEnd(history: History, committed: readonly TxnEntry[], txnBytesMax: number): void {
     const perSecond: Map<number, number> = new Map();
-    for (const { request, result, error, startMs } of history.operations) {
+    const readOnly = new Set<number>();
+    for (const entry of history.entries) {
+      if (entry.kind === 'connected' && entry.isReadOnly) readOnly.add(entry.connection);
+    }
+    for (const { request, result, error, startMs, connection } of history.operations) {
+      if (result !== null && readOnly.has(connection)) this.#count('read answered by a read-only server');
       const second = Math.floor(startMs / 1000);
       const count = (perSecond.get(second) ?? 0) + 1;
       perSecond.set(second, count);

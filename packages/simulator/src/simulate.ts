@@ -2,7 +2,7 @@ import type { Client } from '@meerkat/client';
 import type { Hierarchy, Membership } from '@meerkat/protocol';
 import { isQuorum } from './checkers/quorum.ts';
 import type { Violation } from './checkers/violation.ts';
-import { FAULT_KINDS, type Fault, type FaultKind, planChanges, planFaults } from './fault.ts';
+import { FAULT_KINDS, type Fault, type FaultKind, planChanges, planFaults, planThreadDeaths } from './fault.ts';
 import { drawHierarchy, makeGroups } from './hierarchy.ts';
 import { History } from './history.ts';
 import { Judges } from './judges.ts';
@@ -176,6 +176,9 @@ class Simulation {
         clients: this.#workload.hosts,
       }),
       ...(spares > 0 ? planChanges(new SeededRandom(seed, 'members'), this.#durationMs) : []),
+      ...(clientThreads > 0 && options.faults?.length !== 0
+        ? planThreadDeaths(new SeededRandom(seed, 'threads'), this.#durationMs, this.#ensemble.hosts)
+        : []),
     ];
   }
 

@@ -34,7 +34,7 @@ export const TRAITS = [
   'ended-by-hand',
   /** New sessions are their server's alone, until they have an ephemeral. */
   'local-sessions',
-  /** A server that finds no leader answers reads. */
+  /** A server that finds no leader answers reads, and half of the clients take such answers. */
   'read-only',
   /** Observers hang on followers. */
   'observer-masters',
@@ -43,15 +43,12 @@ export const TRAITS = [
 ] as const;
 export type Trait = (typeof TRAITS)[number];
 
-/** Only where they are asked for. */
-const CHOSEN: readonly Trait[] = ['local-sessions', 'read-only', 'observer-masters', 'io-threads'];
-
 const OBSERVER_MASTER_PORT = 2191;
 
 /** A third of the worlds are plain; the others have some of the traits. */
 export function drawTraits(random: SeededRandom): readonly Trait[] {
   if (random.chance(1 / 3)) return [];
-  return TRAITS.filter((trait) => !CHOSEN.includes(trait) && random.chance(0.4));
+  return TRAITS.filter(() => random.chance(0.4));
 }
 
 export interface Configuration {
@@ -94,6 +91,7 @@ export function configurationOf(traits: readonly Trait[]): Configuration {
       valueBytesMax: has('large-values') && !has('short-txns') ? 900_000 : 0,
       ...(has('busy') ? { operationsPerSecond: 25, outstandingMax: 12 } : {}),
       hasQuotas: has('quotas'),
+      readOnlyChance: has('read-only') ? 0.5 : 0,
       hugeSessionSize: has('huge-sessions') && !has('short-txns') ? 2000 : 0,
     },
     addresses: has('two-addresses') ? 2 : 1,

@@ -35,6 +35,25 @@ describe('a virtual server', () => {
     });
   });
 
+  test('loses the connections of an I/O thread that dies, and its clients come back with their sessions', async () => {
+    const world = new VirtualWorld({ seed: 4 });
+    const server = world.addServer({ host: 'zk1', clientThreads: 1 });
+    server.start();
+    await world.run(async () => {
+      const client = await world.connect('app', OPTIONS);
+      const states: string[] = [];
+      client.onState(({ state, sameSession }) => states.push(`${state} ${sameSession}`));
+      await client.create('/me', null, { mode: 'ephemeral' });
+      expect(server.killThread()).toBe(true);
+      // The only one: until there is another one, nobody is let in, and it cannot die again.
+      expect(server.killThread()).toBe(false);
+      expect(await client.exists('/me')).not.toBeNull();
+      expect(states.at(-1)).toBe('connected true');
+      expect(server.core?.view.sessions()).toHaveLength(1);
+      await client.close();
+    });
+  });
+
   test('expires sessions by its own clock, fast or slow as it is', async () => {
     const lifetimes: number[] = [];
     for (const drift of [-200_000, 0, 200_000]) {

@@ -217,6 +217,13 @@ export class VirtualServer {
     this.#process?.expireSession(id);
   }
 
+  /** One of its I/O threads dies. @returns false when there is none that could */
+  killThread(): boolean {
+    if (this.#process === null || !this.#process.killThread()) return false;
+    this.#parts.onChange(this, 'loses an I/O thread');
+    return true;
+  }
+
   /** Ends the process in good order, in its own time. */
   stop(): void {
     if (this.#process === null) return;

@@ -23,16 +23,39 @@ export interface VirtualThreadsParts {
  */
 export class VirtualThreads {
   readonly #parts: VirtualThreadsParts;
-  readonly #threads: readonly VirtualThread[];
+  readonly #threads: VirtualThread[];
 
   constructor(parts: VirtualThreadsParts) {
     this.#parts = parts;
     this.#threads = Array.from({ length: parts.count }, () => new VirtualThread(parts));
   }
 
-  /** Gives a connection to one of the threads. */
+  /** Gives a connection to one of the threads that live. */
   accept(end: VirtualEnd): void {
-    this.#threads[this.#parts.random.between(0, this.#threads.length - 1)]!.accept(end);
+    const listening = this.#threads.filter(({ isGone }) => !isGone);
+    if (listening.length === 0) end.destroy();
+    else this.#parts.random.pick(listening).accept(end);
+  }
+
+  /**
+   * One of the threads dies, and its connections with it. The core is told later; what it has taken in until then goes on, and
+   * another thread takes the place.
+   *
+   * @returns false when none lives
+   */
+  kill(): boolean {
+    const { random, timeline, door } = this.#parts;
+    const living = this.#threads.filter(({ isGone }) => !isGone);
+    if (living.length === 0) return false;
+    const thread = random.pick(living);
+    thread.die();
+    timeline.plan(random.fraction() * NOTICE_MS_MAX, () =>
+      door.deliver(() => {
+        this.#threads[this.#threads.indexOf(thread)] = new VirtualThread(this.#parts);
+        thread.core.onDead('its I/O thread has ended');
+      }),
+    );
+    return true;
   }
 
   /** Delivers to the core what the threads have handed over. */
@@ -65,6 +88,7 @@ class VirtualThread implements EventDoor {
   readonly #sockets: SocketSide;
   readonly #parts: VirtualThreadsParts;
   readonly #network: ServerNetwork;
+  readonly #ends: Set<VirtualEnd> = new Set();
   #isTurnPlanned = false;
   #isGone = false;
   /** What has come while the process was stopped; null while it runs. */
@@ -87,7 +111,20 @@ class VirtualThread implements EventDoor {
     this.#mark();
   }
 
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** Its sockets are closed by the kernel. */
+  die(): void {
+    this.vanish();
+    for (const end of this.#ends) end.destroy();
+    this.#ends.clear();
+  }
+
   accept(end: VirtualEnd): void {
+    for (const one of this.#ends) if (one.isClosed) this.#ends.delete(one);
+    this.#ends.add(end);
     this.deliver(() => this.#network.open(end, (stream) => this.#sockets.accept(stream, 0)));
   }
 
@@ -146,3 +183,5 @@ const RING_BYTES = 16 * 1024;
 const DELAY_MS_MAX = 0.05;
 const LATE_CHANCE = 0.02;
 const LATE_MS_MAX = 20;
+/** Milliseconds from the death of a thread until the core knows of it. */
+const NOTICE_MS_MAX = 20;

@@ -141,7 +141,7 @@ export class WorkloadClient {
   }
 
   async #open({ name, tap }: Program, session?: ConnectOptions['session']): Promise<RecordedClient> {
-    const { sessionTimeoutMinMs, sessionTimeoutMaxMs } = this.#options;
+    const { sessionTimeoutMinMs, sessionTimeoutMaxMs, readOnlyChance } = this.#options;
     const client = await this.#world.connect(
       this.host,
       {
@@ -150,6 +150,7 @@ export class WorkloadClient {
         backOff: { minMs: 20, maxMs: 500 },
         connectTimeoutMs: NEVER_MS,
         session,
+        canBeReadOnly: readOnlyChance > 0 && this.#random.chance(readOnlyChance),
         ...credentialsOf(this.#identity),
       },
       tap.makeTap,

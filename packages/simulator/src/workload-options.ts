@@ -25,6 +25,8 @@ export interface WorkloadOptions {
   readonly hasQuotas: boolean;
   /** Ephemerals that one client in a while makes for its session, with multis. Default 0: some only. */
   readonly hugeSessionSize: number;
+  /** How many of the sessions, from 0 to 1, take answers of servers that are read-only. Default 0. */
+  readonly readOnlyChance: number;
 }
 
 export const DEFAULT_WORKLOAD: WorkloadOptions = {
@@ -40,4 +42,5 @@ export const DEFAULT_WORKLOAD: WorkloadOptions = {
   valueBytesMax: 0,
   hasQuotas: false,
   hugeSessionSize: 0,
+  readOnlyChance: 0,
 };

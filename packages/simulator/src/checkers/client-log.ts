@@ -38,6 +38,11 @@ export class ClientLog {
     return this.#sent.get(`${sessionId}/${xid}`) ?? [];
   }
 
+  /** It was answered by a server without a leader: what that shows may be old, or never committed. */
+  isReadOnly({ connection }: Operation): boolean {
+    return this.connections.get(connection)?.connected.isReadOnly ?? false;
+  }
+
   /** Whom a client has shown to be. */
   identityOf(client: string): Identity {
     return this.history.identities.get(client) ?? null;

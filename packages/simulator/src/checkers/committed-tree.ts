@@ -107,6 +107,14 @@ export class CommittedTree {
   }
 
   /** The committed txn of a zxid, or null. */
+  /**
+   * Whether this is a zxid of C. A log that ends there is C up to there; one that ends elsewhere has txns at its end that are
+   * not committed.
+   */
+  has(zxid: number): boolean {
+    return zxid <= this.baseZxid || this.entryAt(zxid) !== null;
+  }
+
   entryAt(zxid: number): TxnEntry | null {
     const index = this.#indexes.get(zxid);
     return index === undefined ? null : this.committed[index]!;

@@ -238,6 +238,46 @@ describe('C5: a sync', () => {
   });
 });
 
+describe('a server without a leader', () => {
+  /** Client c2 is at one whose log ends with `ends`. */
+  function reading(ends: 'committed' | 'other'): { readonly script: ClientScript; readonly zxid: number } {
+    const script = withClient();
+    script.make('c1', '/a', { data: 'x' });
+    const zxid = ends === 'committed' ? script.lastZxid : makeZxid(1, 9999);
+    script.set('c1', '/a', 'y', 1);
+    script.connect('c2', { isReadOnly: true });
+    return { script, zxid };
+  }
+
+  it('may show what is old', () => {
+    const { script, zxid } = reading('committed');
+    script.read('c2', 'get', '/a', { zxid });
+    expect(script.violations).toEqual([]);
+  });
+
+  it('C3: shows nothing but what its log has, where that is committed', () => {
+    const { script, zxid } = reading('committed');
+    script.read('c2', 'exists', '/none', { zxid, result: { op: 'exists', stat: script.stat('/a', zxid) } });
+    expect(script.broken).toEqual(['C3']);
+  });
+
+  it('may show what is never committed, and another server shows less then', () => {
+    const { script, zxid } = reading('other');
+    const stat = script.stat('/a', script.lastZxid, { version: 7 });
+    script.read('c2', 'exists', '/a', { zxid, result: { op: 'exists', stat } });
+    script.connect('c2');
+    script.sync('c1');
+    script.read('c2', 'get', '/a');
+    expect(script.violations).toEqual([]);
+  });
+
+  it('C5: answers no sync', () => {
+    const { script, zxid } = reading('committed');
+    script.sync('c2', zxid);
+    expect(script.broken).toEqual(['C5']);
+  });
+});
+
 describe('C6: a multi', () => {
   const request = {
     op: 'multi',

@@ -30,6 +30,7 @@ export class ReadRules {
     if (request.op !== 'get' && request.op !== 'exists' && request.op !== 'children') return;
     // The service keeps these for itself: no txn says what stands in them.
     if (zxid === null || request.path === '/zookeeper' || request.path.startsWith('/zookeeper/')) return;
+    if (this.#log.isReadOnly(operation) && !this.#tree.has(zxid)) return;
     if (zxid > this.#tree.lastZxid && zxid % 0x100000000 !== 0) {
       this.#report(operation, 'C3', `shows ${hex(zxid)}, and the committed txns end at ${hex(this.#tree.lastZxid)}`);
       return;
@@ -79,6 +80,11 @@ export class ReadRules {
         continue;
       }
       if (result === null || zxid === null) continue;
+      // What it shows is neither promised to be fresh nor to stay.
+      if (this.#log.isReadOnly(operation)) {
+        if (isFresh) this.#report(operation, 'C5', 'is answered by a server without a leader');
+        continue;
+      }
       const due = before.get(operation) ?? 0;
       if (isFresh && zxid < due) {
         this.#report(operation, 'C5', `shows ${hex(zxid)}, and ${hex(due)} had been told to somebody before it began`);

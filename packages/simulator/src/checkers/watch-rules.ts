@@ -74,7 +74,7 @@ export class WatchRules {
         armed.push(...armedAnew(entry, sent));
       } else {
         replied++;
-        if (entry.zxid <= 0) continue;
+        if (entry.zxid <= 0 || this.#isProvisional(connected.isReadOnly, entry.zxid)) continue;
         armed = armed.filter((watch) => {
           if (watch.requestsBefore >= replied) return true;
           const missed = this.#missed(watch, entry.zxid);
@@ -143,6 +143,11 @@ export class WatchRules {
     return null;
   }
 
+  /** A server without a leader shows what its log has: with txns at its end, perhaps, that are not committed. */
+  #isProvisional(isReadOnly: boolean, zxid: number): boolean {
+    return isReadOnly && !this.#tree.has(zxid);
+  }
+
   #happened(zxid: number, type: ChangeType, path: string): boolean {
     const changes = this.#tree.changesOf(path);
     for (let i = countUpTo(changes, zxid) - 1; i >= 0 && changes[i]!.zxid === zxid; i--) {
@@ -170,6 +175,7 @@ export class WatchRules {
       if (first !== undefined && first.order < connected.order) return;
       for (const entry of passed) {
         if (entry.kind !== 'reply' || entry.zxid <= 0 || entry.order > until) continue;
+        if (this.#isProvisional(connected.isReadOnly, entry.zxid)) continue;
         if (entry.atMs + this.#graceMs >= (first?.atMs ?? endMs)) return;
         const missed = this.#missed(watch, entry.zxid);
         if (missed === null) continue;
@@ -227,6 +233,9 @@ export class WatchRules {
     const since = Math.min(zxid, ...seen);
     const shown = passed.find((entry) => entry.kind === 'reply' && entry.order > told.order && entry.zxid > 0);
     const until = shown?.kind === 'reply' ? shown.zxid : this.#tree.lastZxid;
+    // It has seen, or been told by, a server whose end of the log was never committed.
+    if (this.#isProvisional(this.#log.isReadOnly(operation), zxid)) return;
+    if (this.#isProvisional(connection?.connected.isReadOnly ?? false, until)) return;
     const change = this.#firstChange({ path: request.path, kind: request.op === 'children' ? 'child' : 'data' }, since);
     if (change !== null && change.zxid <= until) return;
     // What was hidden from an older watch of this client on the path has left it waiting, and it is told for all of them.

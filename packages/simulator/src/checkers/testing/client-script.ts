@@ -91,17 +91,18 @@ export class ClientScript {
   }
 
   /** A client connects; its first connection makes its session. */
-  connect(client: string, changes: { sessionId?: bigint; lastZxidSeen?: number } = {}): Line {
+  connect(client: string, changes: { sessionId?: bigint; lastZxidSeen?: number; isReadOnly?: boolean } = {}): Line {
     const before = this.#lines.get(client);
     const sessionId = changes.sessionId ?? before?.sessionId ?? BigInt(this.#lines.size + 0x100);
     const isNewSession = before === undefined;
     if (isNewSession) this.commit({ type: OpCode.createSession, timeoutMs: 4000 }, sessionId);
     const connection = this.#nextConnection++;
     const lastZxidSeen = changes.lastZxidSeen ?? this.#lastSeen.get(client) ?? 0;
+    const { isReadOnly = false } = changes;
     const line = { client, connection, sessionId, nextXid: 1 };
     this.#lines.set(client, line);
     const about = { client, connection, server: 's1', sessionId };
-    this.history.note({ kind: 'connected', ...about, isNewSession, timeoutMs: 4000, lastZxidSeen });
+    this.history.note({ kind: 'connected', ...about, isNewSession, timeoutMs: 4000, lastZxidSeen, isReadOnly });
     return line;
   }
 

@@ -1,4 +1,4 @@
-import { JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
+import { formatMembership, JuteReader, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
 import type { FinalState } from './checkers/final-rules.ts';
 import { checkHistory } from './checkers/history.ts';
 import { LiveChecker, type LiveCheckerOptions } from './checkers/live-checker.ts';
@@ -111,7 +111,22 @@ export class Judges {
     this.judgeDigests();
     const summaries = this.#ensemble.servers.map((server) => JSON.stringify(summaryOf(server)));
     if (new Set(summaries).size > 1) this.report('Z17', `the servers differ at rest: ${summaries.join(' ')}`);
+    for (const server of this.#ensemble.servers) this.#judgeConfig(server);
     this.#finalStates = this.#ensemble.servers.flatMap((server) => finalStateOf(server) ?? []);
+  }
+
+  /** R5: `/zookeeper/config` shows the membership that is in force at the leader. */
+  #judgeConfig({ core, host, serverId }: VirtualServer): void {
+    const database = core?.view.database() ?? null;
+    if (database === null || this.#live === null) return;
+    for (const { path, data } of database.znodes()) {
+      if (path !== '/zookeeper/config') continue;
+      const shown = new TextDecoder().decode(data ?? undefined);
+      const due = formatMembership(this.#ensemble.membershipNow);
+      if (shown !== due) this.#own.report('R5', [serverId], `${host} shows ${shown}, and in force is ${due}`);
+      return;
+    }
+    this.#own.report('R5', [serverId], `${host} has no /zookeeper/config`);
   }
 
   /** When all is over. */

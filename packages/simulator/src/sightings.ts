@@ -3,7 +3,7 @@ import { OpCode, PacketType, type TxnEntry } from '@meerkat/protocol';
 import type { WireEvent } from './checkers/wire.ts';
 import type { History } from './history.ts';
 import type { Trait } from './traits.ts';
-import { ELECTION_PORT, portKindOf, QUORUM_PORT } from './virtual-ensemble.ts';
+import { ELECTION_PORT, OBSERVER_MASTER_PORT, portKindOf, QUORUM_PORT } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
 import type { WorldWatcher } from './world-watcher.ts';
 
@@ -94,8 +94,8 @@ export class Sightings implements WorldWatcher {
 
   /** A server has dialled another one. */
   onDialled(port: number): void {
-    if (portKindOf(port) !== null && port !== QUORUM_PORT && port !== ELECTION_PORT)
-      this.#count('second address dialled');
+    const isFirst = port === QUORUM_PORT || port === ELECTION_PORT || port === OBSERVER_MASTER_PORT;
+    if (portKindOf(port) !== null && !isFirst) this.#count('second address dialled');
   }
 
   /** @param commitLogCount of the servers */

@@ -1,5 +1,6 @@
 import type { CoreOptions, EnsembleOptions } from '@meerkat/core';
 import type { SeededRandom } from './seeded-random.ts';
+import { OBSERVER_MASTER_PORT } from './virtual-ensemble.ts';
 import type { WorkloadOptions } from './workload-options.ts';
 
 /** What can be different about a world besides its faults: how its servers are configured, and what clients do. */
@@ -42,8 +43,6 @@ export const TRAITS = [
   'io-threads',
 ] as const;
 export type Trait = (typeof TRAITS)[number];
-
-const OBSERVER_MASTER_PORT = 2191;
 
 /** A third of the worlds are plain; the others have some of the traits. */
 export function drawTraits(random: SeededRandom): readonly Trait[] {

@@ -1,5 +1,6 @@
 import { type CoreOptions, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '@meerkat/core';
 import { type Hierarchy, type Member, type Membership, ZXID_ZERO } from '@meerkat/protocol';
+import type { PortKind } from './checkers/wire.ts';
 import type { DiskQuality, VirtualServer, VirtualServerOptions } from './virtual-server.ts';
 
 export interface EnsembleShape {
@@ -24,6 +25,8 @@ export interface EnsembleShape {
 export const CLIENT_PORT = 2181;
 export const QUORUM_PORT = 2888;
 export const ELECTION_PORT = 3888;
+/** Where a follower feeds observers, if it does. */
+export const OBSERVER_MASTER_PORT = 2191;
 /** Of further addresses, the ports are higher by 1, 2, …. */
 const ADDRESSES_MAX = 10;
 
@@ -34,7 +37,8 @@ export interface MembershipShape {
 }
 
 /** What a port of a server is for, between servers; null when it is another one. */
-export function portKindOf(port: number): 'quorum' | 'election' | null {
+export function portKindOf(port: number): PortKind | null {
+  if (port === OBSERVER_MASTER_PORT) return 'observers';
   if (port >= QUORUM_PORT && port < QUORUM_PORT + ADDRESSES_MAX) return 'quorum';
   return port >= ELECTION_PORT && port < ELECTION_PORT + ADDRESSES_MAX ? 'election' : null;
 }

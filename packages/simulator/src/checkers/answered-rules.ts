@@ -15,13 +15,24 @@ export interface Asked {
   readonly pongs: number;
 }
 
-/** The connection of a learner to its leader, over which it tells in its answers to pings which sessions it has heard of. */
+/** An answer to a ping, where it has arrived. */
+interface Pong {
+  /** By the clock of the server that received it. */
+  readonly atMs: number;
+  /** Of a follower that feeds observers: its own link to its leader, and how many pings it had answered there. */
+  readonly relay: Link | null;
+  readonly relayed: number;
+}
+
+/**
+ * The connection of a learner to its leader, or of an observer to the follower that feeds it, over which it tells in its answers to
+ * pings which sessions it has heard of. Such a follower passes on what it was told with its own next answer.
+ */
 interface Link {
   readonly connection: number;
   readonly leader: number;
   sent: number;
-  /** When the leader received each answer, by its own clock. */
-  readonly receivedMs: number[];
+  readonly received: Pong[];
   /** Sessions that were heard of between two answers: the first that may tell of it, and the last. */
   waiting: { readonly sessionId: bigint; readonly first: number; readonly last: number }[];
 }
@@ -95,7 +106,7 @@ export class AnsweredRules {
   #onSent(event: WireEvent & { readonly kind: 'learner-packet' }): void {
     let link = this.#links.get(event.from);
     if (link?.connection !== event.connection) {
-      link = { connection: event.connection, leader: event.to, sent: 0, receivedMs: [], waiting: [] };
+      link = { connection: event.connection, leader: event.to, sent: 0, received: [], waiting: [] };
       this.#links.set(event.from, link);
     }
     if (event.packet.type === PacketType.ping) link.sent++;
@@ -104,10 +115,16 @@ export class AnsweredRules {
   #onPong(event: WireEvent & { readonly kind: 'learner-packet' }): void {
     const link = this.#links.get(event.from);
     if (link?.connection !== event.connection) return;
-    link.receivedMs.push(this.#clockMs(event.to));
-    const isReceived = ({ last }: { readonly last: number }): boolean => last < link.receivedMs.length;
-    for (const one of link.waiting) {
-      if (isReceived(one)) this.#hear(link.leader, one.sessionId, link.receivedMs[one.first]!);
+    const relay = this.#links.get(event.to) ?? null;
+    link.received.push({ atMs: this.#clockMs(event.to), relay, relayed: relay?.sent ?? 0 });
+    const isReceived = ({ last }: { readonly last: number }): boolean => last < link.received.length;
+    for (const { sessionId, first, last } of link.waiting.filter(isReceived)) {
+      const earliest = link.received[first]!;
+      const latest = link.received[last]!;
+      this.#hear(link.leader, sessionId, earliest.atMs);
+      if (relay !== null && earliest.relay === relay && latest.relay === relay) {
+        relay.waiting.push({ sessionId, first: earliest.relayed, last: latest.relayed });
+      }
     }
     link.waiting = link.waiting.filter((one) => !isReceived(one));
   }

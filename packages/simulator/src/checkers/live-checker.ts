@@ -328,6 +328,12 @@ export class LiveChecker {
       this.#cluster.report('Z14', [event.from, event.to], message);
       return;
     }
+    if (event.isRelayed === true) {
+      // Of a leader's rules there are those of the stream; what it says is its leader's.
+      this.#streams.onWire(event);
+      this.#answered.onWire(event);
+      return;
+    }
     if (event.kind === 'leader-packet' && event.stage === 'sent') this.#onLeaderSends(event);
     this.#durability.onWire(event);
     this.#streams.onWire(event);

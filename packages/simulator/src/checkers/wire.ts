@@ -34,7 +34,12 @@ interface WireEventBase {
   /** Ids of servers. */
   readonly from: number;
   readonly to: number;
+  /** Between an observer and a follower that feeds it, in its leader's place. */
+  readonly isRelayed?: true;
 }
+
+/** What is spoken at a port of a server: to its learners, to its observers where it follows, or among voters. */
+export type PortKind = 'quorum' | 'observers' | 'election';
 
 /** One packet, written or arrived. */
 export type WireEvent =
@@ -54,7 +59,7 @@ export type WireEvent =
 
 export interface WireTapOptions {
   /** Which protocol is spoken at a port; null: not looked at. */
-  portKind(host: string, port: number): 'quorum' | 'election' | null;
+  portKind(host: string, port: number): PortKind | null;
   /** Server id of a host, or null when it is none of the ensemble. */
   serverOf(host: string): number | null;
   /**
@@ -93,8 +98,11 @@ export class WireTap implements StreamTap {
     const from = this.#options.serverOf(dialler);
     const to = this.#options.serverOf(host);
     if (kind === null || from === null || to === null) return;
-    const there = kind === 'quorum' ? this.#learner(connection, from, to) : this.#election(connection, from, to, true);
-    const back = kind === 'quorum' ? this.#leader(connection, to, from) : this.#election(connection, to, from, false);
+    const relayed = kind === 'observers' ? { isRelayed: true as const } : {};
+    const down: WireEventBase = { connection, from: to, to: from, stage: 'sent', ...relayed };
+    const up: WireEventBase = { connection, from, to, stage: 'sent', ...relayed };
+    const there = kind === 'election' ? this.#election(up, true) : this.#learner(up);
+    const back = kind === 'election' ? this.#election(down, false) : this.#leader(down);
     this.#connections.set(connection, { dialler, from, to, directions: { dialler: there, listener: back } });
   }
 
@@ -119,16 +127,16 @@ export class WireTap implements StreamTap {
     this.#options.onEvent({ kind: 'closed', stage: 'received', connection, from: open.from, to: open.to }, 0, 0);
   }
 
-  #learner(connection: number, from: number, to: number): Direction {
-    return this.#direction({ connection, from, to, stage: 'sent' }, new PacketDecoder(), (reader, base) => {
+  #learner(about: WireEventBase): Direction {
+    return this.#direction(about, new PacketDecoder(), (reader, base) => {
       const packet = readLearnerPacket(reader);
       return packet === null ? null : { ...base, kind: 'learner-packet', packet };
     });
   }
 
-  #leader(connection: number, from: number, to: number): Direction {
+  #leader(about: WireEventBase): Direction {
     const decoder = new PacketDecoder();
-    return this.#direction({ connection, from, to, stage: 'sent' }, decoder, (reader, base) => {
+    return this.#direction(about, decoder, (reader, base) => {
       const packet = readLeaderPacket(reader);
       if (packet === null) return null;
       if (packet.type === PacketType.snap) decoder.expectSnapshot();
@@ -136,8 +144,8 @@ export class WireTap implements StreamTap {
     });
   }
 
-  #election(connection: number, from: number, to: number, hasHello: boolean): Direction {
-    return this.#direction({ connection, from, to, stage: 'sent' }, new FrameDecoder(hasHello), (reader, base) => {
+  #election(about: WireEventBase, hasHello: boolean): Direction {
+    return this.#direction(about, new FrameDecoder(hasHello), (reader, base) => {
       if (reader.remaining === ELECTION_PROBE_BYTES) {
         const probe = readElectionProbe(reader);
         return probe === null ? null : { ...base, kind: 'probe', probe };

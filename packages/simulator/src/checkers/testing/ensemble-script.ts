@@ -67,6 +67,8 @@ export const TXN_BYTES_MAX = 1000;
 
 export class EnsembleScript {
   nowMs = 0;
+  /** What learners say goes to a follower that feeds them. */
+  isRelayed = false;
   readonly checker: LiveChecker;
   /** Log of each server, as the script has written it. */
   readonly logs: Map<number, ScriptTxn[]> = new Map();
@@ -168,7 +170,8 @@ export class EnsembleScript {
   /** A packet of a learner, sent and received. */
   up(learner: number, leader: number, packet: LearnerPacket): void {
     const connection = this.connection(learner, leader);
-    this.#pass({ kind: 'learner-packet', connection, from: learner, to: leader, packet });
+    const relayed = this.isRelayed ? { isRelayed: true as const } : {};
+    this.#pass({ kind: 'learner-packet', connection, from: learner, to: leader, packet, ...relayed });
   }
 
   propose(leader: number, learner: number, txn: ScriptTxn): void {

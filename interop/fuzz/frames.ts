@@ -1,25 +1,100 @@
 import { allFrames } from '../differential/frame-script.ts';
 import type { Random } from '../differential/random.ts';
+import { followerInfo, notification, observerInfo } from '../ensemble/raw-peer.ts';
 import { Op } from '../harness/raw-client.ts';
 import { record } from '../harness/record-builder.ts';
 
 /** Numbers at which programs make mistakes. */
 const EDGES: readonly number[] = [0, 1, -1, 2, 4, 0x7f, 0x80, 0xffff, 0xfffff, 0x100000, 0x7fffffff, -0x80000000];
 
-/** Frames that the ones below are made from, without their lengths: every operation, with right and wrong fields. */
-const CORPUS: readonly Buffer[] = [
-  ...allFrames().map(({ type, body }) => record().int(1).int(type).raw(body).build()),
-  ...['', 'x', 'username="bob",realm="zk-sasl-md5",nonce="n",nc=00000001,cnonce="c",response=0'].map((token) =>
-    record().int(1).int(Op.sasl).buffer(token).build(),
-  ),
-  ...['digest', 'ip', 'sasl', 'x509', 'nobody'].map((scheme) =>
-    record().int(-4).int(Op.auth).int(0).ustring(scheme).buffer('a:b').build(),
-  ),
-];
+/** What is sent to a port: messages as they should be, without their lengths where the port has lengths. */
+export interface Corpus {
+  readonly messages: readonly Buffer[];
+  readonly hasLengths: boolean;
+}
 
-/** One frame that a client might send: as it should be, changed in some places, cut off, or nothing but noise. */
-export function makeFrame(random: Random): Buffer {
-  const frame = Buffer.from(random.pick(CORPUS));
+/** Requests of clients: every operation, with right and wrong fields. */
+export const CLIENT_CORPUS: Corpus = {
+  hasLengths: true,
+  messages: [
+    ...allFrames().map(({ type, body }) => record().int(1).int(type).raw(body).build()),
+    ...['', 'x', 'username="bob",realm="zk-sasl-md5",nonce="n",nc=00000001,cnonce="c",response=0'].map((token) =>
+      record().int(1).int(Op.sasl).buffer(token).build(),
+    ),
+    ...['digest', 'ip', 'sasl', 'x509', 'nobody'].map((scheme) =>
+      record().int(-4).int(Op.auth).int(0).ustring(scheme).buffer('a:b').build(),
+    ),
+  ],
+};
+
+/** Types of packets between learners and leaders, and some that are none. */
+const PACKET_TYPES = [...Array.from({ length: 21 }, (_, i) => i), 0x4d4b01, -1];
+const SERVER_IDS = [-1, 1, 2, 3, 9];
+
+/** Packets of a learner, which the quorum port takes without lengths. */
+export const QUORUM_CORPUS: Corpus = {
+  hasLengths: false,
+  messages: [
+    ...SERVER_IDS.flatMap((serverId) =>
+      [0, 1, 0x7fffffff].flatMap((acceptedEpoch) => [
+        Buffer.from(followerInfo({ serverId, acceptedEpoch })),
+        Buffer.from(observerInfo({ serverId, acceptedEpoch })),
+      ]),
+    ),
+    ...PACKET_TYPES.flatMap((type) => [
+      packet(type, 0x100000001n, null),
+      packet(type, 0n, Buffer.alloc(0)),
+      packet(type, -1n, Buffer.from('00000001', 'hex')),
+      // A session with its timeout: what PING and REVALIDATE carry.
+      packet(type, 0n, record().long(0x100000000000001n).int(4000).build()),
+      // A session, an xid, an operation and its record: REQUEST.
+      ...CLIENT_CORPUS.messages.map((message) =>
+        packet(type, 0n, Buffer.concat([record().long(0x100000000000001n).build(), message])),
+      ),
+    ]),
+    ...['', 'x', 'username="zk",realm="zk-quorum-sasl-md5",nonce="n",nc=00000001,cnonce="c",response=0'].map((token) =>
+      saslPacket(0, token),
+    ),
+  ],
+};
+
+/** What servers say on the election port: the hello of the first is not counted by lengths, votes are. */
+export const ELECTION_CORPUS: Corpus = {
+  hasLengths: false,
+  messages: [
+    ...SERVER_IDS.flatMap((serverId) =>
+      (['looking', 'following', 'leading'] as const).flatMap((state) => {
+        const vote = { state, leader: serverId, zxid: 0x100000001n, round: 1n, peerEpoch: 1n };
+        const whole = Buffer.from(notification(serverId, vote));
+        const hello = electionHello(serverId);
+        return [whole, hello, whole.subarray(hello.length)];
+      }),
+    ),
+    record().int(40).raw(Buffer.alloc(40, 0xff)).build(),
+    record().int(28).raw(Buffer.alloc(28)).build(),
+    saslPacket(0, ''),
+  ],
+};
+
+/** What a server says first on the election port. */
+export function electionHello(serverId: number): Buffer {
+  return record().long(-65536n).long(BigInt(serverId)).ustring('127.0.0.1:9').build();
+}
+
+/** A packet of a SASL exchange between servers. */
+export function saslPacket(status: number, token: string): Buffer {
+  return record().long(0x5f2435013501edccn).int(status).buffer(token).build();
+}
+
+/** A packet between learner and leader. */
+export function packet(type: number, zxid: bigint, data: Buffer | null): Buffer {
+  return record().int(type).long(zxid).buffer(data).int(0).build();
+}
+
+/** One frame that a peer might send: as it should be, changed in some places, cut off, or nothing but noise. */
+export function makeFrame(random: Random, { messages, hasLengths }: Corpus): Buffer {
+  const withLength = hasLengths ? addLength : same;
+  const frame = Buffer.from(random.pick(messages));
   switch (random.below(8)) {
     case 0:
       return withLength(frame);
@@ -34,13 +109,15 @@ export function makeFrame(random: Random): Buffer {
     case 5:
       return withLength(flipBits(frame, random));
     case 6:
-      return withLength(Buffer.concat([frame.subarray(0, random.below(frame.length)), random.pick(CORPUS)]));
+      return withLength(Buffer.concat([frame.subarray(0, random.below(frame.length)), random.pick(messages)]));
     default:
-      return random.oneIn(8) ? lie(frame, random) : withLength(putEdges(flipBits(frame, random), random));
+      return random.oneIn(8) && hasLengths ? lie(frame, random) : withLength(putEdges(flipBits(frame, random), random));
   }
 }
 
-function withLength(frame: Buffer): Buffer {
+const same = (frame: Buffer): Buffer => frame;
+
+function addLength(frame: Buffer): Buffer {
   const length = Buffer.alloc(4);
   length.writeInt32BE(frame.length);
   return Buffer.concat([length, frame]);
@@ -48,7 +125,7 @@ function withLength(frame: Buffer): Buffer {
 
 /** A length that is not that of the frame. */
 function lie(frame: Buffer, random: Random): Buffer {
-  const whole = withLength(frame);
+  const whole = addLength(frame);
   whole.writeInt32BE(random.oneIn(2) ? random.pick(EDGES) : frame.length + random.below(9) - 4);
   return whole;
 }

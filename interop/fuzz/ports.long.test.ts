@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { fuzz } from './fuzz.ts';
+
+/** Frames of the short form: `npm run fuzz` sends more. */
+test.each([
+  ['client', false, 8000],
+  ['client', true, 2000],
+  ['quorum', false, 2000],
+  ['quorum', true, 1000],
+  ['election', false, 2000],
+  ['election', true, 1000],
+] as const)(
+  'random, changed and truncated frames at the %s port (TLS: %s), before and after authentication, leave servers and clients as they were',
+  async (port, withTls, frames) => {
+    const report = await fuzz({ port, withTls, frames, seed: 1 });
+    expect(report.frames).toBeGreaterThanOrEqual(frames);
+    expect(report.turns.turns).toBeGreaterThan(10);
+    expect(report.residentBytesAfter - report.residentBytesBefore).toBeLessThan(512 * 2 ** 20);
+  },
+);

@@ -9,7 +9,7 @@ import type { Descriptors } from './node/descriptors.ts';
 import { type Listener, type ListenOptions, listen, type TlsListenOptions } from './node/network.ts';
 import { ClientThreads, threadsMax } from './node/threads/client-threads.ts';
 import type { Turn } from './node/turn.ts';
-import { refusalOfClient } from './tls/peer-names.ts';
+import { judgeClient } from './tls/peer-names.ts';
 import type { TlsSettings } from './tls/tls-settings.ts';
 
 /** What the ports of clients need of their server. */
@@ -161,7 +161,7 @@ export class ClientPorts {
     if (settings === null) return {};
     const { configuration, tlsEvents: events } = this.#parts;
     const perHostMax = configuration.core.connectionsPerHostMax;
-    return { tls: { settings, isUnified, perHostMax, events, refusalOf: this.#refusalOfClient } };
+    return { tls: { settings, isUnified, perHostMax, events, judge: this.#judgeClient } };
   }
 
   #unifiedTls(): { readonly tls?: TlsListenOptions } {
@@ -169,9 +169,9 @@ export class ClientPorts {
   }
 
   /** Undefined where no address of a client is compared with its certificate. */
-  get #refusalOfClient(): TlsListenOptions['refusalOf'] {
+  get #judgeClient(): TlsListenOptions['judge'] {
     const { tls } = this.#parts.configuration.server;
-    return tls.verifiesClientHostNames ? (certificate, { host }) => refusalOfClient(certificate, host, tls) : undefined;
+    return tls.verifiesClientHostNames ? (certificate, { host }) => judgeClient(certificate, host, tls) : undefined;
   }
 
   async #listenAt(

@@ -10,6 +10,7 @@ const membership = parseMembership(
 function view(more: Partial<EnsembleView>): EnsembleView {
   return {
     membership,
+    hosts: () => [],
     role: 'looking',
     leader: null,
     connectedServers: [],

@@ -186,7 +186,7 @@ class Server implements RunningServer {
       this.#turn,
       configuration.server.quorumListensOnAllIps,
       () => this.#descriptors.shareOfPeers(),
-      this.#credentials.peerTls(onRefused),
+      this.#credentials.peerTls(() => this.view.ensemble?.hosts() ?? [], onRefused),
     );
     this.#stallWatch = new StallWatch(logger);
     this.#growthWatch = new GrowthWatch(configuration.server, {

@@ -58,6 +58,11 @@ export interface ByteStream {
   readonly isCrowding?: boolean;
   /** What the peer has shown when it connected, checked by the host; null or left out: nothing. */
   readonly certificate?: PeerCertificate | null;
+  /**
+   * Of a server that has connected: the hosts of the membership that its certificate names. It may come as the members at
+   * these hosts and as no other. Null or left out: names are not checked.
+   */
+  readonly certifiedHosts?: readonly string[] | null;
   /** True when it is encrypted (TLS). Left out: it is not. */
   readonly isSecure?: boolean;
   /** Bytes given to `write` that the peer's kernel has not accepted yet. */

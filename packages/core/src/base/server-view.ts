@@ -82,6 +82,8 @@ export interface ProposalSizesView {
 /** A server of an ensemble as the administrator sees it. */
 export interface EnsembleView {
   readonly membership: Membership;
+  /** Where servers of the committed and of the proposed membership are. */
+  hosts(): readonly string[];
   readonly role: 'looking' | 'leading' | 'following' | 'observing';
   /** Server id; null while it looks for one. */
   readonly leader: number | null;

@@ -27,6 +27,7 @@ import type { History } from '../zab/history.ts';
 import { Leader } from '../zab/leader.ts';
 import type { HeardVotes, LeaderEffects, LinkId } from '../zab/leader-host.ts';
 import { PeerState } from '../zab/learner-peer.ts';
+import { findRefusalOfClaim } from './claims.ts';
 import { readHistory } from './history-reading.ts';
 import type { RecoveredState } from './member.ts';
 import type { MembershipKeeper } from './membership-keeper.ts';
@@ -169,7 +170,10 @@ export class Leading implements Role, LeaderEffects {
     const id = this.#nextLink++;
     const link = new LearnerLink(stream, this.#host, {
       onPacket: (packet) => {
-        if (!this.#isOver) this.#leader.onLearnerPacket(id, packet);
+        if (this.#isOver) return;
+        const refusal = findRefusalOfClaim(stream, packet, this.#memberships.members);
+        if (refusal === null) this.#leader.onLearnerPacket(id, packet);
+        else this.#shed(id, refusal);
       },
       onRoom: () => this.#onRoom(id),
       onProgress: () => {

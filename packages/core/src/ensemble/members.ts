@@ -88,6 +88,26 @@ export class Members {
     return isLeadable(this.#proposed, id) && hasSameQuorumAddress(this.#committed, this.#proposed, id);
   }
 
+  /** Hosts of all servers of the committed and of the proposed membership. */
+  get hosts(): readonly string[] {
+    const members = [...this.#committed.members, ...(this.#proposed?.members ?? [])];
+    return [...new Set(members.flatMap(({ addresses }) => addresses.map(({ host }) => host)))];
+  }
+
+  /**
+   * Why a peer is not believed to be the server that it says it is; null when it is, or nothing speaks against it. A server
+   * that is no member has no vote, and may have any certificate that names one.
+   *
+   * @param certifiedHosts see `ByteStream`
+   */
+  refusalOfClaim(id: number, certifiedHosts: readonly string[] | null | undefined): string | null {
+    if (certifiedHosts === null || certifiedHosts === undefined) return null;
+    const memberships = this.#proposed === null ? [this.#committed] : [this.#committed, this.#proposed];
+    const claimed = memberships.flatMap((membership) => findMember(membership, id)?.addresses ?? []);
+    if (claimed.length === 0 || claimed.some(({ host }) => certifiedHosts.includes(host))) return null;
+    return `it says that it is server ${id}, and its certificate names ${certifiedHosts.join(', ')} and not ${claimed[0]!.host}`;
+  }
+
   /** Where a leader takes the connections of its learners; none of a server that is no member. */
   quorumEndpointsOf(id: number): readonly Endpoint[] {
     const addresses = this.#byId.get(id)?.addresses ?? [];

@@ -30,6 +30,7 @@ import type { History } from '../zab/history.ts';
 import type { LinkId } from '../zab/leader-host.ts';
 import { PeerState } from '../zab/learner-peer.ts';
 import { ObserverMaster, type ObserverMasterEffects } from '../zab/observer-master.ts';
+import { findRefusalOfClaim } from './claims.ts';
 import { readHistory } from './history-reading.ts';
 import type { MembershipKeeper } from './membership-keeper.ts';
 import { RelayedQuestions } from './relayed-questions.ts';
@@ -139,7 +140,10 @@ export class ObserverFeeding implements ObserverMasterEffects {
     const id = this.#nextLink++;
     const link = new LearnerLink(stream, this.#parts.host, {
       onPacket: (packet) => {
-        if (!this.#isOver) this.#master.onLearnerPacket(id, packet);
+        if (this.#isOver) return;
+        const refusal = findRefusalOfClaim(stream, packet, this.#parts.memberships.members);
+        if (refusal === null) this.#master.onLearnerPacket(id, packet);
+        else this.#shed(id, refusal);
       },
       onRoom: () => {
         if (!this.#isOver && this.#links.has(id)) this.#master.onLearnerRoom(id);
@@ -169,9 +173,13 @@ export class ObserverFeeding implements ObserverMasterEffects {
     if (strangers.size < STRANGERS_MAX && !isCrowded) return true;
     const stranger = strangers.choose();
     if (stranger === null) return false;
-    this.closeLearner(stranger, `it did not say who it is, and room is needed for others`);
-    this.#master.onLearnerClosed(stranger);
+    this.#shed(stranger, `it did not say who it is, and room is needed for others`);
     return true;
+  }
+
+  #shed(link: LinkId, reason: string): void {
+    this.closeLearner(link, reason);
+    this.#master.onLearnerClosed(link);
   }
 
   #tellClosed(id: LinkId, reason: string): void {

@@ -129,6 +129,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
         connectTimeoutMs: ensemble.electionConnectTimeoutMs,
         addressTimeoutMs: ensemble.addressTimeoutMs,
         listensOnAllIps: ensemble.listensOnAllIps,
+        refusalOfClaim: (id, hosts) => this.#members.refusalOfClaim(id, hosts),
       },
       {
         onPeerConnected: (id) => this.#election.onPeerConnected(id),
@@ -461,6 +462,10 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
 
   get membership(): Membership {
     return this.#members.membership;
+  }
+
+  hosts(): readonly string[] {
+    return this.#members.hosts;
   }
 
   get role(): EnsembleView['role'] {

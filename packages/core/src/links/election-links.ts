@@ -53,6 +53,8 @@ export interface ElectionLinksOptions {
   readonly addressTimeoutMs?: number;
   /** The network listens on every address of the machine, whatever it is asked for. */
   readonly listensOnAllIps?: boolean;
+  /** Why a peer with a certificate for these hosts is not believed to be this server; see `Members`. */
+  readonly refusalOfClaim?: (serverId: number, certifiedHosts: readonly string[] | null | undefined) => string | null;
 }
 
 export interface ElectionLinksEvents {
@@ -259,7 +261,7 @@ export class ElectionLinks implements ElectionStreamOwner {
 
   onHello(stream: ElectionStream, { serverId, addresses }: ElectionHello): void {
     this.#strangers.delete(stream);
-    const refusal = this.#findRefusal(serverId);
+    const refusal = this.#findRefusal(serverId, stream);
     if (serverId === null || refusal !== null) {
       this.#refuse(stream, refusal ?? 'it does not tell its id, as observers before 3.5');
     } else if (serverId > this.#options.serverId) {
@@ -271,8 +273,10 @@ export class ElectionLinks implements ElectionStreamOwner {
     }
   }
 
-  #findRefusal(serverId: number | null): string | null {
+  #findRefusal(serverId: number | null, { certifiedHosts }: ElectionStream): string | null {
     if (serverId === this.#options.serverId) return `it says that it is server ${serverId}, which is this one`;
+    const refusal = serverId === null ? null : (this.#options.refusalOfClaim?.(serverId, certifiedHosts) ?? null);
+    if (refusal !== null) return refusal;
     if (serverId === null || this.#members.has(serverId) || this.#peers.has(serverId)) return null;
     const outsiders = [...this.#peers.keys()].filter((id) => !this.#members.has(id)).length;
     return outsiders < OUTSIDERS_MAX ? null : `${outsiders} servers that are no members are connected already`;

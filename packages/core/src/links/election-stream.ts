@@ -60,6 +60,10 @@ export class ElectionStream implements StreamEvents {
     return this.#stream.remote;
   }
 
+  get certifiedHosts(): readonly string[] | null {
+    return this.#stream.certifiedHosts ?? null;
+  }
+
   /** False while the last notification has not left: a later one would wait behind it, and be old by then. */
   get hasRoom(): boolean {
     return this.#stream.queuedBytes === 0;

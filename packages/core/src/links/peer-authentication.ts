@@ -100,6 +100,10 @@ abstract class AuthenticatingStream implements ByteStream, StreamEvents {
     return this.stream.isCrowding === true;
   }
 
+  get certifiedHosts(): readonly string[] | null {
+    return this.stream.certifiedHosts ?? null;
+  }
+
   abstract get queuedBytes(): number;
   abstract write(bytes: Uint8Array): void;
   abstract end(): void;

@@ -373,6 +373,7 @@ version=0`,
     const isLeader = mode === 'leader';
     const ensemble = {
       membership,
+      hosts: () => [],
       role: roleOf[mode],
       leader: 2,
       connectedServers: [],

@@ -4,6 +4,7 @@ import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
 import { DerError } from '../tls/der.ts';
 import { Handshakes } from '../tls/handshakes.ts';
 import { readPeerCertificate } from '../tls/peer-certificate.ts';
+import type { Verdict } from '../tls/peer-names.ts';
 import type { TlsSettings } from '../tls/tls-settings.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import { addressOf, type Secured, SocketStream, type Traffic } from './socket-stream.ts';
@@ -32,8 +33,8 @@ export interface TlsListenOptions {
   readonly isUnified: boolean;
   /** Handshakes of one address under way; 0 = as many as of all. */
   readonly perHostMax: number;
-  /** Why a certificate is refused that an authority has issued; null when it is not. Left out: it is not. */
-  readonly refusalOf?: ((certificate: X509Certificate, remote: PeerAddress) => Promise<string | null>) | undefined;
+  /** What a certificate is worth that an authority has issued. Left out: it gets in. */
+  readonly judge?: ((certificate: X509Certificate, remote: PeerAddress) => Promise<Verdict>) | undefined;
   readonly events: TlsListenEvents;
 }
 
@@ -114,17 +115,22 @@ export function listen(
 
 /** @param onOpen told of each connection that may begin, with what its handshake has told; null without one */
 export function makeHandshakes(
-  { settings, isUnified, perHostMax, events, refusalOf }: TlsListenOptions,
+  { settings, isUnified, perHostMax, events, judge }: TlsListenOptions,
   onOpen: (socket: Socket, secured: Secured | null) => void,
 ): Handshakes {
   const refuse = (socket: Socket, remote: PeerAddress, reason: string): void => {
     events.onHandshakeFailed(remote, reason, true);
     socket.destroy();
   };
-  const open = (socket: Socket, remote: PeerAddress, certificate: X509Certificate | null): void => {
+  const open = (
+    socket: Socket,
+    remote: PeerAddress,
+    certificate: X509Certificate | null,
+    certifiedHosts: readonly string[] | null = null,
+  ): void => {
     let secured: Secured;
     try {
-      secured = { certificate: certificate === null ? null : readPeerCertificate(certificate) };
+      secured = { certificate: certificate === null ? null : readPeerCertificate(certificate), certifiedHosts };
     } catch (error) {
       if (!(error instanceof DerError)) throw error;
       refuse(socket, remote, `its certificate cannot be decoded: ${error.message}`);
@@ -136,14 +142,14 @@ export function makeHandshakes(
     ...(isUnified ? { onPlain: (socket: Socket) => onOpen(socket, null) } : {}),
     onSecure(socket, certificate) {
       const remote = addressOf(socket);
-      if (certificate === null || refusalOf === undefined) {
+      if (certificate === null || judge === undefined) {
         open(socket, remote, certificate);
         return;
       }
       socket.on('error', IGNORE);
-      void refusalOf(certificate, remote).then((refusal) => {
-        if (refusal !== null) refuse(socket, remote, refusal);
-        else if (!socket.destroyed) open(socket, remote, certificate);
+      void judge(certificate, remote).then((verdict) => {
+        if ('refusal' in verdict) refuse(socket, remote, verdict.refusal);
+        else if (!socket.destroyed) open(socket, remote, certificate, verdict.hosts);
       });
     },
     onFailed: (socket, reason, isAuthentication) =>

@@ -1,7 +1,7 @@
 import { connect as connectSocket, createServer, type Server, type Socket } from 'node:net';
 import type { ConnectEvents, Endpoint, ListenEvents, Network, PeerAddress } from '@meerkat/core';
 import type { Handshakes } from '../tls/handshakes.ts';
-import { refusalOfMember } from '../tls/peer-names.ts';
+import { judgeMember } from '../tls/peer-names.ts';
 import type { TlsSettings } from '../tls/tls-settings.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import { makeHandshakes } from './network.ts';
@@ -17,7 +17,7 @@ export interface PeerTls {
   readonly isDialling: boolean;
   /** Others may connect without. */
   readonly isUnified: boolean;
-  /** Hosts of the list of members. */
+  /** Hosts of the list of members as it is now. */
   readonly hosts: () => readonly string[];
   onRefused(remote: PeerAddress, reason: string): void;
 }
@@ -105,7 +105,7 @@ export class PeerNetwork implements Network {
         settings,
         isUnified: tls.isUnified,
         perHostMax: 0,
-        refusalOf: (certificate, { host }) => refusalOfMember(certificate, host, tls.hosts(), settings.options),
+        judge: (certificate, { host }) => judgeMember(certificate, host, tls.hosts(), settings.options),
         events: { onHandshakeFailed: onRefused, onHandshakesExceeded: onRefused },
       },
       onOpen,

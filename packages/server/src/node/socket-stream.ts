@@ -13,6 +13,8 @@ export interface Traffic {
 export interface Secured {
   /** Null when it has shown none. */
   readonly certificate: PeerCertificate | null;
+  /** See `ByteStream`; left out: null. */
+  readonly certifiedHosts?: readonly string[] | null;
 }
 
 /** One socket as a stream of bytes. */
@@ -20,6 +22,7 @@ export class SocketStream implements ByteStream {
   readonly remote: PeerAddress;
   readonly isCrowding: boolean;
   readonly certificate: PeerCertificate | null;
+  readonly certifiedHosts: readonly string[] | null;
   readonly isSecure: boolean;
   readonly #share: ConnectionShare;
   readonly #socket: Socket;
@@ -51,6 +54,7 @@ export class SocketStream implements ByteStream {
   ) {
     this.isCrowding = share.open();
     this.certificate = secured?.certificate ?? null;
+    this.certifiedHosts = secured?.certifiedHosts ?? null;
     this.isSecure = secured !== null;
     this.#share = share;
     socket.once('close', () => share.close(this));

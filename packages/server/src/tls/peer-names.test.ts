@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CertificateAuthority } from './certificate-authority.ts';
 import { DEFAULT_QUORUM_TLS_OPTIONS, DEFAULT_TLS_OPTIONS } from './options.ts';
-import { refusalOfClient, refusalOfMember, refusalOfServer } from './peer-names.ts';
+import { judgeClient, judgeMember, refusalOfServer } from './peer-names.ts';
 
 const authority = new CertificateAuthority();
 const QUORUM = DEFAULT_QUORUM_TLS_OPTIONS;
@@ -14,12 +14,18 @@ function certify(...names: readonly string[]): X509Certificate {
 
 describe('a server that connects', () => {
   test.each([
-    ['the host of a member', ['DNS:zk2.example.org'], '10.9.9.9'],
-    ['a pattern that means one', ['DNS:*.example.org'], '10.9.9.9'],
-    ['the address of a member', ['IP:10.0.0.3'], '10.9.9.9'],
-    ['its own address, which a host of the list stands for', ['IP:127.0.0.1'], '127.0.0.1'],
-  ])('gets in when its certificate names %s', async (_, names, address) => {
-    expect(await refusalOfMember(certify(...names), address, HOSTS, QUORUM)).toBeNull();
+    ['the host of a member', ['DNS:zk2.example.org'], '10.9.9.9', ['zk2.example.org']],
+    [
+      'the hosts of two',
+      ['DNS:zk2.example.org', 'DNS:other.example.org', 'IP:10.0.0.3'],
+      '10.9.9.9',
+      ['zk2.example.org', '10.0.0.3'],
+    ],
+    ['a pattern that means some', ['DNS:*.example.org'], '10.9.9.9', ['zk1.example.org', 'zk2.example.org']],
+    ['the address of a member', ['IP:10.0.0.3'], '10.9.9.9', ['10.0.0.3']],
+    ['its own address, which a host of the list stands for', ['IP:127.0.0.1'], '127.0.0.1', ['localhost']],
+  ])('gets in as the member at that host when its certificate names %s', async (_, names, address, hosts) => {
+    expect(await judgeMember(certify(...names), address, HOSTS, QUORUM)).toEqual({ hosts });
   });
 
   test.each([
@@ -30,20 +36,21 @@ describe('a server that connects', () => {
     ['what only the name service calls its address', ['DNS:localhost.example.org'], '127.0.0.1'],
     ['nothing', [], '10.9.9.9'],
   ])('is refused when its certificate names %s', async (_, names, address) => {
-    const refusal = await refusalOfMember(certify(...names), address, HOSTS, QUORUM);
-    expect(refusal).toContain('names no member of the ensemble: zk1.example.org, zk2.example.org, 10.0.0.3, localhost');
+    const verdict = await judgeMember(certify(...names), address, HOSTS, QUORUM);
+    const members = 'zk1.example.org, zk2.example.org, 10.0.0.3, localhost';
+    expect(verdict).toEqual({ refusal: expect.stringContaining(`names no member of the ensemble: ${members}`) });
   });
 
   test.each([{ verifiesHostNames: false }, { verifiesClientHostNames: false }])(
     'is not asked for a name with %o',
     async (rules) => {
-      expect(await refusalOfMember(certify('DNS:x'), '10.9.9.9', HOSTS, { ...QUORUM, ...rules })).toBeNull();
+      expect(await judgeMember(certify('DNS:x'), '10.9.9.9', HOSTS, { ...QUORUM, ...rules })).toEqual({ hosts: null });
     },
   );
 
   test("may be vouched for by its address alone when Apache's rule is switched on", async () => {
     const rules = { ...QUORUM, allowsReverseLookup: true };
-    expect(await refusalOfMember(certify('IP:10.9.9.9'), '10.9.9.9', HOSTS, rules)).toBeNull();
+    expect(await judgeMember(certify('IP:10.9.9.9'), '10.9.9.9', HOSTS, rules)).toEqual({ hosts: null });
   });
 });
 
@@ -62,7 +69,8 @@ describe('a server that is connected to', () => {
 
 test('a client has to come from an address that its certificate names, when that is asked for', async () => {
   const rules = { ...DEFAULT_TLS_OPTIONS, verifiesClientHostNames: true };
-  expect(await refusalOfClient(certify('IP:10.0.0.1'), '10.0.0.1', rules)).toBeNull();
-  expect(await refusalOfClient(certify('IP:10.0.0.1'), '10.0.0.2', rules)).toContain('does not name its address');
-  expect(await refusalOfClient(certify(), '10.0.0.2', DEFAULT_TLS_OPTIONS)).toBeNull();
+  expect(await judgeClient(certify('IP:10.0.0.1'), '10.0.0.1', rules)).toEqual({ hosts: null });
+  const verdict = await judgeClient(certify('IP:10.0.0.1'), '10.0.0.2', rules);
+  expect(verdict).toEqual({ refusal: expect.stringContaining('does not name its address') });
+  expect(await judgeClient(certify(), '10.0.0.2', DEFAULT_TLS_OPTIONS)).toEqual({ hosts: null });
 });

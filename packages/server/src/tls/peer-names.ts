@@ -5,47 +5,53 @@ import type { TlsOptions } from './options.ts';
 
 type Rules = Pick<TlsOptions, 'prefix' | 'verifiesHostNames' | 'verifiesClientHostNames' | 'allowsReverseLookup'>;
 
-/**
+/*
  * Whether a certificate names the peer that has shown it; that an authority has issued it has been checked before.
- * Each returns why the peer is refused, null when it is not.
  */
 
+/** What a certificate is worth: nothing, for a reason, or the hosts of members that it names; null where names are not checked. */
+export type Verdict = { readonly refusal: string } | { readonly hosts: readonly string[] | null };
+
 /** A client: its certificate has to name the address that it comes from. */
-export async function refusalOfClient(
-  certificate: X509Certificate,
-  address: string,
-  rules: Rules,
-): Promise<string | null> {
-  if (!rules.verifiesClientHostNames || (await namesAddress(certificate, address, rules))) return null;
-  return `its certificate (${describeNames(certificate)}) does not name its address, as ${rules.prefix}.clientHostnameVerification asks for`;
+export async function judgeClient(certificate: X509Certificate, address: string, rules: Rules): Promise<Verdict> {
+  if (!rules.verifiesClientHostNames || (await namesAddress(certificate, address, rules))) return { hosts: null };
+  const refusal = `its certificate (${describeNames(certificate)}) does not name its address, as ${rules.prefix}.clientHostnameVerification asks for`;
+  return { refusal };
 }
 
 /**
  * A server that connects: its certificate has to name a host of the list of members, or the address that it comes from
- * if a host of the list has that address. Which member it is, it says only later.
+ * if a host of the list has that address. Which member it is, it says only later: it may be one at these hosts.
  *
  * With `allowReverseDnsLookup` Apache's rule counts as well: the certificate names the address, or the name that the name
  * service has for it, whoever that is.
  *
  * @param hosts of the list of members
  */
-export async function refusalOfMember(
+export async function judgeMember(
   certificate: X509Certificate,
   address: string,
   hosts: readonly string[],
   rules: Rules,
-): Promise<string | null> {
-  if (!rules.verifiesHostNames || !rules.verifiesClientHostNames) return null;
-  if (hosts.some((host) => namesHost(certificate, host))) return null;
-  if (rules.allowsReverseLookup && (await namesAddress(certificate, address, rules))) return null;
-  if (certificate.checkIP(address) !== undefined && (await hasAddress(hosts, address))) return null;
-  return (
+): Promise<Verdict> {
+  if (!rules.verifiesHostNames || !rules.verifiesClientHostNames) return { hosts: null };
+  if (rules.allowsReverseLookup && (await namesAddress(certificate, address, rules))) return { hosts: null };
+  const named = hosts.filter((host) => namesHost(certificate, host));
+  if (named.length > 0) return { hosts: named };
+  // The name service is asked only where it decides: it may take its time.
+  const resolved = certificate.checkIP(address) === undefined ? [] : await hostsAt(hosts, address);
+  if (resolved.length > 0) return { hosts: resolved };
+  const refusal =
     `its certificate (${describeNames(certificate)}) names no member of the ensemble: ${hosts.join(', ')}. ` +
-    `Issue one whose subjectAltName has such a host; ${rules.prefix}.clientHostnameVerification=false takes every certificate of the trust store`
-  );
+    `Issue one whose subjectAltName has such a host; ${rules.prefix}.clientHostnameVerification=false takes every certificate of the trust store`;
+  return { refusal };
 }
 
-/** A server that was connected to: its certificate has to name the host of the list, or the address behind it. */
+/**
+ * A server that was connected to: its certificate has to name the host of the list, or the address behind it.
+ *
+ * @returns why it is refused, null when it is not
+ */
 export async function refusalOfServer(
   certificate: X509Certificate,
   host: string,
@@ -75,8 +81,9 @@ async function namesAddress(certificate: X509Certificate, address: string, rules
   return names.some((name) => certificate.checkHost(name) !== undefined);
 }
 
-async function hasAddress(hosts: readonly string[], address: string): Promise<boolean> {
+/** Those hosts that have this address. */
+async function hostsAt(hosts: readonly string[], address: string): Promise<readonly string[]> {
   const names = hosts.filter((host) => isIP(host) === 0);
   const found = await Promise.all(names.map((name) => lookup(name, { all: true }).catch(() => [])));
-  return found.flat().some((entry) => entry.address === address);
+  return names.filter((_, i) => found[i]!.some((entry) => entry.address === address));
 }

@@ -55,18 +55,15 @@ export class ServerCredentials {
     return this.#peers?.daysLeft ?? null;
   }
 
-  /** How servers speak TLS with each other, once `open` has resolved; null where they do not. */
-  peerTls(onRefused: (remote: PeerAddress, reason: string) => void): PeerTls | null {
+  /** @param hosts of the members as they are now; how servers speak TLS with each other, once `open` has resolved; null where they do not. */
+  peerTls(hosts: () => readonly string[], onRefused: (remote: PeerAddress, reason: string) => void): PeerTls | null {
     if (!this.#hasPeerTls) return null;
-    const { core, server } = this.#configuration;
+    const { server } = this.#configuration;
     return {
       settings: () => this.#peers!.settings,
       isDialling: server.sslQuorum,
       isUnified: server.quorumPortUnification,
-      hosts() {
-        const members = core.ensemble?.membership.members ?? [];
-        return [...new Set(members.flatMap(({ addresses }) => addresses.map(({ host }) => host)))];
-      },
+      hosts,
       onRefused: (remote, reason) => onRefused(remote, `between servers: ${reason}`),
     };
   }

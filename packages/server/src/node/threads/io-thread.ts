@@ -1,7 +1,7 @@
 import { createSecureContext } from 'node:tls';
 import type { MessagePort } from 'node:worker_threads';
 import { type PeerAddress, SocketSide } from '@meerkat/core';
-import { refusalOfClient } from '../../tls/peer-names.ts';
+import { judgeClient } from '../../tls/peer-names.ts';
 import type { TlsSettings } from '../../tls/tls-settings.ts';
 import { NODE_CLOCK } from '../clock.ts';
 import { ConnectionShare } from '../descriptors.ts';
@@ -112,8 +112,8 @@ export class IoThread {
       settings: makeSettings(settings),
       isUnified,
       perHostMax,
-      refusalOf: options.verifiesClientHostNames
-        ? (certificate, { host }) => refusalOfClient(certificate, host, options)
+      judge: options.verifiesClientHostNames
+        ? (certificate, { host }) => judgeClient(certificate, host, options)
         : undefined,
       events: {
         onHandshakeFailed: (remote, reason, isAuthentication) =>

@@ -1,0 +1,55 @@
+import { type Membership, makeZxid, PacketType, parseMembership } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import type { ByteStream } from '../base/ports.ts';
+import { findRefusalOfClaim } from './claims.ts';
+import { Members } from './members.ts';
+
+function membershipOf(version: number, ...hosts: readonly string[]): Membership {
+  const lines = hosts.map((host, i) => `server.${i + 1}=${host}:2888:3888`);
+  const membership = parseMembership([...lines, `version=${version.toString(16)}`].join('\n'));
+  if ('fault' in membership) throw new Error(membership.fault);
+  return membership;
+}
+
+describe('a server whose certificate names hosts of the membership', () => {
+  const members = new Members(membershipOf(makeZxid(1, 0), 'a', 'b', 'c'), true);
+
+  test.each([
+    [1, ['a'], true],
+    [2, ['a'], false],
+    [2, ['a', 'b'], true],
+    [3, [], false],
+    [2, null, true],
+    [2, undefined, true],
+    // No member: it has no vote.
+    [9, ['a'], true],
+  ])('comes as server %s with %j: %s', (id, hosts, isBelieved) => {
+    expect(members.refusalOfClaim(id, hosts) === null).toBe(isBelieved);
+  });
+
+  test('is asked for it when it says which server it is, as follower and as observer, and never again', () => {
+    const stream = { certifiedHosts: ['a'] } as unknown as ByteStream;
+    const info = { serverId: 2, protocolVersion: 0x10000, configVersion: null, acceptedEpoch: 0, announces: 0 };
+    for (const type of [PacketType.followerInfo, PacketType.observerInfo] as const) {
+      expect(findRefusalOfClaim(stream, { ...info, type } as never, members)).toBe(
+        'it says that it is server 2, and its certificate names a and not b',
+      );
+      expect(findRefusalOfClaim(stream, { ...info, type, serverId: 1 } as never, members)).toBeNull();
+    }
+    expect(findRefusalOfClaim(stream, { type: PacketType.ack, zxid: 0 } as never, members)).toBeNull();
+  });
+
+  test('may come from its old place and its new one while a change is under way, and then from the new one alone', () => {
+    const moving = new Members(membershipOf(makeZxid(1, 0), 'a', 'b', 'c'), true);
+    const next = membershipOf(makeZxid(1, 5), 'a', 'new', 'c', 'd');
+    const judge = () => [['b'], ['new']].map((hosts) => moving.refusalOfClaim(2, hosts) === null);
+    expect(judge()).toEqual([true, false]);
+    expect(moving.hosts).toEqual(['a', 'b', 'c']);
+    moving.propose(next);
+    expect(judge()).toEqual([true, true]);
+    expect(moving.hosts).toEqual(['a', 'b', 'c', 'new', 'd']);
+    moving.commit(next);
+    expect(judge()).toEqual([false, true]);
+    expect(moving.hosts).toEqual(['a', 'new', 'c', 'd']);
+  });
+});

@@ -97,7 +97,7 @@ async function list(context: Context): Promise<CommandExit> {
   const listing = await context.report.list(columns);
   for (const row of rows) await listing.add(row);
   await listing.end();
-  if (rows.length === 0) context.note('the server is no member of an ensemble: /zookeeper/config is empty');
+  if (rows.length === 0) context.note(NO_ENSEMBLE);
   return rows.length > 0 && rows.every(({ problem }) => problem === null) ? CommandExit.ok : CommandExit.no;
 }
 
@@ -119,7 +119,7 @@ const STEP_COLUMNS: readonly Column<Step>[] = [
 
 async function plan(context: Context, options: MembersOptions): Promise<CommandExit> {
   const client = await context.connect();
-  const config = await readConfig(context, client);
+  const config = await readEnsemble(context, client);
   const steps = await makePlan(context, config, await readChanges(config, options));
   const listing = await context.report.list(STEP_COLUMNS);
   for (const step of steps) await listing.add(step);
@@ -144,7 +144,7 @@ async function makePlan(
 
 async function apply(context: Context, options: MembersOptions): Promise<CommandExit> {
   const client = await context.connect();
-  let config = await readConfig(context, client);
+  let config = await readEnsemble(context, client);
   const changes = await readChanges(config, options);
   const waitMs = readSeconds(options.wait ?? '60') * 1000;
   const done: Step[] = [];
@@ -218,7 +218,7 @@ function isMade({ members: found }: EnsembleConfig, change: Change): boolean {
 /** Ends in the same list: the leader is an observer in between, and serves its clients on. */
 async function handOver(context: Context): Promise<CommandExit> {
   const client = await context.connect();
-  const config = await readConfig(context, client);
+  const config = await readEnsemble(context, client);
   const states = await askMembers(context, config.members);
   const leader = config.members.find(({ id }) => states.get(id)?.role === 'leader');
   if (leader === undefined)
@@ -288,6 +288,14 @@ async function readConfig(context: Context, client: Client): Promise<EnsembleCon
   return parseConfig(new TextDecoder().decode(data));
 }
 
+async function readEnsemble(context: Context, client: Client): Promise<EnsembleConfig> {
+  const config = await readConfig(context, client);
+  if (config.members.length > 0) return config;
+  throw new CommandFailure(CommandExit.no, NO_ENSEMBLE);
+}
+
+const NO_ENSEMBLE = 'the server is no member of an ensemble: /zookeeper/config is empty';
+
 async function readChanges(
   current: EnsembleConfig,
   { add = [], remove = [], file }: MembersOptions,
@@ -304,6 +312,11 @@ async function readChanges(
   const changes = [...add.map(parseAddition), ...remove.map(parseRemoval)];
   const twice = changes.find(({ id }, i) => changes.findIndex((other) => other.id === id) !== i);
   if (twice !== undefined) throw new InvocationFailure(`server ${twice.id} is there twice`);
+  const stranger = remove.find((id) => !current.members.some((member) => member.id === id));
+  if (stranger !== undefined) {
+    const ids = current.members.map(({ id }) => id).join(', ');
+    throw new InvocationFailure(`--remove: server ${stranger} is no member; those are ${ids}`);
+  }
   return changes;
 }
 

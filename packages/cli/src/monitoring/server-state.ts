@@ -53,7 +53,8 @@ export function parseState(server: MonitoredServer, text: string): ServerState {
     server,
     role: find(/^Mode: (.+)$/m),
     problem: null,
-    version: find(/^Zookeeper version: ([^,\s]+)/m),
+    // Debian's build says 3.8.0-${mvngit.commit.id}.
+    version: find(/^Zookeeper version: ([^,\s]+)/m)?.replace(/-\$\{.*\}$/, '') ?? null,
     zxid: zxid === null ? null : BigInt(zxid),
     latencyMin: Number(min),
     latencyAverage: Number(average),

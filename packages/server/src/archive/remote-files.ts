@@ -66,8 +66,12 @@ export class RemoteFiles implements ArchiveFiles {
     } catch (error) {
       signal.throwIfAborted();
       const { code } = ((error as Error).cause ?? {}) as { readonly code?: string };
-      const found = code === 'ECONNREFUSED' ? 'nobody listens there' : (code ?? (error as Error).message);
-      throw new ArchiveError('unreachable', `the admin port ${url} does not answer: ${found}`, error);
+      const found = FAILURES[code ?? ''] ?? code ?? (error as Error).message;
+      throw new ArchiveError(
+        'unreachable',
+        `the admin port ${url} does not answer: ${found}; --admin host:port names another one, --dir a directory on this machine`,
+        error,
+      );
     }
     if (response.status === 200) return response;
     if (response.status === 404)
@@ -110,7 +114,7 @@ export class RemoteFiles implements ArchiveFiles {
     if (reason.startsWith('Unknown command')) {
       return new ArchiveError(
         'unusable',
-        `${url}: the server has no command "archive": it is an Apache server, or an older one. Back up its directories on its own host (--dir)`,
+        `${url}: the server has no command "archive": it is Apache's, or an older one. No command of Apache's servers gives their logs, and "snapshot", from 3.9 on, one state only: read its directories on its own host (--dir, --log-dir)`,
       );
     }
     const isPassing = reason.includes('not currently serving');
@@ -120,6 +124,13 @@ export class RemoteFiles implements ArchiveFiles {
     return new ArchiveError(isPassing ? 'unreachable' : 'unusable', `${url} refuses: ${reason}${what}`);
   }
 }
+
+const FAILURES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody listens there',
+  ENOTFOUND: 'the name is not known',
+  UND_ERR_SOCKET: 'what listens there does not speak HTTP',
+  HPE_INVALID_CONSTANT: 'what listens there does not speak HTTP',
+};
 
 interface Listed {
   readonly files?: readonly { readonly name: string; readonly size: number }[];

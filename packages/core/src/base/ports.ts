@@ -15,6 +15,20 @@
  * 4. A completion that belongs to something already closed is dropped by the host.
  */
 import type { Acl, Membership } from '@meerkat/protocol';
+import type { Network, PeerAddress, PeerCertificate } from './network.ts';
+import type { Trace } from './trace.ts';
+
+export type {
+  ByteStream,
+  ConnectEvents,
+  Endpoint,
+  ListenEvents,
+  Network,
+  PeerAddress,
+  PeerCertificate,
+  StreamEvents,
+} from './network.ts';
+export type { Trace, TraceEvent } from './trace.ts';
 
 /** Milliseconds, from two clocks. */
 export interface Clock {
@@ -27,103 +41,6 @@ export interface Clock {
 export interface Random {
   /** An integer of 32 random bits, 0 … 2**32 − 1. */
   uint32(): number;
-}
-
-/* ------------------------------------------------------------------------------------------------ network ---- */
-
-/** Where the other end of a stream is. */
-export interface PeerAddress {
-  /** 4 or 16 bytes; a v4 address that arrived mapped into v6 is given as 4 bytes. */
-  readonly ip: Uint8Array;
-  /** The same as text, without brackets. */
-  readonly host: string;
-  readonly port: number;
-}
-
-/** Who a certificate says that its owner is. */
-export interface PeerCertificate {
-  /** The distinguished name as RFC 2253 writes it, the last part first: `CN=ann,O=Example`. */
-  readonly subject: string;
-  /** The other names, each behind its kind: `DNS:a.example`, `URI:…`, `email:…`, `IP:…`. */
-  readonly alternativeNames: readonly string[];
-}
-
-/** A stream of bytes to one peer: first in, first out, until it breaks. */
-export interface ByteStream {
-  readonly remote: PeerAddress;
-  /**
-   * True of a stream that was accepted although others have taken all room that the host has for its kind. One that is of
-   * no use is to be closed in its place, or this one.
-   */
-  readonly isCrowding?: boolean;
-  /** What the peer has shown when it connected, checked by the host; null or left out: nothing. */
-  readonly certificate?: PeerCertificate | null;
-  /**
-   * Of a server that has connected: the hosts of the membership that its certificate names. It may come as the members at
-   * these hosts and as no other. Null or left out: names are not checked.
-   */
-  readonly certifiedHosts?: readonly string[] | null;
-  /** True when it is encrypted (TLS). Left out: it is not. */
-  readonly isSecure?: boolean;
-  /** Bytes given to `write` that the peer's kernel has not accepted yet. */
-  readonly queuedBytes: number;
-  /**
-   * Sends bytes. While `queuedBytes` is not 0 afterwards, the bytes belong to the stream until `onDrain`;
-   * when it is 0, they have left and the caller may use the memory again.
-   */
-  write(bytes: Uint8Array): void;
-  /** Closes after everything written so far has left. `onClosed` follows. */
-  end(): void;
-  /** Closes at once; what is queued is lost. `onClosed` follows. */
-  destroy(): void;
-  /** No `onBytes` until `resume`. Bytes then queue in the kernels and at last stop the peer. */
-  pause(): void;
-  resume(): void;
-}
-
-/** What a stream tells its owner. */
-export interface StreamEvents {
-  /** Bytes arrived. The chunk is the receiver's to keep; nobody writes to it again. */
-  onBytes(chunk: Uint8Array): void;
-  /** Everything queued has left. */
-  onDrain(): void;
-  /** The stream is gone, told once; nothing follows. `reason` is for people: "closed by peer", "ECONNRESET". */
-  onClosed(reason: string): void;
-  /**
-   * True while more of an answer follows in later turns, then `end`: a peer that has closed its own end of the stream still
-   * reads. Left out or false: such a stream is closed once what was written has left.
-   */
-  readonly isAnswering?: boolean;
-  /** The peer has closed its own end while `isAnswering`. */
-  onHalfClosed?(): void;
-}
-
-/** Where somebody listens. */
-export interface Endpoint {
-  /** A name, resolved anew at each attempt, or an address. */
-  readonly host: string;
-  readonly port: number;
-}
-
-export interface ListenEvents {
-  onListening(): void;
-  /** Nobody can connect; told instead of `onListening`, or when listening ends by itself. */
-  onListenFailed(reason: string): void;
-  onAccepted(stream: ByteStream): StreamEvents;
-}
-
-export interface ConnectEvents {
-  onConnected(stream: ByteStream): StreamEvents;
-  /** There is no connection. `reason` is for people: "refused", "unknown host", "ETIMEDOUT". */
-  onConnectFailed(reason: string): void;
-}
-
-/** Streams to and from other servers. */
-export interface Network {
-  /** @returns ends the listening; streams that were accepted live on */
-  listen(at: Endpoint, events: ListenEvents): { close(): void };
-  /** Tries once. @returns gives up: nothing is told any more, and a stream that opens meanwhile is destroyed */
-  connect(to: Endpoint, events: ConnectEvents): { cancel(): void };
 }
 
 /* --------------------------------------------------------------------------------------------------- disk ---- */
@@ -344,129 +261,6 @@ export interface AuditEntry {
 /** Who has changed what (`audit.enable`). */
 export interface Audit {
   add(entry: AuditEntry): void;
-}
-
-/* -------------------------------------------------------------------------------------------------- trace ---- */
-
-/** What happened, for logs, metrics and checkers; nothing in the core depends on who listens. */
-export type TraceEvent =
-  /** By one of `LIMITS`; so many since this was told last. */
-  | { readonly kind: 'limit-reached'; readonly limit: string; readonly reason: string; readonly refused: number }
-  | { readonly kind: 'connection-refused'; readonly remote: PeerAddress; readonly reason: string }
-  | { readonly kind: 'connection-opened'; readonly remote: PeerAddress }
-  | {
-      readonly kind: 'connection-closed';
-      readonly remote: PeerAddress;
-      readonly sessionId: bigint;
-      readonly reason: string;
-    }
-  | {
-      readonly kind: 'session-created';
-      readonly sessionId: bigint;
-      readonly timeoutMs: number;
-      readonly remote: PeerAddress;
-    }
-  | {
-      readonly kind: 'session-resumed';
-      readonly sessionId: bigint;
-      readonly timeoutMs: number;
-      readonly remote: PeerAddress;
-    }
-  | {
-      readonly kind: 'session-refused';
-      readonly sessionId: bigint;
-      readonly remote: PeerAddress;
-      readonly reason: string;
-    }
-  | {
-      readonly kind: 'session-expired';
-      readonly sessionId: bigint;
-      readonly timeoutMs: number;
-      readonly isLocal?: true;
-    }
-  | { readonly kind: 'session-closed'; readonly sessionId: bigint }
-  /** A request was answered with an error that says less than this. */
-  | {
-      readonly kind: 'request-refused';
-      readonly remote: PeerAddress;
-      readonly sessionId: bigint;
-      readonly reason: string;
-    }
-  /** `reason` is null when the scheme does not tell it. */
-  | {
-      readonly kind: 'auth-failed';
-      readonly remote: PeerAddress;
-      readonly scheme: string;
-      readonly reason: string | null;
-    }
-  | { readonly kind: 'recovery-progress'; readonly message: string }
-  | {
-      readonly kind: 'recovered';
-      readonly lastZxid: number;
-      readonly znodes: number;
-      readonly sessions: number;
-      /** Of the log, replayed. */
-      readonly txns: number;
-      /** Milliseconds that the snapshot took, and the log behind it. */
-      readonly snapshotMs: number;
-      readonly replayMs: number;
-    }
-  | {
-      readonly kind: 'log-tail-cut';
-      readonly file: string;
-      readonly position: number;
-      readonly reason: string;
-      /** Name of the file that has what was cut; null when there was nothing. */
-      readonly kept: string | null;
-    }
-  | { readonly kind: 'log-file-started'; readonly file: string }
-  | { readonly kind: 'log-synced'; readonly txns: number; readonly bytes: number; readonly syncMs: number }
-  | { readonly kind: 'snapshot-started'; readonly file: string }
-  | { readonly kind: 'snapshot-written'; readonly file: string; readonly bytes: number; readonly ms: number }
-  | { readonly kind: 'snapshot-failed'; readonly file: string; readonly error: Error }
-  | { readonly kind: 'files-purged'; readonly files: readonly string[] }
-  | { readonly kind: 'digest-mismatch'; readonly zxid: number; readonly expected: bigint; readonly actual: bigint }
-  | { readonly kind: 'quota-exceeded'; readonly path: string; readonly limit: string; readonly isHard: boolean }
-  | { readonly kind: 'warning'; readonly message: string }
-  /** Good news that an operator waits for. */
-  | { readonly kind: 'notice'; readonly message: string }
-  /** A server of an ensemble does something else from now on; `leader` is null while it is looking for one. */
-  | {
-      readonly kind: 'role-changed';
-      readonly role: 'looking' | 'leading' | 'following' | 'observing';
-      readonly leader: number | null;
-      readonly reason: string;
-    }
-  /** A server that finds no leader answers reads alone, or no more. */
-  | { readonly kind: 'read-only-changed'; readonly isReadOnly: boolean }
-  /** Another membership is proposed, or in force from now on; this server need not be a member of it. */
-  | {
-      readonly kind: 'membership-changed';
-      readonly committed: Membership;
-      /** null when there is none. */
-      readonly proposed: Membership | null;
-    }
-  /** Leader and quorum, or this learner and its leader, have synchronized: clients are served in this epoch. */
-  | { readonly kind: 'epoch-established'; readonly epoch: number; readonly zxid: number }
-  /** A leader has given a txn its zxid and sent it to its followers. */
-  | { readonly kind: 'proposed'; readonly zxid: number }
-  /** A leader's quorum holds everything up to here; on a learner, its leader has said so. */
-  | { readonly kind: 'committed'; readonly zxid: number }
-  | {
-      readonly kind: 'learner-synchronizing';
-      readonly serverId: number;
-      readonly mode: 'diff' | 'trunc' | 'snap';
-      /** Where the learner was, and where the history that it is sent begins. */
-      readonly from: number;
-      readonly zxid: number;
-    }
-  | { readonly kind: 'learner-synchronized'; readonly serverId: number; readonly zxid: number }
-  | { readonly kind: 'learner-closed'; readonly serverId: number | null; readonly reason: string }
-  /** The server can go on no longer: `error` says why and what to do. Nothing is acknowledged after this. */
-  | { readonly kind: 'failed'; readonly error: Error };
-
-export interface Trace {
-  emit(event: TraceEvent): void;
 }
 
 /** Everything that the core is given. */

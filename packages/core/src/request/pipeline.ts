@@ -8,7 +8,6 @@ import {
   SpecialXid,
   type Txn,
   type TxnHeader,
-  ZXID_NONE,
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -26,11 +25,11 @@ import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Committed } from '../zab/committed.ts';
 import { ApplyPace, type CommittedTxn, type CommittedTxns, type PaceLimits, type TxnHost } from './apply-pace.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import type { Client, SessionClient, WaitingAnswer, WaitingRead, WaitingWrite } from './client.ts';
-import { LongReadRoom, NO_ROOM } from './long-read-room.ts';
+import type { Client, SessionClient, WaitingWrite } from './client.ts';
 import type { Reads } from './read.ts';
 import type { RequestGate } from './request-gate.ts';
 import type { ServingLimits } from './serving-limits.ts';
+import { WaitingAnswers } from './waiting-answers.ts';
 import type { WorkMeter } from './work-meter.ts';
 import type { WritePath } from './write-path.ts';
 import { replyErrorOf, writeReplyRecord } from './write-reply.ts';
@@ -83,24 +82,17 @@ export class Pipeline implements TxnHost {
   readonly #gate: RequestGate | null;
   readonly #limits: ServingLimits | null;
   readonly #pace: ApplyPace;
-  /** Clients whose oldest request waits for a txn to be applied that is not theirs. */
-  readonly #hidden: Set<Client> = new Set();
-  /** Clients with a `sync` that waits, in the order of the tickets. */
-  readonly #syncing: { readonly client: Client; readonly ticket: number }[] = [];
-  #lastSynced: number;
-  /** Requests of all clients that wait behind writes; the sum of `waitingOwed`. */
-  #owedCount = 0;
+  readonly #answers: WaitingAnswers;
   readonly #clientOf = new Map<bigint, Client>();
   /** Who asked for the sessions that are being created. */
   readonly #creators = new Map<bigint, SessionClient>();
-  readonly #room = new LongReadRoom();
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
     this.#gate = parts.gate ?? null;
     this.#limits = parts.limits ?? null;
     this.#pace = new ApplyPace(parts.committed, this, parts.work, parts.database.lastZxid, parts.pace);
-    this.#lastSynced = parts.lastSynced;
+    this.#answers = new WaitingAnswers({ ...parts, pace: this.#pace });
   }
 
   /** Writes on their way: they are not applied yet. */
@@ -113,7 +105,7 @@ export class Pipeline implements TxnHost {
    * client, to take replies or to have its share of the next turn: one such client would keep all others from being read.
    */
   get outstandingCount(): number {
-    return this.inFlightCount + this.#owedCount;
+    return this.inFlightCount + this.#answers.owedCount;
   }
 
   get lastApplied(): Zxid {
@@ -131,7 +123,7 @@ export class Pipeline implements TxnHost {
     }
     if (!isClientOp(op)) {
       const error = ErrorCode.unimplemented;
-      this.#answerInTurn(client, {
+      this.#answers.add(client, {
         kind: 'error',
         xid,
         receivedMs: nowMs,
@@ -145,7 +137,7 @@ export class Pipeline implements TxnHost {
     const request = readRequest(op, reader);
     if (request === null) {
       const error = ErrorCode.marshallingError;
-      this.#answerInTurn(client, {
+      this.#answers.add(client, {
         kind: 'error',
         xid,
         receivedMs: nowMs,
@@ -197,11 +189,11 @@ export class Pipeline implements TxnHost {
         const { receivedMs } = received;
         const bytes = WAITING_REQUEST_BYTES + reader.end - recordAt;
         const after = this.#pace.committedZxid;
-        this.#answerInTurn(client, { kind: 'sync', xid, receivedMs, bytes, ticket, after, path: request.path });
+        this.#answers.add(client, { kind: 'sync', xid, receivedMs, bytes, ticket, after, path: request.path });
         return;
       }
       default:
-        this.#read(client, xid, request, WAITING_REQUEST_BYTES + reader.end - recordAt, nowMs);
+        this.#answers.read(client, xid, request, WAITING_REQUEST_BYTES + reader.end - recordAt, nowMs);
     }
   }
 
@@ -220,40 +212,11 @@ export class Pipeline implements TxnHost {
     return units;
   }
 
-  /** A read is answered at once, unless something of its session waits. One that takes several turns waits for itself. */
-  #read(client: Client, xid: number, request: Request, bytes: number, nowMs: number): void {
-    const { reads, meters } = this.#parts;
-    const receivedMs = meters.turnStartedMs;
-    if (client.waiting.length > 0 || this.#isHidden(client, request)) {
-      const isLong = reads.isLong(client, request);
-      if (isLong) client.longReads++;
-      this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong, long: null });
-      return;
-    }
-    const begun = reads.answer(client, xid, request, nowMs, this.#room);
-    if (begun === null) {
-      this.#room.leave(client);
-      meters.onReadAtOnce(request.op);
-    }
-    // One that is disconnected meanwhile, for too many events, waits for nothing.
-    if (begun === null || !client.isOpen) return;
-    const long = begun === NO_ROOM ? null : begun;
-    client.longReads++;
-    this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong: true, long });
-    if (long === null) {
-      this.#oweNothing(client);
-      return;
-    }
-    this.#room.hold(client, long.heldBytes);
-    if (long.holdsEvents) client.holdEvents();
-    this.answerWaiting(client);
-  }
-
   /** @returns false of a request that is too much for this server, and is told so once it is its turn */
   #isWithinLimits(client: Client, xid: number, request: Request, nowMs: number, { receivedMs }: Received): boolean {
     const error = this.#limits!.refusalOf(request, nowMs);
     if (error === ErrorCode.ok) return true;
-    this.#answerInTurn(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
+    this.#answers.add(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
     return false;
   }
 
@@ -268,7 +231,7 @@ export class Pipeline implements TxnHost {
   ): boolean {
     const error = this.#gate!.refusalOf(session, request, nowMs, wallMs);
     if (error === ErrorCode.ok) return true;
-    this.#answerInTurn(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
+    this.#answers.add(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
     return false;
   }
 
@@ -277,7 +240,7 @@ export class Pipeline implements TxnHost {
     session.isClosing = true;
     this.#parts.sessions.remove(session);
     this.#parts.trace.emit({ kind: 'session-closed', sessionId: session.id });
-    this.#answerInTurn(client, { kind: 'end', xid, receivedMs, bytes: WAITING_REQUEST_BYTES });
+    this.#answers.add(client, { kind: 'end', xid, receivedMs, bytes: WAITING_REQUEST_BYTES });
   }
 
   /** A session that only this server knew has ended, without its client having asked for it. */
@@ -314,15 +277,7 @@ export class Pipeline implements TxnHost {
   detach(client: Client): void {
     const { session } = client;
     if (session !== null && this.#clientOf.get(session.id) === client) this.#clientOf.delete(session.id);
-    const oldest = client.waiting[0];
-    if (oldest?.kind === 'read') oldest.long?.drop();
-    this.#room.leave(client);
-    this.#oweNothing(client);
-    client.waiting.length = 0;
-    client.waitingBytes = 0;
-    client.costlyWrite = null;
-    client.longReads = 0;
-    this.#hidden.delete(client);
+    this.#answers.leave(client);
     this.#parts.watches.removeWatcher(client);
   }
 
@@ -384,183 +339,35 @@ export class Pipeline implements TxnHost {
     return this.#parts.database.tree.ephemeralCountOf(sessionId);
   }
 
-  onShown(): void {
-    if (this.#hidden.size === 0) return;
-    const clients = [...this.#hidden];
-    this.#hidden.clear();
-    for (const client of clients) client.awaitTurn();
-  }
-
   #answerBefore({ header, txn, write }: CommittedTxn): void {
     const { audit, database } = this.#parts;
     if (audit !== null && txn.type === OpCode.closeSession) {
       audit.onEphemeralsDeleted(header.sessionId, database.tree.ephemeralsOf(header.sessionId));
     }
     const client = write === null ? null : write.client;
-    if (client?.isOpen && client.waiting[0] !== write) this.#answerBeforeWrite(client);
-  }
-
-  /** Whether a read has to wait for a txn that is being applied; if so the client has another turn once it is done. */
-  #isHidden(client: Client, request: Request): boolean {
-    if (!this.#pace.isUnfinished || !this.#pace.hides(request)) return false;
-    this.#hidden.add(client);
-    return true;
+    if (client?.isOpen && client.waiting[0] !== write) this.#answers.answerBeforeWrite(client);
   }
 
   /** Every sync up to this ticket is answered; everything committed before them is to be applied first. */
   onSynced(ticket: number): void {
-    if (this.#pace.isBehind) this.#pace.whenApplied(() => this.#answerSyncs(ticket));
-    else this.#answerSyncs(ticket);
+    this.#answers.onSynced(ticket);
   }
 
-  #answerSyncs(ticket: number): void {
-    this.#lastSynced = ticket;
-    while (this.#syncing.length > 0 && this.#syncing[0]!.ticket <= ticket) {
-      this.answerWaiting(this.#syncing.shift()!.client);
-    }
+  onShown(): void {
+    this.#answers.onShown();
+  }
+
+  /** Answers a client's oldest waiting requests, as far as they no longer have to wait. */
+  answerWaiting(client: Client): void {
+    this.#answers.answerWaiting(client);
   }
 
   /** The server's role is over: nobody is answered any more. The clients' connections are to be closed. */
   drop(): void {
     for (const client of [...this.#clientOf.values()]) this.detach(client);
-    this.#syncing.length = 0;
+    this.#answers.drop();
     this.#creators.clear();
     this.#pace.drop();
-  }
-
-  /** Answers a client's oldest waiting requests, as far as they no longer have to wait. */
-  answerWaiting(client: Client): void {
-    while (client.waiting.length > 0 && client.isOpen) {
-      const oldest = client.waiting[0]!;
-      if (oldest.kind === 'write') return;
-      if (oldest.kind === 'sync' && oldest.ticket > this.#lastSynced) return;
-      if (oldest.kind === 'sync' && this.#pace.isBehind && oldest.after > this.lastApplied) {
-        this.#hidden.add(client);
-        return;
-      }
-      if (oldest.kind === 'read' && !this.#mayAnswer(client, oldest)) {
-        this.#oweNothing(client);
-        return;
-      }
-      this.#answerOldest(client, oldest);
-      client.charge(READ_UNITS);
-    }
-  }
-
-  /** Whether a read may be answered, or worked on, now; it is asked again when not. */
-  #mayAnswer(client: Client, { request, long }: WaitingRead): boolean {
-    if (long === null && this.#isHidden(client, request)) return false;
-    if (this.#room.has(client)) {
-      // Whether or not the client takes what it was sent before: others wait for the room.
-      if (client.hasHadShare) return false;
-      if (this.#room.mayGoOn(client)) return true;
-      client.awaitTurn();
-      return false;
-    }
-    if (client.isSated) return false;
-    return long !== null || !this.#parts.reads.needsRoom(client, request) || this.#room.enter(client);
-  }
-
-  /**
-   * The client's oldest write is about to be applied. What it asked before is answered now, so that it does not see the
-   * write: a sync whose ticket is still open, and reads that wait because the client is slow to take its replies. The
-   * write waits for nobody, so a client that has asked for more than may be queued is disconnected.
-   *
-   * The sync loses nothing by it: a quorum has accepted the write, which reached who proposes after the sync, so that
-   * server led when the sync came; and all that was committed before the write is applied.
-   */
-  #answerBeforeWrite(client: Client): void {
-    while (client.waiting.length > 0 && client.isOpen) {
-      const oldest = client.waiting[0]!;
-      if (oldest.kind === 'write') return;
-      while (!this.#answerOldest(client, oldest));
-      if (client.hasTooMuchOutput) client.close('it does not read: too many bytes of replies are queued');
-    }
-  }
-
-  /** Answers the client's oldest request, or works on for a while. @returns true when nothing is left to be done for it */
-  #answerOldest(client: Client, oldest: WaitingAnswer): boolean {
-    if (!this.#answer(client, oldest)) return false;
-    // Unless the client has left meanwhile: then nothing waits any more.
-    if (client.waiting[0] === oldest) {
-      client.waiting.shift();
-      client.waitingBytes -= oldest.bytes;
-      if (client.waitingOwed > 0) {
-        client.waitingOwed--;
-        this.#owedCount--;
-      }
-    }
-    return true;
-  }
-
-  #answer(client: Client, waiting: WaitingAnswer): boolean {
-    switch (waiting.kind) {
-      case 'sync':
-        client.beginReply(waiting.xid, this.lastApplied, ErrorCode.ok).ustring(waiting.path);
-        client.endReply(waiting.receivedMs);
-        this.#parts.meters.onAnswered(OpCode.sync, waiting.receivedMs);
-        return true;
-      case 'read':
-        return this.#answerRead(client, waiting);
-      case 'error':
-        client.beginReply(waiting.xid, waiting.isLast ? ZXID_NONE : this.lastApplied, waiting.error);
-        client.endReply(waiting.receivedMs);
-        if (waiting.isLast) client.closeAfterReplies('it sent an operation that clients may not send');
-        return true;
-      case 'end':
-        client.beginReply(waiting.xid, this.lastApplied, ErrorCode.ok);
-        client.endReply(waiting.receivedMs);
-        this.#parts.meters.onAnswered(OpCode.closeSession, waiting.receivedMs);
-        client.closeAfterReplies('its session is closed');
-        return true;
-    }
-  }
-
-  #answerRead(client: Client, waiting: WaitingRead): boolean {
-    const { xid, request, receivedMs, long } = waiting;
-    if (long === null) {
-      const begun = this.#parts.reads.answer(client, xid, request, receivedMs, null);
-      assert(begun !== NO_ROOM, 'nobody asks for room who is inside');
-      waiting.long = begun;
-      if (begun === null) this.#room.leave(client);
-      else this.#room.hold(client, begun.heldBytes);
-      if (waiting.long?.holdsEvents === true) client.holdEvents();
-      if (waiting.long !== null && !waiting.isLong) {
-        // There was less to read when it came.
-        waiting.isLong = true;
-        client.longReads++;
-      }
-    } else if (long.goOn()) {
-      waiting.long = null;
-      if (client.isOpen) long.answer(client, xid, receivedMs);
-      this.#room.leave(client);
-    } else {
-      this.#room.hold(client, long.heldBytes);
-    }
-    if (waiting.long !== null) return !client.isOpen;
-    if (waiting.isLong) client.longReads--;
-    this.#parts.meters.onAnswered(request.op, receivedMs);
-    return true;
-  }
-
-  #queue(client: Client, waiting: WaitingAnswer): void {
-    client.waiting.push(waiting);
-    client.waitingBytes += waiting.bytes;
-    client.waitingOwed++;
-    this.#owedCount++;
-  }
-
-  #oweNothing(client: Client): void {
-    this.#owedCount -= client.waitingOwed;
-    client.waitingOwed = 0;
-  }
-
-  #answerInTurn(client: Client, waiting: WaitingAnswer): void {
-    this.#queue(client, waiting);
-    if (waiting.kind === 'sync' && waiting.ticket > this.#lastSynced) {
-      this.#syncing.push({ client, ticket: waiting.ticket });
-    }
-    if (client.waiting.length === 1) this.answerWaiting(client);
   }
 
   #answerWrite(client: Client, write: WaitingWrite, header: TxnHeader, txn: Txn, result: ApplyResult): void {
@@ -574,7 +381,7 @@ export class Pipeline implements TxnHost {
     this.#parts.meters.onAnswered(write.op, write.receivedMs);
     // Nothing more is accepted from a client that wants to end its session, also when somebody else has or will.
     if (write.op === OpCode.closeSession && error !== ErrorCode.ok) client.closeAfterReplies('its session is closed');
-    if (client.waiting.length > 0) this.answerWaiting(client);
+    if (client.waiting.length > 0) this.#answers.answerWaiting(client);
     client.charge(unitsOf(txn));
   }
 
@@ -616,9 +423,6 @@ function setCostly(client: Client): void {
   const newest = client.waiting.at(-1);
   if (newest?.kind === 'write') client.costlyWrite = newest;
 }
-
-/** What a read costs that had to wait, besides what it adds to the work meter. */
-const READ_UNITS = 10;
 
 /** What a write, or an operation of a multi, costs: to be decoded, prepared and logged, and to be applied and answered. */
 const PREPARE_UNITS = 16;

@@ -1,0 +1,269 @@
+import { ErrorCode, OpCode, type Request, ZXID_NONE } from '@meerkat/protocol';
+import { assert } from '../base/assert.ts';
+import type { Meters } from '../base/meters/meters.ts';
+import type { Database } from '../tree/database.ts';
+import type { ApplyPace } from './apply-pace.ts';
+import type { Client, WaitingAnswer, WaitingRead } from './client.ts';
+import { LongReadRoom, NO_ROOM } from './long-read-room.ts';
+import type { Reads } from './read.ts';
+
+export interface WaitingAnswersParts {
+  readonly database: Database;
+  readonly reads: Reads;
+  readonly meters: Meters;
+  readonly pace: ApplyPace;
+  /** Tickets of syncs up to this one are answered from the start. */
+  readonly lastSynced: number;
+}
+
+/**
+ * What is answered without a txn of its own, in the order of its session's requests: reads, syncs, errors and ends of local
+ * sessions. Most reads are answered at once; what waits does so
+ *
+ * 1. behind a write of its own session, until that is applied,
+ * 2. for a txn that is being applied in steps and changes what it reads,
+ * 3. for the ticket of its sync,
+ * 4. for its client, which has had its share of the turn or does not take its replies,
+ * 5. for room among the reads that take several turns.
+ */
+export class WaitingAnswers {
+  readonly #database: Database;
+  readonly #reads: Reads;
+  readonly #meters: Meters;
+  readonly #pace: ApplyPace;
+  /** Clients whose oldest request waits for a txn to be applied that is not theirs. */
+  readonly #hidden: Set<Client> = new Set();
+  /** Clients with a `sync` that waits, in the order of the tickets. */
+  readonly #syncing: { readonly client: Client; readonly ticket: number }[] = [];
+  #lastSynced: number;
+  #owedCount = 0;
+  readonly #room = new LongReadRoom();
+
+  constructor({ database, reads, meters, pace, lastSynced }: WaitingAnswersParts) {
+    this.#database = database;
+    this.#reads = reads;
+    this.#meters = meters;
+    this.#pace = pace;
+    this.#lastSynced = lastSynced;
+  }
+
+  /** Requests of all clients that wait behind writes; the sum of `waitingOwed`. */
+  get owedCount(): number {
+    return this.#owedCount;
+  }
+
+  /** A read is answered at once, unless something of its session waits. One that takes several turns waits for itself. */
+  read(client: Client, xid: number, request: Request, bytes: number, nowMs: number): void {
+    const reads = this.#reads;
+    const meters = this.#meters;
+    const receivedMs = meters.turnStartedMs;
+    if (client.waiting.length > 0 || this.#isHidden(client, request)) {
+      const isLong = reads.isLong(client, request);
+      if (isLong) client.longReads++;
+      this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong, long: null });
+      return;
+    }
+    const begun = reads.answer(client, xid, request, nowMs, this.#room);
+    if (begun === null) {
+      this.#room.leave(client);
+      meters.onReadAtOnce(request.op);
+    }
+    // One that is disconnected meanwhile, for too many events, waits for nothing.
+    if (begun === null || !client.isOpen) return;
+    const long = begun === NO_ROOM ? null : begun;
+    client.longReads++;
+    this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong: true, long });
+    if (long === null) {
+      this.#oweNothing(client);
+      return;
+    }
+    this.#room.hold(client, long.heldBytes);
+    if (long.holdsEvents) client.holdEvents();
+    this.answerWaiting(client);
+  }
+
+  /** Whether a read has to wait for a txn that is being applied; if so the client has another turn once it is done. */
+  #isHidden(client: Client, request: Request): boolean {
+    if (!this.#pace.isUnfinished || !this.#pace.hides(request)) return false;
+    this.#hidden.add(client);
+    return true;
+  }
+
+  /** A txn that was applied in steps is there as a whole. */
+  onShown(): void {
+    if (this.#hidden.size === 0) return;
+    const clients = [...this.#hidden];
+    this.#hidden.clear();
+    for (const client of clients) client.awaitTurn();
+  }
+
+  /** Every sync up to this ticket is answered; everything committed before them is to be applied first. */
+  onSynced(ticket: number): void {
+    if (this.#pace.isBehind) this.#pace.whenApplied(() => this.#answerSyncs(ticket));
+    else this.#answerSyncs(ticket);
+  }
+
+  #answerSyncs(ticket: number): void {
+    this.#lastSynced = ticket;
+    while (this.#syncing.length > 0 && this.#syncing[0]!.ticket <= ticket) {
+      this.answerWaiting(this.#syncing.shift()!.client);
+    }
+  }
+
+  /** The client's connection is gone. */
+  leave(client: Client): void {
+    const oldest = client.waiting[0];
+    if (oldest?.kind === 'read') oldest.long?.drop();
+    this.#room.leave(client);
+    this.#oweNothing(client);
+    client.waiting.length = 0;
+    client.waitingBytes = 0;
+    client.costlyWrite = null;
+    client.longReads = 0;
+    this.#hidden.delete(client);
+  }
+
+  /** The server's role is over. */
+  drop(): void {
+    this.#syncing.length = 0;
+  }
+
+  /** Answers a client's oldest waiting requests, as far as they no longer have to wait. */
+  answerWaiting(client: Client): void {
+    while (client.waiting.length > 0 && client.isOpen) {
+      const oldest = client.waiting[0]!;
+      if (oldest.kind === 'write') return;
+      if (oldest.kind === 'sync' && oldest.ticket > this.#lastSynced) return;
+      if (oldest.kind === 'sync' && this.#pace.isBehind && oldest.after > this.#database.lastZxid) {
+        this.#hidden.add(client);
+        return;
+      }
+      if (oldest.kind === 'read' && !this.#mayAnswer(client, oldest)) {
+        this.#oweNothing(client);
+        return;
+      }
+      this.#answerOldest(client, oldest);
+      client.charge(READ_UNITS);
+    }
+  }
+
+  /** Whether a read may be answered, or worked on, now; it is asked again when not. */
+  #mayAnswer(client: Client, { request, long }: WaitingRead): boolean {
+    if (long === null && this.#isHidden(client, request)) return false;
+    if (this.#room.has(client)) {
+      // Whether or not the client takes what it was sent before: others wait for the room.
+      if (client.hasHadShare) return false;
+      if (this.#room.mayGoOn(client)) return true;
+      client.awaitTurn();
+      return false;
+    }
+    if (client.isSated) return false;
+    return long !== null || !this.#reads.needsRoom(client, request) || this.#room.enter(client);
+  }
+
+  /**
+   * The client's oldest write is about to be applied. What it asked before is answered now, so that it does not see the
+   * write: a sync whose ticket is still open, and reads that wait because the client is slow to take its replies. The
+   * write waits for nobody, so a client that has asked for more than may be queued is disconnected.
+   *
+   * The sync loses nothing by it: a quorum has accepted the write, which reached who proposes after the sync, so that
+   * server led when the sync came; and all that was committed before the write is applied.
+   */
+  answerBeforeWrite(client: Client): void {
+    while (client.waiting.length > 0 && client.isOpen) {
+      const oldest = client.waiting[0]!;
+      if (oldest.kind === 'write') return;
+      while (!this.#answerOldest(client, oldest));
+      if (client.hasTooMuchOutput) client.close('it does not read: too many bytes of replies are queued');
+    }
+  }
+
+  /** Answers the client's oldest request, or works on for a while. @returns true when nothing is left to be done for it */
+  #answerOldest(client: Client, oldest: WaitingAnswer): boolean {
+    if (!this.#answer(client, oldest)) return false;
+    // Unless the client has left meanwhile: then nothing waits any more.
+    if (client.waiting[0] === oldest) {
+      client.waiting.shift();
+      client.waitingBytes -= oldest.bytes;
+      if (client.waitingOwed > 0) {
+        client.waitingOwed--;
+        this.#owedCount--;
+      }
+    }
+    return true;
+  }
+
+  #answer(client: Client, waiting: WaitingAnswer): boolean {
+    switch (waiting.kind) {
+      case 'sync':
+        client.beginReply(waiting.xid, this.#database.lastZxid, ErrorCode.ok).ustring(waiting.path);
+        client.endReply(waiting.receivedMs);
+        this.#meters.onAnswered(OpCode.sync, waiting.receivedMs);
+        return true;
+      case 'read':
+        return this.#answerRead(client, waiting);
+      case 'error':
+        client.beginReply(waiting.xid, waiting.isLast ? ZXID_NONE : this.#database.lastZxid, waiting.error);
+        client.endReply(waiting.receivedMs);
+        if (waiting.isLast) client.closeAfterReplies('it sent an operation that clients may not send');
+        return true;
+      case 'end':
+        client.beginReply(waiting.xid, this.#database.lastZxid, ErrorCode.ok);
+        client.endReply(waiting.receivedMs);
+        this.#meters.onAnswered(OpCode.closeSession, waiting.receivedMs);
+        client.closeAfterReplies('its session is closed');
+        return true;
+    }
+  }
+
+  #answerRead(client: Client, waiting: WaitingRead): boolean {
+    const { xid, request, receivedMs, long } = waiting;
+    if (long === null) {
+      const begun = this.#reads.answer(client, xid, request, receivedMs, null);
+      assert(begun !== NO_ROOM, 'nobody asks for room who is inside');
+      waiting.long = begun;
+      if (begun === null) this.#room.leave(client);
+      else this.#room.hold(client, begun.heldBytes);
+      if (waiting.long?.holdsEvents === true) client.holdEvents();
+      if (waiting.long !== null && !waiting.isLong) {
+        // There was less to read when it came.
+        waiting.isLong = true;
+        client.longReads++;
+      }
+    } else if (long.goOn()) {
+      waiting.long = null;
+      if (client.isOpen) long.answer(client, xid, receivedMs);
+      this.#room.leave(client);
+    } else {
+      this.#room.hold(client, long.heldBytes);
+    }
+    if (waiting.long !== null) return !client.isOpen;
+    if (waiting.isLong) client.longReads--;
+    this.#meters.onAnswered(request.op, receivedMs);
+    return true;
+  }
+
+  #queue(client: Client, waiting: WaitingAnswer): void {
+    client.waiting.push(waiting);
+    client.waitingBytes += waiting.bytes;
+    client.waitingOwed++;
+    this.#owedCount++;
+  }
+
+  #oweNothing(client: Client): void {
+    this.#owedCount -= client.waitingOwed;
+    client.waitingOwed = 0;
+  }
+
+  /** It is answered once everything before it is. */
+  add(client: Client, waiting: WaitingAnswer): void {
+    this.#queue(client, waiting);
+    if (waiting.kind === 'sync' && waiting.ticket > this.#lastSynced) {
+      this.#syncing.push({ client, ticket: waiting.ticket });
+    }
+    if (client.waiting.length === 1) this.answerWaiting(client);
+  }
+}
+
+/** What a read costs that had to wait, besides what it adds to the work meter. */
+const READ_UNITS = 10;

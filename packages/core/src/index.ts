@@ -9,7 +9,7 @@ export * from './base/ports.ts';
 export { ServerStats } from './base/server-stats.ts';
 export * from './base/server-view.ts';
 export { ServerCore, type ServerCoreParts, type SnapshotFile } from './server-core.ts';
-export type { ServerCoreEvents } from './server-life.ts';
+export type { RestorableSnapshot, ServerCoreEvents } from './server-life.ts';
 export { APACHE_SESSION_PASSWORDS, isSamePassword } from './session/password.ts';
 export { formatSessionId } from './session/session.ts';
 export { type DiskFault, type DiskObserver, type DiskOperation, MemoryDisk } from './storage/memory-disk.ts';

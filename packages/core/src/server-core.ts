@@ -13,7 +13,7 @@ import type { OnApplied } from './request/pipeline.ts';
 import type { LeaseKnowledge } from './request/read.ts';
 import { ServingLimits } from './request/serving-limits.ts';
 import { WorkMeter } from './request/work-meter.ts';
-import { type ServerCoreEvents, ServerLife } from './server-life.ts';
+import { type RestorableSnapshot, type ServerCoreEvents, ServerLife } from './server-life.ts';
 import { type Serving, ServingFactory } from './serving.ts';
 import { SessionIds } from './session/session-ids.ts';
 import { snapshotName } from './storage/file-names.ts';
@@ -157,6 +157,17 @@ export class ServerCore {
       return;
     }
     this.#life.storage.takeSnapshot((newest) => done(newest === null ? null : this.#snapshotFile(newest)));
+  }
+
+  /**
+   * Makes a snapshot the whole history of a server of its own, durably; what it replaces is set aside. Connections end, and
+   * clients whose sessions are in the snapshot resume them.
+   *
+   * @param done once it is recovered, and before clients are served; an error: the history is the one of before, unless the
+   *   server has failed by it
+   */
+  restore(snapshot: RestorableSnapshot, done: (error: Error | null) => void): void {
+    this.#life.restore(snapshot, done);
   }
 
   /** Whether sessions are refused, so that clients go to other servers. */

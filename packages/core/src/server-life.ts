@@ -11,8 +11,10 @@ import { LeaderServing } from './request/leader-serving.ts';
 import type { LearnerServing } from './request/learner-serving.ts';
 import { ReadOnlyServing } from './request/read-only-serving.ts';
 import type { Serving, ServingFactory } from './serving.ts';
-import { type RecoverySummary, Storage, type StorageEvents } from './storage/storage.ts';
-import type { Database } from './tree/database.ts';
+import { installingSnapshotName } from './storage/file-names.ts';
+import { SnapshotLoad } from './storage/snapshot-load.ts';
+import { type RecoverySummary, Storage, type StorageEvents, type StorageLegacy } from './storage/storage.ts';
+import { Database } from './tree/database.ts';
 import { type AnswerLease, UNLIMITED } from './zab/answer-lease.ts';
 import type { History } from './zab/history.ts';
 
@@ -27,6 +29,18 @@ export interface ServerCoreEvents {
 }
 
 export type ServerPhase = 'new' | 'waiting' | 'serving' | 'stopping' | 'stopped' | 'failed';
+
+/** A whole snapshot in the directory of snapshots, synced, under a name that a start removes. */
+export interface RestorableSnapshot {
+  readonly path: string;
+  /** No znode of it has a later one. */
+  readonly zxid: Zxid;
+}
+
+interface Restore {
+  readonly snapshot: RestorableSnapshot;
+  readonly done: (error: Error | null) => void;
+}
 
 export interface ServerLifeParts {
   readonly ports: Ports;
@@ -53,6 +67,8 @@ export class ServerLife implements StorageEvents, PeerHost {
   readonly turn: Turn;
   readonly servings: ServingFactory;
   readonly member: Member;
+  /** null of a member of an ensemble. */
+  readonly #solo: Solo | null;
   /** null of a server of its own. */
   readonly ensemble: EnsembleView | null;
   readonly #connections: ClientConnections;
@@ -63,6 +79,8 @@ export class ServerLife implements StorageEvents, PeerHost {
   #serving: Serving | null = null;
   /** The storage finishes what it was given, for the next one to recover. */
   #isBeginningAnew = false;
+  /** What becomes the history in place of the one that there is. */
+  #restore: Restore | null = null;
   #decidedZxid: Zxid = ZXID_ZERO;
   #hasRecovered = false;
 
@@ -75,7 +93,8 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.#events = events;
     this.#storage = new Storage(ports, options, this);
     const peer = options.ensemble === null ? null : new QuorumPeer(this, options.ensemble);
-    this.member = peer ?? new Solo(this);
+    this.#solo = peer === null ? new Solo(this) : null;
+    this.member = peer ?? this.#solo!;
     this.ensemble = peer;
   }
 
@@ -177,10 +196,37 @@ export class ServerLife implements StorageEvents, PeerHost {
   }
 
   beginAnew(reason: string): void {
+    this.#endRole(`the server has no leader any more: ${reason}`);
+  }
+
+  /** A member of an ensemble refuses: the others would not have that history. */
+  restore(snapshot: RestorableSnapshot, done: (error: Error | null) => void): void {
+    if (this.#solo === null || !this.isServing || this.#restore !== null) {
+      const reason = this.#solo === null ? 'it is a member of an ensemble' : 'it does not serve, or restores already';
+      done(new Error(`this server restores no snapshot: ${reason}`));
+      return;
+    }
+    const database = new Database(this.options, this.trace);
+    const restore = { snapshot, done };
+    this.#restore = restore;
+    // While clients are served: one that cannot be loaded changes nothing.
+    new SnapshotLoad(this.ports.disk, snapshot.path, database, ({ fault }) => {
+      const refusal = fault ?? this.ports.authenticator.refusalOf(database.tree.acls.schemes());
+      if (refusal !== null || !this.isServing) {
+        this.#restore = null;
+        done(new Error(refusal ?? 'the server does not serve any more'));
+        return;
+      }
+      this.#endRole('a snapshot is restored');
+      this.#solo?.end();
+    }).start();
+  }
+
+  #endRole(reason: string): void {
     if (this.#isOver) return;
     // Whatever is committed is answered before.
     this.#serving?.pipeline.applyAll(this.turn.nowMs());
-    this.#connections.closeAfterReplies(`the server has no leader any more: ${reason}`);
+    this.#connections.closeAfterReplies(reason);
     this.#serving?.drop();
     this.#serving = null;
     if (this.#phase === 'serving') this.#phase = 'waiting';
@@ -195,6 +241,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     if (this.#phase !== 'waiting' && this.#phase !== 'stopping') return;
     const mustCheck = !this.#hasRecovered && !this.options.skipAcl;
     this.#hasRecovered = true;
+    this.#tellRestored(null);
     const refusal = mustCheck ? this.ports.authenticator.refusalOf(database.tree.acls.schemes()) : null;
     if (refusal !== null) this.#fail(new Error(refusal), 'its ACLs cannot be kept');
     else this.member.onRecovered({ database, history });
@@ -208,12 +255,42 @@ export class ServerLife implements StorageEvents, PeerHost {
     if (this.#phase === 'failed') return;
     if (this.#isBeginningAnew) {
       this.#isBeginningAnew = false;
-      this.#storage = new Storage(this.ports, this.options, this, this.#storage.legacy);
-      this.#storage.recover({ isHeld: true });
+      const { legacy } = this.#storage;
+      if (this.#restore === null) this.#recoverAgain(legacy);
+      else this.#exchange(this.#restore.snapshot, legacy);
       return;
     }
     this.#phase = 'stopped';
     this.#events.onStopped();
+  }
+
+  /**
+   * From this name on a start goes on with the snapshot (`snapshot-install.ts`). Its zxid is one that the log never had: who
+   * follows the log, as a backup does, must not take the new history for more of the old one.
+   */
+  #exchange({ path, zxid }: RestorableSnapshot, legacy: StorageLegacy | null): void {
+    if (legacy === null) {
+      this.#tellRestored(new Error('the log is not whole'));
+      this.#recoverAgain(null);
+      return;
+    }
+    const newZxid = Math.max(zxid, legacy.durableZxid + 1) as Zxid;
+    const target = `${this.options.snapshotDirectory}/${installingSnapshotName(newZxid)}`;
+    this.ports.disk.rename(path, target, (error) => {
+      if (error !== null) this.#tellRestored(error);
+      this.#recoverAgain(error === null ? null : legacy);
+    });
+  }
+
+  #recoverAgain(legacy: StorageLegacy | null): void {
+    this.#storage = new Storage(this.ports, this.options, this, legacy);
+    this.#storage.recover({ isHeld: true });
+  }
+
+  #tellRestored(error: Error | null): void {
+    const restore = this.#restore;
+    this.#restore = null;
+    restore?.done(error);
   }
 
   /** True when nothing happens any more. */
@@ -223,6 +300,7 @@ export class ServerLife implements StorageEvents, PeerHost {
 
   #fail(error: Error, reason: string): void {
     this.#phase = 'failed';
+    this.#tellRestored(error);
     this.member.abandon(reason);
     this.#connections.close('the server cannot go on');
     this.trace.emit({ kind: 'failed', error });

@@ -8,7 +8,7 @@ import { SoloBroadcast } from '../zab/solo.ts';
 import type { Member, RecoveredState } from './member.ts';
 import type { RoleHost } from './role-host.ts';
 
-/** A server of its own: an ensemble of one, in one role for all its life. */
+/** A server of its own: an ensemble of one, in one role until it stops or another history is restored. */
 export class Solo implements Member, DurabilityEvents {
   readonly #host: RoleHost;
   #broadcast: SoloBroadcast | null = null;
@@ -47,6 +47,12 @@ export class Solo implements Member, DurabilityEvents {
 
   /** A lone server is in no epoch of an ensemble's. */
   onEpochDurable(): void {}
+
+  /** The role is over; what is recovered next begins another one. */
+  end(): void {
+    this.#broadcast = null;
+    this.#serving = null;
+  }
 
   onTick(): void {}
 

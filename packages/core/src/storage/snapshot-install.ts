@@ -142,7 +142,7 @@ export class InstallCompletion {
       }
       if (error === null && logs.length + snapshots.length > 0) {
         const kept = `${set.prefix}… (${logs.length} logs, ${snapshots.length} snapshots)`;
-        const message = `a snapshot of the leader is the history now; what it replaces is kept as ${kept}`;
+        const message = `an installed snapshot is the history now; what it replaces is kept as ${kept}`;
         trace.emit({ kind: 'recovery-progress', message });
       }
       this.#done(error);

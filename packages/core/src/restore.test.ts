@@ -1,0 +1,147 @@
+import { CreateMode, ErrorCode, OPEN_ACL, OpCode, type Request, type Zxid } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { PLAIN_AUTHENTICATOR } from './testing/plain-authenticator.ts';
+import { type Arrival, type TestClient, TestServer } from './testing/test-server.ts';
+
+const DIRECTORY = '/data/version-2';
+const UPLOAD = `${DIRECTORY}/unfinished-snapshot.restore`;
+
+const create = (path: string, flags: number = CreateMode.persistent): Request => ({
+  op: OpCode.create,
+  path,
+  data: new Uint8Array(3),
+  acl: OPEN_ACL,
+  flags,
+  ttl: -1,
+});
+
+function ask(server: TestServer, client: TestClient, request: Request): number | undefined {
+  client.send(request);
+  server.run();
+  const [error] = client
+    .takeArrivals()
+    .flatMap((arrival: Arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
+  return error;
+}
+
+function exists(server: TestServer, path: string): boolean {
+  return ask(server, server.connect(), { op: OpCode.exists, path, watch: false }) === ErrorCode.ok;
+}
+
+/** A server with /then and an ephemeral of `client`, the snapshot of that at UPLOAD, and /now behind it. */
+function serverWithPast(): { server: TestServer; client: TestClient; zxid: Zxid; lastZxid: Zxid } {
+  const server = new TestServer();
+  const client = server.connect();
+  expect(ask(server, client, create('/then'))).toBe(ErrorCode.ok);
+  expect(ask(server, client, create('/e', CreateMode.ephemeral))).toBe(ErrorCode.ok);
+  let zxid = -1;
+  server.core.takeSnapshot((snapshot) => {
+    zxid = snapshot?.zxid ?? -1;
+    server.disk.poke(UPLOAD, server.disk.peek(snapshot?.path ?? '') ?? new Uint8Array(0));
+  });
+  server.run();
+  expect(ask(server, client, create('/now'))).toBe(ErrorCode.ok);
+  return { server, client, zxid: zxid as Zxid, lastZxid: server.core.view.lastZxid as Zxid };
+}
+
+describe('a server of its own that restores a snapshot', () => {
+  test('has what the snapshot has, under a zxid that it never had before, and so after a crash', () => {
+    const { server, client, zxid, lastZxid } = serverWithPast();
+    const told: unknown[] = [];
+    server.core.restore({ path: UPLOAD, zxid }, (error) => told.push(error));
+    server.run();
+    expect(told).toEqual([null]);
+    expect(client.takeArrivals()).toEqual([{ kind: 'closed' }]);
+    const newZxid = server.core.view.lastZxid;
+    expect(newZxid).toBe(lastZxid + 1);
+    const back = server.open();
+    back.connect({ session: client.session!, lastZxidSeen: lastZxid });
+    server.run();
+    expect(back.takeArrivals()[0]).toMatchObject({ kind: 'session', response: { sessionId: client.session!.id } });
+    expect(ask(server, back, create('/later'))).toBe(ErrorCode.ok);
+    for (const [path, isThere] of [
+      ['/then', true],
+      ['/e', true],
+      ['/now', false],
+      ['/later', true],
+    ] as const)
+      expect([path, exists(server, path)]).toEqual([path, isThere]);
+    server.disk.crash();
+    const next = new TestServer({}, server.disk, server.clock);
+    next.run();
+    expect(next.failure).toBeNull();
+    expect(exists(next, '/later')).toBe(true);
+    expect(exists(next, '/now')).toBe(false);
+    expect(next.disk.names(DIRECTORY).filter((name) => name.startsWith('replaced-1-'))).not.toEqual([]);
+  });
+
+  test('starts with the old history or the new one, whole, wherever the machine ends', () => {
+    const outcomes = new Set<boolean>();
+    for (let effects = 0; ; effects++) {
+      for (const survivors of ['nothing', 'everything'] as const) {
+        const { server, zxid } = serverWithPast();
+        let isDone = false;
+        server.core.restore({ path: UPLOAD, zxid }, () => {
+          isDone = true;
+        });
+        for (let i = 0; i < effects && !isDone; i++) {
+          server.core.onTurnEnd();
+          server.disk.deliver();
+        }
+        server.disk.crash(survivors);
+        const next = new TestServer({}, server.disk, server.clock);
+        next.run();
+        expect(next.failure).toBeNull();
+        expect(exists(next, '/then')).toBe(true);
+        const isNew = !exists(next, '/now');
+        if (isDone) expect(isNew).toBe(true);
+        outcomes.add(isNew);
+        expect(next.disk.names(DIRECTORY)).not.toContain('unfinished-snapshot.restore');
+        if (isDone && survivors === 'everything') {
+          expect(outcomes.size).toBe(2);
+          return;
+        }
+      }
+    }
+  });
+
+  test('goes on as it was when the snapshot cannot be loaded', () => {
+    const { server, client, zxid } = serverWithPast();
+    server.disk.flipBit(UPLOAD, 60, 3);
+    const told: (Error | null)[] = [];
+    server.core.restore({ path: UPLOAD, zxid }, (error) => told.push(error));
+    server.run();
+    expect(told).toEqual([expect.any(Error)]);
+    expect(ask(server, client, create('/more'))).toBe(ErrorCode.ok);
+    expect(exists(server, '/now')).toBe(true);
+  });
+
+  test('stops when it is told to, whenever that is', () => {
+    for (let effects = 0; effects < 40; effects++) {
+      const { server, zxid } = serverWithPast();
+      server.core.restore({ path: UPLOAD, zxid }, () => {});
+      for (let i = 0; i < effects; i++) {
+        server.core.onTurnEnd();
+        server.disk.deliver();
+      }
+      server.stop();
+      expect([effects, server.isStopped]).toEqual([effects, true]);
+    }
+  });
+
+  test('refuses a snapshot whose ACLs it cannot keep', () => {
+    const { server: before, zxid } = serverWithPast();
+    before.disk.crash();
+    let refusal: string | null = null;
+    const authenticator = { ...PLAIN_AUTHENTICATOR, refusalOf: () => refusal };
+    const server = new TestServer({}, before.disk, before.clock, authenticator);
+    server.run();
+    server.disk.poke(UPLOAD, server.disk.peek(`${DIRECTORY}/snapshot.${zxid.toString(16)}`) ?? new Uint8Array(0));
+    refusal = 'no such scheme';
+    const told: (Error | null)[] = [];
+    server.core.restore({ path: UPLOAD, zxid }, (error) => told.push(error));
+    server.run();
+    expect(told).toEqual([new Error('no such scheme')]);
+    expect(exists(server, '/now')).toBe(true);
+  });
+});

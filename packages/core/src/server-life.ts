@@ -13,6 +13,7 @@ import { ReadOnlyServing } from './request/read-only-serving.ts';
 import type { Serving, ServingFactory } from './serving.ts';
 import { installingSnapshotName } from './storage/file-names.ts';
 import { SnapshotLoad } from './storage/snapshot-load.ts';
+import { hasSnapshotEnd } from './storage/snapshot-store.ts';
 import { type RecoverySummary, Storage, type StorageEvents, type StorageLegacy } from './storage/storage.ts';
 import { Database } from './tree/database.ts';
 import { type AnswerLease, UNLIMITED } from './zab/answer-lease.ts';
@@ -206,20 +207,31 @@ export class ServerLife implements StorageEvents, PeerHost {
       done(new Error(`this server restores no snapshot: ${reason}`));
       return;
     }
-    const database = new Database(this.options, this.trace);
-    const restore = { snapshot, done };
-    this.#restore = restore;
-    // While clients are served: one that cannot be loaded changes nothing.
-    new SnapshotLoad(this.ports.disk, snapshot.path, database, ({ fault }) => {
-      const refusal = fault ?? this.ports.authenticator.refusalOf(database.tree.acls.schemes());
-      if (refusal !== null || !this.isServing) {
-        this.#restore = null;
-        done(new Error(refusal ?? 'the server does not serve any more'));
+    this.#restore = { snapshot, done };
+    this.#findFault(snapshot.path, (fault) => {
+      if (fault !== null || !this.isServing) {
+        this.#tellRestored(new Error(fault ?? 'the server does not serve any more'));
         return;
       }
       this.#endRole('a snapshot is restored');
       this.#solo?.end();
-    }).start();
+    });
+  }
+
+  /** Whatever a start would refuse, found while clients are served. */
+  #findFault(path: string, done: (fault: string | null) => void): void {
+    const { disk, authenticator } = this.ports;
+    const database = new Database(this.options, this.trace);
+    disk.open(path, { readOnly: true }, (error, file) => {
+      if (error !== null) return done(error.message);
+      file.close();
+      hasSnapshotEnd(disk, path, file.size, (readError, hasEnd) => {
+        if (readError !== null || !hasEnd) return done(readError?.message ?? 'it is cut short');
+        new SnapshotLoad(disk, path, database, ({ fault }) => {
+          done(fault ?? authenticator.refusalOf(database.tree.acls.schemes()));
+        }).start();
+      });
+    });
   }
 
   #endRole(reason: string): void {

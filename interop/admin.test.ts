@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -142,7 +142,7 @@ describe('the admin port of Meerkat', () => {
     const document = JSON.parse(await server.askAdmin('/openapi.json')) as { openapi: string; paths: object };
     expect(document.openapi).toBe('3.1.0');
     const names = [...(await server.askAdmin('/commands')).matchAll(/href="([^"]*)"/g)].map(([, path]) => path);
-    expect(names.length).toBe(28);
+    expect(names.length).toBe(29);
     expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(names));
   });
 
@@ -167,6 +167,46 @@ describe('the admin port of Meerkat', () => {
     expect((await ask('digest a:b')).status).toBe(403);
     expect((await ask('digest super:test')).status).toBe(200);
     await client.close();
+  });
+
+  test('restores a snapshot, ours or one of Apache, for whoever has every permission of the root', async () => {
+    const post = (body: Buffer | null, authorization: string | null, method = 'POST'): Promise<Response> =>
+      fetch(`${base}/commands/restore`, {
+        method,
+        body: body === null ? null : new Uint8Array(body),
+        headers: authorization === null ? {} : { authorization },
+      });
+    const exists = async (path: string): Promise<number> => {
+      const reader = await RawClient.connect(server.port);
+      const { error } = await reader.request(Op.exists, record().ustring(path).bool(false).build());
+      await reader.close();
+      return error;
+    };
+    const client = await RawClient.connect(server.port);
+    await client.demand(Op.create, record().ustring('/then').buffer('x').acls(OPEN_ACL).int(0).build());
+    const headers = { authorization: 'digest super:test' };
+    const snapshot = await fetch(`${base}/commands/snapshot?streaming=true`, { headers });
+    const bytes = Buffer.from(await snapshot.arrayBuffer());
+    await client.demand(Op.create, record().ustring('/now').buffer('x').acls(OPEN_ACL).int(0).build());
+    expect((await post(bytes, null)).status).toBe(401);
+    expect((await post(bytes, 'digest a:b')).status).toBe(403);
+    expect((await post(null, 'digest super:test', 'GET')).status).toBe(405);
+    expect((await post(null, 'digest super:test')).status).toBe(400);
+    for (const damaged of [bytes.subarray(0, -1), Buffer.from('no snapshot'), flip(bytes, bytes.length >> 1)]) {
+      expect((await post(damaged, 'digest super:test')).status).toBe(500);
+    }
+    expect(await exists('/now')).toBe(0);
+    const restored = await post(bytes, 'digest super:test');
+    expect([restored.status, await restored.text()]).toEqual([
+      200,
+      `{\n  "last_zxid" : ${Number(snapshot.headers.get('last_zxid'))},\n  "command" : "restore",\n  "error" : null\n}`,
+    ]);
+    expect([await exists('/then'), await exists('/now')]).toEqual([0, -101]);
+    // Written by Apache's server 3.8.0; its end does not say the zxid.
+    const theirs = new URL('../packages/core/src/storage/fixtures/apache-3.8.0/snapshot.a', import.meta.url);
+    expect((await post(readFileSync(theirs), 'digest super:test')).status).toBe(200);
+    expect([await exists('/then'), await exists('/a')]).toEqual([-101, 0]);
+    expect(server.output).toContain('was restored in place of all there was');
   });
 
   // The second is made of the digits of an IPv6 address, and is a name all the same.
@@ -248,6 +288,12 @@ describe('the admin port of Meerkat', () => {
     }
   });
 });
+
+function flip(bytes: Buffer, at: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[at]! ^= 4;
+  return copy;
+}
 
 /** The first line of what a server answers to some bytes. */
 function firstLineOf(port: number, bytes: string): Promise<string> {

@@ -1,4 +1,4 @@
-import { makeZxid, txnBytesMaxOf, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import { makeZxid, maxZxid, nextZxid, txnBytesMaxOf, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import type { CoreOptions } from './base/options.ts';
 import type { Ports, Trace } from './base/ports.ts';
 import type { EnsembleView } from './base/server-view.ts';
@@ -286,7 +286,7 @@ export class ServerLife implements StorageEvents, PeerHost {
       this.#recoverAgain(null);
       return;
     }
-    const newZxid = Math.max(zxid, legacy.durableZxid + 1) as Zxid;
+    const newZxid = maxZxid(zxid, nextZxid(legacy.durableZxid));
     const target = `${this.options.snapshotDirectory}/${installingSnapshotName(newZxid)}`;
     this.ports.disk.rename(path, target, (error) => {
       if (error !== null) this.#tellRestored(error);

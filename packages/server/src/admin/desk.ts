@@ -1,6 +1,6 @@
 import type { ServerView } from '@meerkat/core';
 import type { Answer, Desk } from '../http/http-thread.ts';
-import type { Question } from '../http/messages.ts';
+import type { Question, Uploaded } from '../http/messages.ts';
 import type { Exposition } from '../metrics/exposition.ts';
 import { NODE_CLOCK } from '../node/clock.ts';
 import type { ArchiveCommand } from './archive-command.ts';
@@ -10,6 +10,7 @@ import type { DrainCommand } from './drain-command.ts';
 import { checkHealth, type HealthSource } from './health.ts';
 import { formatJson, JsonFields } from './java-json.ts';
 import { makeOpenApi } from './openapi.ts';
+import type { RestoreCommand } from './restore-command.ts';
 import type { SnapshotCommand } from './snapshot-command.ts';
 
 export interface AdminDeskParts {
@@ -17,6 +18,7 @@ export interface AdminDeskParts {
   readonly health: HealthSource;
   readonly exposition: Exposition;
   readonly snapshot: SnapshotCommand;
+  readonly restore: RestoreCommand;
   readonly archive: ArchiveCommand;
   readonly drain: DrainCommand;
   readonly commandUrl: string;
@@ -39,6 +41,8 @@ export class AdminDesk implements Desk {
     switch (question.kind) {
       case 'command':
         return this.#onCommand(question);
+      case 'uploaded':
+        return this.#onUploaded(question.uploaded);
       case 'metrics':
         return { ...PLAIN, pieces: exposition.format(NODE_CLOCK.monotonicMs()) };
       case 'health':
@@ -55,12 +59,13 @@ export class AdminDesk implements Desk {
   }
 
   *#index(): Generator<string> {
-    const names = [...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name), SNAPSHOT, ARCHIVE];
+    const names = [...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name), SNAPSHOT, RESTORE, ARCHIVE];
     for (const name of names.toSorted()) yield `<a href="${this.#parts.commandUrl}/${name}">${name}</a>\n<br/>\n`;
   }
 
   #onCommand(question: Command): Answer | Promise<Answer> {
     const { method, name } = question;
+    if (name === RESTORE || name === 'rest') return this.#onRestore(question);
     if (method !== 'GET' && method !== 'HEAD') {
       return { ...PLAIN, status: 405, headers: { allow: 'GET, HEAD' }, pieces: [`${name} is asked for with GET\n`] };
     }
@@ -82,6 +87,21 @@ export class AdminDesk implements Desk {
     const headers = { last_zxid: `0x${outcome.zxid.toString(16)}`, snapshot_size: String(outcome.bytes) };
     if (question.query['streaming'] === 'false') return { ...commandAnswer(SNAPSHOT, [], null), headers };
     return { ...PLAIN, contentType: 'application/octet-stream', headers, file: outcome.path, pieces: [] };
+  }
+
+  #onRestore({ method, authorization, remote, hasBody }: Command): Answer {
+    if (method !== 'POST') {
+      return { ...PLAIN, status: 405, headers: { allow: 'POST' }, pieces: ['restore is asked for with POST\n'] };
+    }
+    const outcome = this.#parts.restore.begin(authorization, remote, hasBody);
+    if (isRefusal(outcome)) return commandAnswer(RESTORE, [], outcome.error, outcome.status);
+    return { ...PLAIN, upload: outcome, pieces: [] };
+  }
+
+  async #onUploaded(uploaded: Uploaded): Promise<Answer> {
+    const outcome = await this.#parts.restore.finish(uploaded);
+    if (isRefusal(outcome)) return commandAnswer(RESTORE, [], outcome.error, outcome.status);
+    return commandAnswer(RESTORE, [['last_zxid', outcome.lastZxid]], null);
   }
 
   #onDrain(name: 'drain' | 'undrain' | 'shed', { query, authorization, remote }: Command): Answer {
@@ -133,6 +153,7 @@ function* whileServing(fields: Fields, command: AdminCommand, view: ServerView):
 }
 
 const SNAPSHOT = 'snapshot';
+const RESTORE = 'restore';
 const ARCHIVE = 'archive';
 const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';
 const JSON_HEAD = { status: 200, contentType: 'application/json', headers: {}, file: null };

@@ -12,6 +12,7 @@ import type { CommandSource } from './commands.ts';
 import { AdminDesk } from './desk.ts';
 import { DrainCommand } from './drain-command.ts';
 import type { HealthSource } from './health.ts';
+import { RestoreCommand } from './restore-command.ts';
 import { SnapshotCommand, type TakenSnapshot } from './snapshot-command.ts';
 
 export interface HttpPortsParts {
@@ -19,7 +20,7 @@ export interface HttpPortsParts {
   readonly source: CommandSource;
   readonly health: HealthSource;
   readonly authenticator: Authenticator;
-  readonly core: Pick<ServerCore, 'takeSnapshot' | 'shed' | 'isDraining' | 'setDraining' | 'view'>;
+  readonly core: Pick<ServerCore, 'takeSnapshot' | 'restore' | 'shed' | 'isDraining' | 'setDraining' | 'view'>;
   readonly logger: Logger;
   /** Gives the core an event, in a turn of its own. */
   deliver(event: () => void): void;
@@ -35,6 +36,7 @@ export function makeHttpPorts(parts: HttpPortsParts): HttpThread | null {
     health: parts.health,
     exposition: new Exposition(source, new LoopDelay(), showsProcessMetrics),
     snapshot: makeSnapshotCommand(parts),
+    restore: makeRestoreCommand(parts),
     archive: makeArchiveCommand(parts),
     drain: new DrainCommand({
       authorization: authorizationOf(parts),
@@ -91,6 +93,25 @@ function makeSnapshotCommand({ configuration, source, authenticator, core, deliv
           snapshot === null ? reject(new Error('no snapshot could be taken')) : resolve(snapshot);
         deliver(() => core.takeSnapshot(onTaken));
       }),
+  });
+}
+
+function makeRestoreCommand(parts: HttpPortsParts): RestoreCommand {
+  const { configuration, source, core, logger } = parts;
+  const { admin, diskFreeBytesMin } = configuration.server;
+  return new RestoreCommand({
+    isEnabled: admin?.restoreEnabled ?? false,
+    isOfEnsemble: configuration.core.ensemble !== null,
+    intervalMs: admin?.rateLimitMs ?? 0,
+    snapshotDirectory: configuration.core.snapshotDirectory,
+    diskFreeBytesMin,
+    authorization: authorizationOf(parts),
+    metrics: source.metrics,
+    logger,
+    core,
+    isServing: () => source.view.isServing,
+    monotonicMs: () => NODE_CLOCK.monotonicMs(),
+    deliver: (event) => parts.deliver(event),
   });
 }
 

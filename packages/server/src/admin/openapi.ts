@@ -35,6 +35,26 @@ export function makeOpenApi(commandUrl: string): object {
           },
         },
       },
+      [`${commandUrl}/restore`]: {
+        post: {
+          operationId: 'restore',
+          summary: 'makes the snapshot in the body the whole data of this server',
+          description:
+            'The caller needs each permission of the root. A server of its own alone: its connections end, and what was there before is set aside.',
+          security: [{ authorization: [] }],
+          requestBody: { required: true, content: { 'application/octet-stream': {} } },
+          responses: {
+            200: { description: 'restored; last_zxid is that of the snapshot' },
+            400: { description: 'there is no body' },
+            401: { description: 'no, or no valid, header Authorization' },
+            403: { description: 'a permission of the root is missing' },
+            409: { description: 'a member of an ensemble' },
+            429: { description: 'too early after the one before' },
+            500: { description: 'it failed, and nothing has changed: the log of the server says why' },
+            503: { description: 'admin.restore.enabled=false' },
+          },
+        },
+      },
       [`${commandUrl}/archive`]: {
         get: {
           operationId: 'archive',

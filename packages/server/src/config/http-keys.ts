@@ -52,7 +52,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'admin.rateLimiterIntervalInMS',
     kinds.integer({ min: 0, unit: 'ms' }),
     '300000',
-    'A thousandth of it is the time between two snapshots by admin command: ZooKeeper takes the number for microseconds there',
+    'Time between two restores by admin command. A thousandth of it is the time between two snapshots: ZooKeeper takes the number for microseconds there',
     (draft, value) => {
       draft.admin.rateLimitMs = value;
     },
@@ -78,7 +78,9 @@ export const HTTP_KEYS: readonly Key[] = [
   supported('console.write', kinds.boolean, 'false', 'Let the console change znodes. Ours alone', (draft, value) => {
     draft.admin.consoleIsWritable = value;
   }),
-  later('admin.restore.enabled', ['true', 'false'], 'The admin command restore'),
+  supported('admin.restore.enabled', kinds.boolean, 'true', 'Offer the admin command restore', (draft, value) => {
+    draft.admin.restoreEnabled = value;
+  }),
   accepted('admin.httpVersion', kinds.anything, '11', 'There is HTTP/1.1'),
   security('admin.portUnification', ['false'], 'TLS on the admin port'),
   security('admin.forceHttps', ['false'], 'TLS on the admin port'),

@@ -141,7 +141,7 @@ export class HttpThread {
     }
     const { pieces, ...head } = answer;
     this.#tell({ kind: 'head', id, head });
-    if (head.file !== null) return;
+    if (head.file !== null || head.upload !== undefined) return;
     const parts = new AnswerInParts(
       pieces,
       (text, isLast) => {

@@ -38,7 +38,10 @@ export type Question =
       readonly authorization: string | null;
       /** Where the caller is, as text. */
       readonly remote: string;
+      readonly hasBody: boolean;
     }
+  /** What came of an upload that an answer has asked for. */
+  | { readonly kind: 'uploaded'; readonly uploaded: Uploaded }
   | { readonly kind: 'metrics' }
   | { readonly kind: 'health' }
   | { readonly kind: 'index' }
@@ -53,7 +56,20 @@ export interface AnswerHead {
   readonly file: string | null;
   /** Only these bytes of the file. */
   readonly filePart?: FilePart;
+  /** The body of the request is to be received first; what comes of it is the next question. */
+  readonly upload?: RestoreUpload;
 }
+
+/** A snapshot is expected. */
+export interface RestoreUpload {
+  /** Where it is written; what is there already is replaced. */
+  readonly path: string;
+  /** Room that it leaves on the disk. */
+  readonly freeBytesMin: number;
+}
+
+/** It is there, synced and whole, and nothing in it is later than this; or why not. */
+export type Uploaded = { readonly zxid: number } | { readonly fault: string };
 
 export interface FilePart {
   readonly from: number;

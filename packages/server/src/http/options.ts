@@ -7,9 +7,10 @@ export interface AdminOptions {
   readonly commandUrl: string;
   /** Milliseconds for which a connection may say nothing. */
   readonly idleTimeoutMs: number;
-  /** A snapshot may follow another one after as many microseconds. */
+  /** A snapshot may follow another one after as many microseconds, a restore another one after as many milliseconds. */
   readonly rateLimitMs: number;
   readonly snapshotEnabled: boolean;
+  readonly restoreEnabled: boolean;
   /** Whether the console is there, at /console/. */
   readonly consoleEnabled: boolean;
   /** Whether it may change znodes. */
@@ -25,6 +26,7 @@ export const DEFAULT_ADMIN_OPTIONS: AdminOptions = {
   idleTimeoutMs: 30_000,
   rateLimitMs: 300_000,
   snapshotEnabled: true,
+  restoreEnabled: true,
   consoleEnabled: false,
   consoleIsWritable: false,
   configurationText: '',

@@ -9,11 +9,14 @@ import { formatChecks, HealthReader } from './health.ts';
 import { LIMITS } from './listen.ts';
 import { addMetrics } from './metrics-app.ts';
 import { BusyError, type Reply, type ServiceThread } from './service-thread.ts';
+import { receiveSnapshot } from './upload.ts';
 
 /** The admin port: ZooKeeper's commands, health, metrics, and a description of all of it. */
 export function makeAdminApp(place: AdminPlace, service: ServiceThread): FastifyInstance {
   const app = fastify({
     ...LIMITS,
+    // A snapshot may be long; whoever sends nothing of it for a while is cut off earlier.
+    requestTimeout: UPLOAD_MS,
     keepAliveTimeout: place.idleTimeoutMs,
     routerOptions: { ignoreTrailingSlash: true },
   });
@@ -52,7 +55,13 @@ function addCommands(app: FastifyInstance, place: AdminPlace, service: ServiceTh
   });
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { name } = request.params as { readonly name: string };
-    return await send(reply, await service.ask(questionOf(request, name)));
+    const asked = await service.ask(questionOf(request, name));
+    if (asked.upload === undefined) return await send(reply, asked);
+    const { socket } = request.raw;
+    socket.setTimeout(place.idleTimeoutMs);
+    const uploaded = await receiveSnapshot(request.raw, asked.upload);
+    socket.setTimeout(0);
+    return await send(reply, await service.ask({ kind: 'uploaded', uploaded }));
   };
   app.route({ method: ['GET', 'POST'], url: `${commandUrl}/:name`, handler: answer });
   app.route({
@@ -76,7 +85,8 @@ function questionOf(request: FastifyRequest, name: string): Command {
   for (const [key, value] of Object.entries(request.query as Record<string, string | string[]>)) {
     query[key] = Array.isArray(value) ? (value[0] ?? '') : value;
   }
-  return { kind: 'command', method, name, query, authorization: headers.authorization ?? null, remote: ip };
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  return { kind: 'command', method, name, query, authorization: headers.authorization ?? null, remote: ip, hasBody };
 }
 
 /** A short answer with its length, a long one in chunks as it comes. */
@@ -136,5 +146,6 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }
 
+const UPLOAD_MS = 3_600_000;
 const TEXT = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json';

@@ -14,6 +14,9 @@ export async function listen(
   // Who takes nothing of an answer holds a connection and what makes the answer.
   app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     response.on('pipe', () => request.socket.setTimeout(idleTimeoutMs));
+    response.on('finish', () => {
+      if (!request.complete) endLater(request);
+    });
   });
   app.server.maxConnections = CONNECTIONS_MAX;
   app.server.headersTimeout = HEADERS_MS;
@@ -32,6 +35,12 @@ export async function listen(
   }
 }
 
+/** Nobody reads this body. Closing at once would take the answer from a client that still sends. */
+function endLater(request: IncomingMessage): void {
+  const timer = setTimeout(() => request.socket.destroy(), UNREAD_MS);
+  request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+}
+
 /** What every server of this thread limits. */
 export const LIMITS = {
   logger: false,
@@ -46,3 +55,4 @@ export const LIMITS = {
 const CONNECTIONS_MAX = 64;
 const HEADERS_MS = 10_000;
 const IDLE_MS = 30_000;
+const UNREAD_MS = 10_000;

@@ -33,10 +33,11 @@ export class ServiceThread {
 
   /**
    * @throws BusyError; not where the question is about health: callers who take their answers slowly, or never, must not make a
-   *   healthy server look dead. Its reader has one such question at a time
+   *   healthy server look dead. Its reader has one such question at a time, and there is one upload at a time
    */
   async ask(question: Question): Promise<Reply> {
-    if (this.#answers.size >= QUESTIONS_MAX && question.kind !== 'health') throw new BusyError();
+    const isLone = question.kind === 'health' || question.kind === 'uploaded';
+    if (this.#answers.size >= QUESTIONS_MAX && !isLone) throw new BusyError();
     const id = ++this.#lastId;
     const answer = new Answer(
       (parts) => this.tell({ kind: 'taken', id, parts }),
@@ -78,7 +79,7 @@ class Answer {
 
   onMessage(message: ToHttp): void {
     if (message.kind === 'head') {
-      this.#hasLast = message.head.file !== null;
+      this.#hasLast = message.head.file !== null || message.head.upload !== undefined;
       if (this.#hasLast) this.#onOver(true);
       this.#onHead(message.head);
       return;

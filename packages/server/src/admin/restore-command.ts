@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import type { RestorableSnapshot, ServerCore } from '@meerkat/core';
+import type { Zxid } from '@meerkat/protocol';
+import type { RestoreUpload, Uploaded } from '../http/messages.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { AdminAuthorization, Refusal } from './authorization.ts';
+
+export interface RestoreCommandParts {
+  readonly isEnabled: boolean;
+  readonly isOfEnsemble: boolean;
+  readonly intervalMs: number;
+  readonly snapshotDirectory: string;
+  readonly diskFreeBytesMin: number;
+  readonly authorization: AdminAuthorization;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly core: Pick<ServerCore, 'restore'>;
+  isServing(): boolean;
+  monotonicMs(): number;
+  /** Gives the core an event, in a turn of its own. */
+  deliver(event: () => void): void;
+}
+
+/** A start removes what has such a name. */
+const UPLOAD_NAME = 'unfinished-snapshot.restore';
+
+/**
+ * The admin command `restore` (3.9): a snapshot that is sent becomes the history of this server. Checked in this order: who asks
+ * (401, 403), whether it is switched on (503), whether there is a body (400), whether it is too early or another one is on its
+ * way (429). Then the HTTP thread writes the body to a file and verifies it, and the core exchanges its history for it.
+ *
+ * A member of an ensemble refuses (409), where Apache's leaves the members with different trees.
+ */
+export class RestoreCommand {
+  readonly #parts: RestoreCommandParts;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #beganMs: number | null = null;
+
+  constructor(parts: RestoreCommandParts) {
+    this.#parts = parts;
+  }
+
+  begin(authorization: string | null, remote: string, hasBody: boolean): RestoreUpload | Refusal {
+    const { isEnabled, isOfEnsemble, intervalMs, metrics, logger, snapshotDirectory, diskFreeBytesMin } = this.#parts;
+    if (!this.#parts.isServing()) return { status: 200, error: NOT_SERVING };
+    const refusal = this.#parts.authorization.refusalOf(authorization, remote);
+    if (refusal !== null) return refusal;
+    if (!isEnabled) return { status: 503, error: null };
+    if (isOfEnsemble) return { status: 409, error: OF_ENSEMBLE };
+    if (!hasBody) return { status: 400, error: null };
+    const nowMs = this.#parts.monotonicMs();
+    if (this.#beganMs !== null || nowMs - this.#lastMs < intervalMs) {
+      metrics.restoresRateLimited++;
+      return { status: 429, error: null };
+    }
+    this.#lastMs = nowMs;
+    this.#beganMs = nowMs;
+    logger.log('info', `a snapshot to be restored is being received from ${remote}`, { event: 'restore' });
+    return { path: join(snapshotDirectory, UPLOAD_NAME), freeBytesMin: diskFreeBytesMin };
+  }
+
+  /** @returns the zxid of the snapshot */
+  async finish(uploaded: Uploaded): Promise<{ readonly lastZxid: number } | Refusal> {
+    const { metrics, logger, monotonicMs } = this.#parts;
+    const beganMs = this.#beganMs;
+    try {
+      if ('fault' in uploaded) throw new Error(uploaded.fault);
+      const zxid = uploaded.zxid as Zxid;
+      await this.#restore({ path: join(this.#parts.snapshotDirectory, UPLOAD_NAME), zxid });
+      logger.log('warn', `a snapshot of zxid 0x${zxid.toString(16)} was restored in place of all there was`, {
+        event: 'restore',
+      });
+      if (beganMs !== null) metrics.restore.add((monotonicMs() - beganMs) * 1000);
+      return { lastZxid: zxid };
+    } catch (error) {
+      metrics.restoreErrors++;
+      const text = `no snapshot was restored, and nothing has changed: ${(error as Error).message}`;
+      logger.log('error', text, { event: 'restore' });
+      return { status: 500, error: null };
+    } finally {
+      this.#beganMs = null;
+    }
+  }
+
+  #restore(snapshot: RestorableSnapshot): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const onDone = (error: Error | null): void => (error === null ? resolve() : reject(error));
+      this.#parts.deliver(() => this.#parts.core.restore(snapshot, onDone));
+    });
+  }
+}
+
+const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';
+const OF_ENSEMBLE =
+  'a member of an ensemble restores nothing while it runs: stop all members, restore the same state with "meerkat restore" or move their version-2 away but for the snapshot, and start them';

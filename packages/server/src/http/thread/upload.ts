@@ -1,0 +1,67 @@
+import { open, statfs, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Readable } from 'node:stream';
+import { isZxid } from '@meerkat/protocol';
+import { ArchiveError, systemError } from '../../archive/archive-error.ts';
+import { openFile } from '../../archive/directory-files.ts';
+import { scanSnapshot } from '../../archive/snapshot-scan.ts';
+import { writeWhole } from '../../archive/write-whole.ts';
+import type { RestoreUpload, Uploaded } from '../messages.ts';
+
+/** Bytes between two looks at the room on the disk. */
+const LOOK_BYTES = 16 * 1024 * 1024;
+
+/** Writes a body to a file, durably, and reads it back as the snapshot that it must be. What is none is removed. */
+export async function receiveSnapshot(body: Readable, upload: RestoreUpload): Promise<Uploaded> {
+  try {
+    await writeBody(body, upload);
+    return { zxid: await lastZxidOf(upload.path) };
+  } catch (error) {
+    await unlink(upload.path).catch(() => {});
+    return { fault: (error as Error).message };
+  }
+}
+
+async function writeBody(body: Readable, { path, freeBytesMin }: RestoreUpload): Promise<void> {
+  const file = await open(path, 'w', 0o600).catch((error: unknown) => {
+    throw systemError(`cannot write ${path}`, error);
+  });
+  try {
+    let position = 0;
+    let lookAt = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (position >= lookAt) {
+        lookAt = position + LOOK_BYTES;
+        const { bavail, bsize } = await statfs(dirname(path));
+        if (bavail * bsize < freeBytesMin + LOOK_BYTES) {
+          throw new ArchiveError('disk', `there is no room for it on the disk of ${path}, behind disk.freeBytesMin`);
+        }
+      }
+      await writeWhole(file, chunk, position);
+      position += chunk.length;
+    }
+    await file.sync();
+  } catch (error) {
+    throw systemError(`the snapshot that was sent could not be written to ${path}`, error);
+  } finally {
+    await file.close();
+  }
+}
+
+/** The last zxid that anything in it has. */
+async function lastZxidOf(path: string): Promise<number> {
+  const file = await openFile(path);
+  try {
+    let last = 0;
+    const { completeZxid, digest } = await scanSnapshot(file, {
+      onZnode: ({ czxid, mzxid, pzxid }) => {
+        last = Math.max(last, czxid, mzxid, pzxid);
+      },
+    });
+    last = Math.max(last, completeZxid ?? 0, digest?.zxid ?? 0);
+    if (!isZxid(last)) throw new ArchiveError('damaged', `it has a zxid that no server has given: ${last}`);
+    return last;
+  } finally {
+    await file.close();
+  }
+}

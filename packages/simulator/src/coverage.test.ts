@@ -5,13 +5,15 @@ import { SIGHTINGS } from './sightings.ts';
 import { type SimulateResult, simulate } from './simulate.ts';
 import { TRAITS } from './traits.ts';
 
-/** About eight of them reach everything; rot and truncations are rare. */
-const SEEDS_MAX = 40;
+/** These two reach everything: the first but for a truncation, which is rare. A change elsewhere may call for the others. */
+const SEEDS = new Set([14, 30, ...Array.from({ length: 40 }, (_, i) => i + 1)]);
 
 const results: SimulateResult[] = [];
 beforeAll(async () => {
-  do results.push(await simulate({ seed: results.length + 1, servers: 3, observers: 1 }));
-  while (results.length < SEEDS_MAX && coverageOf(results).lacks().length > 0);
+  for (const seed of SEEDS) {
+    results.push(await simulate({ seed, servers: 3, observers: 1 }));
+    if (coverageOf(results).lacks().length === 0) break;
+  }
 }, 600_000);
 
 function coverageOf(runs: readonly SimulateResult[]): Coverage {

@@ -12,15 +12,16 @@ const NEED_A_BUILD = [
 ];
 
 /** `npm run test:long`: what takes long, and what does more of the same there (see the variable TESTS). */
-const LONG = [
-  '{packages,interop,examples,torture}/**/*.long.test.ts',
-  'interop/{crash,differential}.test.ts',
+const LONG = ['{packages/cli,interop,examples,torture}/**/*.long.test.ts', 'interop/{crash,differential}.test.ts'];
+/** Of those, what starts no process. */
+const LONG_SOURCES = [
+  'packages/simulator/src/**/*.long.test.ts',
   'packages/recipes/src/**/*.simulation.test.ts',
   'packages/simulator/src/client-faults.test.ts',
 ];
 const NOT_LONG = [...configDefaults.exclude, '**/*.long.test.ts'];
 
-/** They take longest, and nothing should wait for them in the end. */
+/** They take longest, and nothing should wait for them in the end. What starts no process comes last. */
 const FIRST = [
   'interop/bench',
   'interop/cli/lock',
@@ -32,9 +33,11 @@ const FIRST = [
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rankOf = ({ moduleId }: TestSpecification): number => {
+    const rankOf = ({ moduleId, project }: TestSpecification): number => {
+      // A worker that keeps its modules is ended when the next file is of another project.
+      const last = project.config.isolate ? 0 : FIRST.length + 1;
       const rank = FIRST.findIndex((part) => moduleId.includes(part));
-      return rank < 0 ? FIRST.length : rank;
+      return last + (rank < 0 ? FIRST.length : rank);
     };
     return (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
   }
@@ -47,8 +50,10 @@ export default defineConfig({
     // Far more than any test needs: a machine that has other work to do is no failure.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    // By itself vitest leaves one processor free, which is half of a machine that has two.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // The same for what `expect.poll` waits for; vitest's default is one second.
+    expect: { poll: { timeout: 120_000 } },
+    // One more than there are processors: many tests wait for processes.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     projects: [
       {
@@ -85,6 +90,15 @@ export default defineConfig({
           include: LONG,
           env: { TESTS: 'long' },
           globalSetup: './interop/build.ts',
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'long-sources',
+          isolate: false,
+          include: LONG_SOURCES,
+          env: { TESTS: 'long' },
         },
       },
     ],

@@ -246,7 +246,7 @@ describe('the admin port of Meerkat', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const config = { 'admin.enableServer': true, 'admin.serverPort': port };
     await using second = await ServerProcess.start('meerkat', { config });
-    await expect.poll(() => second.output, { timeout: 30_000 }).toContain('it is in use');
+    await expect.poll(() => second.output).toContain('it is in use');
     expect(second.output).toMatch(
       /WARN {2}cannot listen on 127\.0\.0\.1:\d+ for admin commands: it is in use; set another admin\.serverPort/,
     );
@@ -274,7 +274,7 @@ describe('the admin port of Meerkat', () => {
         const answer = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => null);
         return answer === null ? '' : `${answer.status} ${await answer.text()}`;
       };
-      await expect.poll(() => ask('/livez'), { timeout: 60_000 }).toBe('200 ok');
+      await expect.poll(() => ask('/livez')).toBe('200 ok');
       expect(await ask('/readyz')).toMatch(
         /^503 [\s\S]*\[-\]quorum failed: looking for a leader; no other server is connected\n/,
       );

@@ -58,7 +58,7 @@ describeWith(['apache'], 'the audit log', () => {
     const session = `session=0x${client.sessionId.toString(16)}\t`;
     await client.close();
     const lines = (): string[] => server.output.split('\n').filter((line) => line.includes(session));
-    await expect.poll(lines, { timeout: 60_000 }).toContainEqual(expect.stringContaining('ephemeralZNodeDeletion'));
+    await expect.poll(lines).toContainEqual(expect.stringContaining('ephemeralZNodeDeletion'));
     return lines().map((line) => sortUsers(line.slice(line.indexOf(session)).replace(session, '')));
   }
 
@@ -77,7 +77,7 @@ describeWith(['apache'], 'the audit log', () => {
     const session = `session=0x${client.sessionId.toString(16)}\t`;
     await client.close();
     // The harness keeps the last 200,000 characters.
-    await expect.poll(() => server.output, { timeout: 60_000 }).toContain('znode=/behind\t');
+    await expect.poll(() => server.output).toContain('znode=/behind\t');
     const lines = server.output.split('\n').filter((line) => line.includes(session));
     expect(lines.at(-2)).toContain('znode=/many-4999\t');
     expect(lines.at(-1)).toContain('znode=/behind\t');

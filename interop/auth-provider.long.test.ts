@@ -13,9 +13,7 @@ describeWith(['apache'], 'a class of authProvider that is not known', () => {
       await using client = await connect(`127.0.0.1:${server.port}`);
       await client.create('/a');
       if (kind === 'meerkat')
-        await expect
-          .poll(() => server.output, { timeout: 30_000 })
-          .toMatch(/authProvider\.1 names the class com\.example\.Badge, which/);
+        await expect.poll(() => server.output).toMatch(/authProvider\.1 names the class com\.example\.Badge, which/);
     }
   });
 

@@ -178,7 +178,7 @@ describe('a backup that follows a server under load', () => {
     }
     for (let n = 0; n < 120; n++) await writer.write();
     const last = writer.certain.at(-1) ?? 0;
-    await expect.poll(() => lastOf(backup), { timeout: 60_000 }).toBeGreaterThanOrEqual(last);
+    await expect.poll(() => lastOf(backup)).toBeGreaterThanOrEqual(last);
     following.child.kill('SIGINT');
     const { exitCode } = await following.ended;
     expect(exitCode).toBe(130);
@@ -204,7 +204,7 @@ async function begun(backup: string): Promise<void> {
   const snapshots = async (): Promise<number> => {
     return (await DirectoryFiles.listOf(join(backup, 'version-2')).catch(() => ({ snapshots: [] }))).snapshots.length;
   };
-  await expect.poll(snapshots, { timeout: 60_000 }).toBeGreaterThan(0);
+  await expect.poll(snapshots).toBeGreaterThan(0);
 }
 
 async function lastOf(backup: string): Promise<number> {
@@ -241,7 +241,7 @@ describeWith(['apache'], 'a backup of the directory of a server under load', () 
       await begun(backup);
       for (let n = 0; n < 500; n++) await writer.write();
       const last = writer.certain.at(-1) ?? 0;
-      await expect.poll(() => lastOf(backup), { timeout: 60_000 }).toBeGreaterThanOrEqual(last);
+      await expect.poll(() => lastOf(backup)).toBeGreaterThanOrEqual(last);
       following.child.kill('SIGTERM');
       await following.ended;
       await client.close();

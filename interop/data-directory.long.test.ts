@@ -25,7 +25,6 @@ describeWith(['apache'], 'a data directory', () => {
   ] as const) {
     test.each<Ending>(['stop', 'kill'])(
       `goes from ${first} to ${second} and back with every znode and session, after a %s`,
-      { timeout: 180_000 },
       async (ending) => {
         await using server = await ServerProcess.start(first, { config: CONFIG });
         const session = await fill(server.port, '/first');
@@ -48,9 +47,7 @@ describeWith(['apache'], 'a data directory', () => {
 });
 
 describeWith(['apache'], "a log with holes of Apache's server", () => {
-  test('is read whole by ours, which says so, and continues; then Apache reads both', {
-    timeout: 120_000,
-  }, async () => {
+  test('is read whole by ours, which says so, and continues; then Apache reads both', async () => {
     await using server = await ServerProcess.start('apache', { config: { preAllocSize: 64 } });
     const client = await RawClient.connect(server.port);
     const paths = ['/a', '/b', '/c', '/d'];
@@ -62,7 +59,7 @@ describeWith(['apache'], "a log with holes of Apache's server", () => {
     await server.kill();
     await server.restart('meerkat');
     await expect
-      .poll(() => server.output, { timeout: 30_000 })
+      .poll(() => server.output)
       .toMatch(/log\.1: between 0x3 and 0x5 and in 2 more places zxids have no txn/);
     const second = await RawClient.connect(server.port);
     for (const path of paths) expect(await exists(second, path), path).toBe(true);

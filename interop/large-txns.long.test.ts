@@ -76,7 +76,7 @@ describe('a server that is asked for txns of more than 2 MB', () => {
   test.each([
     { what: 'with 12,000 ephemerals of 220 bytes', count: 12_000, pathBytes: 220 },
     { what: 'with 30,000 ephemerals of 2,300 bytes', count: 30_000, pathBytes: 2300 },
-  ])('by the end of a session $what deletes all of them, and starts again', { timeout: 180_000 }, async (crowd) => {
+  ])('by the end of a session $what deletes all of them, and starts again', async (crowd) => {
     const other = await RawClient.connect(server.port, { timeoutMs: 60_000 });
     const parent = `/of-${crowd.count}`;
     await other.demand(Op.create, createRequest(parent));
@@ -94,20 +94,16 @@ describe('a server that is asked for txns of more than 2 MB', () => {
     await again.close();
   });
 
-  test.skipIf(!isInstalled('apache'))(
-    "leaves a directory that Apache's server opens",
-    { timeout: 120_000 },
-    async () => {
-      await server.restart('apache');
-      await expectWritten();
-      await server.restart('meerkat');
-      await expectWritten();
-    },
-  );
+  test.skipIf(!isInstalled('apache'))("leaves a directory that Apache's server opens", async () => {
+    await server.restart('apache');
+    await expectWritten();
+    await server.restart('meerkat');
+    await expectWritten();
+  });
 });
 
 describeWith(['apache'], "a directory in which Apache's server has written a txn of more than 2 MB", () => {
-  test('is opened by ours, with all that it has acknowledged', { timeout: 120_000 }, async () => {
+  test('is opened by ours, with all that it has acknowledged', async () => {
     await using server = await ServerProcess.start('apache');
     const other = await RawClient.connect(server.port);
     await other.demand(Op.create, createRequest('/crowd'));

@@ -5,10 +5,8 @@ import { SystemScript } from './differential/system-script.ts';
 import { describeWith } from './harness/peers.ts';
 import { ServerProcess } from './harness/server-process.ts';
 
-const TIMEOUT_MS = 180_000;
-
 describeWith(['apache'], "what clients do to the system's own znodes, and quotas", () => {
-  test('brings the same on both servers', { timeout: TIMEOUT_MS }, async () => {
+  test('brings the same on both servers', async () => {
     await using reference = await ServerProcess.start('apache', { config: DIFFERENTIAL_CONFIG });
     await using tested = await ServerProcess.start('meerkat', { config: DIFFERENTIAL_CONFIG });
     const { outcomes } = await compareServers({

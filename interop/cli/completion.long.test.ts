@@ -77,7 +77,7 @@ case $1 in complete | completion) exec ${MEERKAT_IN_SHELL} "$@" ;; esac
 
   for (const [name, { command, file, text }] of Object.entries(SHELLS)) {
     describeWith([name as keyof typeof SHELLS], `in ${name}`, () => {
-      test('finishes commands, options, values, profiles, files and paths', { timeout: 120_000 }, async () => {
+      test('finishes commands, options, values, profiles, files and paths', async () => {
         writeFileSync(join(directory, 'home', file), text);
         const log = join(directory, `${name}.log`);
         const shown = await type(

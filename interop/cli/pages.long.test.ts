@@ -30,7 +30,7 @@ const pages = listPages().filter((page) => stepsOf(page).length > 0);
 describe.each(pages)('docs/%s', (page) => {
   const steps = stepsOf(page);
 
-  test('shows what the command prints', { timeout: 240_000 }, async () => {
+  test('shows what the command prints', async () => {
     await using server = await ServerProcess.start('meerkat');
     using home = new Home(`127.0.0.1:${server.port}`);
     let exitCode = 0;

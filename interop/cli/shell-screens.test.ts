@@ -18,7 +18,7 @@ const SHOWN_ADDRESS = '127.0.0.1:2181';
 const PROMPT = /^(?:\[.*\]|\S{0,5}>|\$)$/;
 
 describeWith(['tmux'], 'docs/cli/shell.md', () => {
-  test('shows what a terminal shows', { timeout: 240_000 }, async () => {
+  test('shows what a terminal shows', async () => {
     const screens = findScreens(readFileSync(PAGE, 'utf8'));
     expect(screens.length).toBeGreaterThan(4);
     await using server = await ServerProcess.start('meerkat', { config: { tickTime: 500, maxSessionTimeout: 3000 } });

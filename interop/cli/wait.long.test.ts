@@ -100,9 +100,7 @@ describeCli(
       await client.create('/later', '');
       // Its session has ended on the server, too.
       await expect
-        .poll(async () => (await site.server.fourLetterWord('dump')).match(/^\s+0x[0-9a-f]+$/gm)?.length, {
-          timeout: 30_000,
-        })
+        .poll(async () => (await site.server.fourLetterWord('dump')).match(/^\s+0x[0-9a-f]+$/gm)?.length)
         .toBe(1);
       await proxy.accept();
       expect(await other.ended).toMatchObject({ exitCode: 0 });

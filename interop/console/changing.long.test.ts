@@ -3,7 +3,7 @@ import { TestServer } from '@meerkat/testing';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
-import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+import { ConsoleSite, launchBrowser } from './console-site.ts';
 
 const textOf = (data: Uint8Array): string => new TextDecoder().decode(data);
 
@@ -146,9 +146,7 @@ describeWith(['chromium'], 'the console changes znodes', () => {
     const { page } = site;
     await site.enter();
     await page.getByText('read-only').waitFor();
-    await expect
-      .poll(() => page.getByRole('button', { name: 'More' }).isVisible(), { timeout: PATIENCE_MS })
-      .toBe(true);
+    await expect.poll(() => page.getByRole('button', { name: 'More' }).isVisible()).toBe(true);
     expect(await page.getByRole('button', { name: 'Edit' }).count()).toBe(0);
     const status = await page.evaluate(async () => {
       const hello = (await (await fetch('./api/hello')).json()) as { csrf: string };

@@ -4,7 +4,7 @@ import { TestServer } from '@meerkat/testing';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
-import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+import { ConsoleSite, launchBrowser } from './console-site.ts';
 
 /** What has the focus, as assistive techniques name it. */
 const FOCUSED = `(() => {
@@ -112,7 +112,7 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
           await keys.press('ArrowDown');
         },
       ],
-      ['read its value', () => expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toContain('"port": 1')],
+      ['read its value', () => expect.poll(() => site.value()).toContain('"port": 1')],
       [
         'go to the parent and close it',
         async () => {
@@ -316,7 +316,7 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
         async () => {
           await keys.tabTo(/^Show only/, 'Shift+Tab');
           await keys.type('second');
-          await expect.poll(() => page.locator('.log-row').count(), { timeout: PATIENCE_MS }).toBe(1);
+          await expect.poll(() => page.locator('.log-row').count()).toBe(1);
           await keys.press('Tab');
         },
       ],

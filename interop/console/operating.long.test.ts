@@ -34,7 +34,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('button', { name: '/app/later' }).waitFor();
     await page.getByRole('searchbox').fill('later');
-    await expect.poll(() => page.locator('.log-row').count(), { timeout: PATIENCE_MS }).toBe(1);
+    await expect.poll(() => page.locator('.log-row').count()).toBe(1);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Export' }).click(),
@@ -123,9 +123,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await ensemble.leader.kill();
     await page.getByText('nobody listens there').waitFor();
     await ensemble.whenServing();
-    await expect
-      .poll(() => page.getByRole('cell', { name: 'follower', exact: true }).count(), { timeout: PATIENCE_MS })
-      .toBe(1);
+    await expect.poll(() => page.getByRole('cell', { name: 'follower', exact: true }).count()).toBe(1);
     await page.locator('.role-span.leader').nth(1).waitFor();
     expect(site.complaints).toEqual([]);
   });

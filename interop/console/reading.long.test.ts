@@ -19,11 +19,11 @@ describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
     const { client } = site;
     await client.createParents('/app/config/database', '{"host":"db-1","port":5432}');
     const page = await site.enter('/app/config/database');
-    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toContain('"host": "db-1"');
+    await expect.poll(() => site.value()).toContain('"host": "db-1"');
     await expect.poll(() => page.getByRole('treeitem', { name: 'database' }).isVisible()).toBe(true);
 
     await client.set('/app/config/database', '{"host":"db-2","port":5432}');
-    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toContain('"host": "db-2"');
+    await expect.poll(() => site.value()).toContain('"host": "db-2"');
     await client.create('/app/config/another', 'x');
     await page.getByRole('treeitem', { name: 'another' }).waitFor();
     await client.delete('/app/config/another');
@@ -38,7 +38,7 @@ describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
     await page.getByText('/app/config/database is not there.').waitFor();
     await client.create('/app/config/database', 'back');
     await page.getByRole('tab', { name: 'Value' }).click();
-    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toBe('back');
+    await expect.poll(() => site.value()).toBe('back');
     expect(site.complaints).toEqual([]);
   });
 
@@ -85,7 +85,7 @@ describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
     await page
       .getByLabel('Schema, .proto')
       .fill('syntax="proto3"; message Point { int32 x = 1; string label = 2; repeated sint32 path = 3; }');
-    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toContain('"label": "oup"');
+    await expect.poll(() => site.value()).toContain('"label": "oup"');
     expect(await site.value()).toContain('-1,');
     expect(site.complaints).toEqual([]);
   });
@@ -114,9 +114,7 @@ describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
     await page.keyboard.press('End');
     await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
     await page.keyboard.press('Home');
-    await expect
-      .poll(() => page.getByRole('treeitem', { name: 'n-00000' }).isVisible(), { timeout: PATIENCE_MS })
-      .toBe(true);
+    await expect.poll(() => page.getByRole('treeitem', { name: 'n-00000' }).isVisible()).toBe(true);
     expect(site.complaints).toEqual([]);
   });
 });

@@ -21,7 +21,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     const { client, page } = site;
     await client.create('/here', 'first');
     await site.enter('/here');
-    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toBe('first');
+    await expect.poll(() => site.value()).toBe('first');
     await server.stop();
     await page.getByText(/trying to get back/).waitFor();
     await site.show('/elsewhere');
@@ -29,7 +29,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await server.restart();
     await page.locator('.state.good').waitFor();
     await site.show('/here');
-    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toBe('first');
+    await expect.poll(() => site.value()).toBe('first');
 
     await server.stop();
     await page.getByText(/trying to get back/).waitFor();
@@ -54,7 +54,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByRole('textbox', { name: 'User' }).fill('ann');
     await page.getByRole('textbox', { name: 'Password' }).fill('pw');
     await page.getByRole('button', { name: 'Log in' }).click();
-    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toBe('hidden');
+    await expect.poll(() => site.value()).toBe('hidden');
     await page.getByRole('tab', { name: 'Access' }).click();
     await page.getByText('who knows the password of ann').waitFor();
     await page.getByText('You may: everything.').waitFor();
@@ -89,7 +89,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     const odd = ['with space ', '<script>alert(1)', 'a%2Fb', '#hash?query', '日本語', '‮rtl', 'quote\'"'];
     for (const name of odd) await client.create(`/${name}`, `value of ${name}`);
     await site.enter('/large');
-    await expect.poll(() => site.value(), { timeout: PATIENCE_MS }).toContain('line 0 ');
+    await expect.poll(() => site.value()).toContain('line 0 ');
     await site.show('/binary');
     await page.getByText('00000000  80 80 80').waitFor();
     for (const name of odd) {

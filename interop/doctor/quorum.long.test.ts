@@ -49,7 +49,7 @@ describeWith(['apache'], 'doctor says why there is no quorum', () => {
       // Two of three are away.
       await Promise.all([two.server.kill(), three.server.kill()]);
       await expect
-        .poll(() => faults(...ask, '--no-sessions'), { timeout: 60_000 })
+        .poll(() => faults(...ask, '--no-sessions'))
         .toEqual(['not-serving', 'port-closed', 'voters-missing']);
       expect(await faults('--no-servers', ...files)).toEqual(['election-port-closed']);
       await one.server.kill();
@@ -93,7 +93,7 @@ describeWith(['apache'], 'doctor says why there is no quorum', () => {
       two.server.launch();
       expect(await untilLogShows('quorum-tls-differs', one)).toContain('quorum-tls-differs');
       await expect
-        .poll(() => faults(...at(one.server, two.server), '--no-sessions', '--timeout', '1s'), { timeout: 60_000 })
+        .poll(() => faults(...at(one.server, two.server), '--no-sessions', '--timeout', '1s'))
         .toEqual(['no-leader', 'not-serving']);
       await Promise.all([one.server.kill(), two.server.kill()]);
     } finally {

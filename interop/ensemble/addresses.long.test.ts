@@ -19,7 +19,7 @@ const CASES: readonly (readonly [string, readonly [string, string], readonly Ser
 ];
 
 describeWith(['apache'], "servers of ours and of Apache's that have", () => {
-  test.each(CASES)('%s form an ensemble, and each comes back to it', { timeout: 240_000 }, async (_, hosts, kinds) => {
+  test.each(CASES)('%s form an ensemble, and each comes back to it', async (_, hosts, kinds) => {
     const list: Record<string, string> = {};
     for (const i of kinds.keys()) {
       const addresses: string[] = [];

@@ -20,7 +20,7 @@ afterEach(() => {
   for (const crowd of crowds.splice(0)) crowd.end();
 });
 
-test('neither stop the servers, nor their logs, nor an election, nor new clients', { timeout: 240_000 }, async () => {
+test('neither stop the servers, nor their logs, nor an election, nor new clients', async () => {
   const place = { kind: 'meerkat', descriptorsMax: DESCRIPTORS_MAX } as const;
   // Every few txns there is another log file and another snapshot.
   const ensemble = await Ensemble.start([place, place, place], { snapCount: 20, 'autopurge.purgeInterval': 0 });

@@ -44,9 +44,7 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
     onTestFailed(() => console.log(ensemble.logs));
   });
 
-  test('foreign clients of leader and followers keep their session, their ephemerals and their watches', {
-    timeout: 240_000,
-  }, async () => {
+  test('foreign clients of leader and followers keep their session, their ephemerals and their watches', async () => {
     const owners: SessionOwner[] = [];
     try {
       await control.create('/watched', 'before');

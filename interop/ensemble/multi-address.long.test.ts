@@ -39,7 +39,7 @@ const describeHere = reason === null || isCi() ? describe : describe.skip;
 describeHere(`servers with two addresses, of which one is cut${reason === null ? '' : ` [skipped: ${reason}]`}`, () => {
   for (const [title, peers, kinds] of MIXES) {
     describeWith(peers, title, () => {
-      test('go on by the other one, and lose no acknowledged write', { timeout: 240_000 }, async () => {
+      test('go on by the other one, and lose no acknowledged write', async () => {
         const made = makeHosts();
         const servers = kinds.map((kind, i) => startServer(made, kind, IDS[i]!));
         const writer = startWriter(made);

@@ -25,7 +25,6 @@ describeWith(['kazoo'], 'an ensemble of three that is restarted under load', () 
 
   test.each(['last', 'first'] as const)(
     'server by server, the leader %s, loses no session and no acknowledged write',
-    { timeout: 240_000 },
     async (order) => {
       const writers = await startWriters(ensemble, `/rolling-${order}`, TIMEOUT_MS);
       await using _ = disposalOf(writers);
@@ -40,9 +39,7 @@ describeWith(['kazoo'], 'an ensemble of three that is restarted under load', () 
     },
   );
 
-  test('as a whole, with another configuration, loses no session and no acknowledged write', {
-    timeout: 240_000,
-  }, async () => {
+  test('as a whole, with another configuration, loses no session and no acknowledged write', async () => {
     const writers = await startWriters(ensemble, '/whole', LONG_TIMEOUT_MS);
     await using _ = disposalOf(writers);
     await goesOn(writers);
@@ -53,9 +50,7 @@ describeWith(['kazoo'], 'an ensemble of three that is restarted under load', () 
 });
 
 describeWith(['apache', 'kazoo', 'libzookeeperSt'], "an ensemble that goes from Apache's program to ours", () => {
-  test('and back loses no session, no watch, no ephemeral and no acknowledged write', {
-    timeout: 240_000,
-  }, async () => {
+  test('and back loses no session, no watch, no ephemeral and no acknowledged write', async () => {
     const ensemble = await Ensemble.start([{ kind: 'apache' }, { kind: 'apache' }, { kind: 'apache' }]);
     onTestFailed(() => console.log(ensemble.logs));
     try {

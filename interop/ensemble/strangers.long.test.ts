@@ -19,9 +19,7 @@ describe('three servers of ours', () => {
   });
   afterEach(() => ensemble?.dispose());
 
-  test('keep a follower whose id a stranger claims, and clients write on without a gap', {
-    timeout: 120_000,
-  }, async () => {
+  test('keep a follower whose id a stranger claims, and clients write on without a gap', async () => {
     const leader = await ensemble.leader();
     const [follower, other] = ensemble.members.filter((member) => member !== leader);
     // Without the follower there is no quorum.
@@ -49,14 +47,10 @@ describe('three servers of ours', () => {
     // Without a quorum the leader would have sent its clients away.
     expect(states).toEqual([]);
     expect(await ensemble.modeOf(follower!)).toBe('follower');
-    await expect
-      .poll(() => leader.server.output, { timeout: 30_000 })
-      .toMatch(/is connected already, and that connection is alive/);
+    await expect.poll(() => leader.server.output).toMatch(/is connected already, and that connection is alive/);
   });
 
-  test('keep the election link of a server whose id a stranger claims, and take its own back when it has died', {
-    timeout: 120_000,
-  }, async () => {
+  test('keep the election link of a server whose id a stranger claims, and take its own back when it has died', async () => {
     const [one, , three] = ensemble.members as [Member, Member, Member];
     const pretend = (): Promise<RawPeer> =>
       RawPeer.say(
@@ -81,9 +75,7 @@ describe('three servers of ours', () => {
     for (const each of strangers) each.close();
   });
 
-  test('take a follower back at once that was killed, and one that was frozen for longer than syncLimit', {
-    timeout: 120_000,
-  }, async () => {
+  test('take a follower back at once that was killed, and one that was frozen for longer than syncLimit', async () => {
     const leader = await ensemble.leader();
     const follower = ensemble.members.find((member) => member !== leader)!;
     const started = performance.now();
@@ -103,9 +95,7 @@ describe('three servers of ours', () => {
     expect(leader.server.output).not.toMatch(/is connected already, and that connection is alive/);
   });
 
-  test('take no number from a packet with the epoch before the last, at an established leader or a new one', {
-    timeout: 240_000,
-  }, async () => {
+  test('take no number from a packet with the epoch before the last, at an established leader or a new one', async () => {
     const leader = await ensemble.leader();
     const [away, other] = ensemble.members.filter((member) => member !== leader);
     await away!.server.kill();
@@ -113,7 +103,7 @@ describe('three servers of ours', () => {
     for (let i = 0; i < 3; i++) await (await RawPeer.say(leader.quorumPort, packet)).closed;
     expect(await ensemble.modeOf(leader)).toBe('leader');
     await expect
-      .poll(() => leader.server.output, { timeout: 30_000 })
+      .poll(() => leader.server.output)
       .toMatch(/has accepted epoch 2097150, .*Is its file acceptedEpoch damaged\?/);
     // A new leader hears it among the first.
     await Promise.all([leader.server.kill(), other!.server.kill()]);
@@ -135,9 +125,7 @@ describe('three servers of ours', () => {
     for (const member of ensemble.members) expect(epochIn(member, 'acceptedEpoch')).toBeLessThan(50);
   });
 
-  test('elect and serve after notifications with votes, epochs, zxids and rounds that cannot be', {
-    timeout: 240_000,
-  }, async () => {
+  test('elect and serve after notifications with votes, epochs, zxids and rounds that cannot be', async () => {
     const leader = await ensemble.leader();
     const last = 2n ** 53n - 1n;
     const votes: readonly PretendedVote[] = [
@@ -163,9 +151,7 @@ describe('three servers of ours', () => {
     for (const member of ensemble.members) expect(epochIn(member, 'acceptedEpoch')).toBeLessThan(50);
   });
 
-  test('go on without one whose file acceptedEpoch is damaged, which says what to do', {
-    timeout: 240_000,
-  }, async () => {
+  test('go on without one whose file acceptedEpoch is damaged, which says what to do', async () => {
     const leader = await ensemble.leader();
     const damaged = ensemble.members.find((member) => member !== leader)!;
     for (const state of ['established', 'starting'] as const) {
@@ -194,7 +180,7 @@ describe('three servers of ours', () => {
     }
   });
 
-  test('lead no more at the end of the epochs, and lose nothing by the way out', { timeout: 240_000 }, async () => {
+  test('lead no more at the end of the epochs, and lose nothing by the way out', async () => {
     const first = await connect(ensemble.connectString, { sessionTimeoutMs: 20_000 });
     await first.create('/kept', 'data');
     await first.close();
@@ -211,9 +197,7 @@ describe('three servers of ours', () => {
     expect(new TextDecoder().decode((await client.get('/kept')).data)).toBe('data');
   });
 
-  test('take their data back from the only one that still has it, although it is started last', {
-    timeout: 240_000,
-  }, async () => {
+  test('take their data back from the only one that still has it, although it is started last', async () => {
     const [survivor, ...others] = ensemble.members;
     const paths = await makeEpochs(ensemble);
     await Promise.all(ensemble.members.map(({ server }) => server.stop()));
@@ -222,7 +206,7 @@ describe('three servers of ours', () => {
     expect(epochIn(await ensemble.leader(), 'currentEpoch')).toBeLessThan(epochIn(survivor!, 'currentEpoch'));
     survivor!.server.launch();
     await until(async () => (await ensemble.modeOf(survivor!)) === 'leader');
-    await expect.poll(() => survivor!.server.output, { timeout: 30_000 }).toMatch(/stays out and keeps its files/);
+    await expect.poll(() => survivor!.server.output).toMatch(/stays out and keeps its files/);
     for (const member of ensemble.members) {
       await until(async () => (await ensemble.modeOf(member)) !== null);
       await using client = await connectTo(member);
@@ -232,7 +216,7 @@ describe('three servers of ours', () => {
 });
 
 describeWith(['apache'], 'a server of Apache that has what two of ours have lost', () => {
-  test('stays out and keeps its files, and wins when the others start again', { timeout: 240_000 }, async () => {
+  test('stays out and keeps its files, and wins when the others start again', async () => {
     const ensemble = await Ensemble.start([{ kind: 'apache' }, MEERKAT, MEERKAT]);
     onTestFailed(() => console.log(ensemble.logs));
     try {

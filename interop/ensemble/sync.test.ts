@@ -7,10 +7,10 @@ import { connectTo } from './workload.ts';
 /** Rounds of each client that syncs. Before the leader kept the order that Apache's learners need, 3 to 411 writes were enough. */
 const ROUNDS = 200;
 /** Milliseconds within which a request is answered unless its server hangs. */
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 60_000;
 
 describeWith(['apache'], 'a leader of ours with a follower and an observer of Apache', () => {
-  test('answers syncs of their clients while others write, and all are served on', { timeout: 120_000 }, async () => {
+  test('answers syncs of their clients while others write, and all are served on', async () => {
     const ensemble = await Ensemble.start([
       { kind: 'apache' },
       { kind: 'meerkat' },

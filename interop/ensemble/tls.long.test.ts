@@ -20,8 +20,6 @@ const TLS: Config = { sslQuorum: true, ...STORES };
 /** Apache's servers make one TLS connection after the other, and give up too early on a busy machine with less. */
 const SLOW: Config = { tickTime: 2000 };
 
-const PATIENCE = { timeout: 10_000 };
-
 let ensemble: Ensemble | undefined;
 
 afterEach(async ({ task }) => {
@@ -37,7 +35,7 @@ describe('servers of ours with TLS between them', () => {
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 20_000 });
     await client.create('/deaths', '0');
     writeFileSync(String(STORES['ssl.quorum.keyStore.location']), authority.issue('renewed', NAMES).keyStore);
-    for (const { server } of ensemble.members) await expect.poll(() => server.output, PATIENCE).toContain('renewed: ');
+    for (const { server } of ensemble.members) await expect.poll(() => server.output).toContain('renewed: ');
     for (let death = 1; death <= 3; death++) {
       const leader = await ensemble.leader();
       await leader.server.kill();
@@ -61,7 +59,7 @@ describe('servers of ours with TLS between them', () => {
       await third.server.kill();
       third.server.reconfigure(stores);
       third.server.launch();
-      await expect.poll(() => others.some(({ server }) => server.output.includes(reason)), PATIENCE).toBe(true);
+      await expect.poll(() => others.some(({ server }) => server.output.includes(reason))).toBe(true);
       expect(await ensemble.modeOf(third)).toBeNull();
     }
     await third.server.kill();
@@ -162,7 +160,7 @@ class Flood {
 
   /** Waits until there have been so many connections. */
   async reached(count: number): Promise<void> {
-    await expect.poll(() => this.#count, PATIENCE).toBeGreaterThanOrEqual(count);
+    await expect.poll(() => this.#count).toBeGreaterThanOrEqual(count);
   }
 
   end(): void {

@@ -12,7 +12,7 @@ const OUTSTANDING_MAX = 1000 + 10;
 const OUTSTANDING_MAX_OF_APACHE = 1000 + 100;
 /** For each read that is kept, 170 bytes were measured: a million would take 160 MB. */
 const GROWTH_BYTES_MAX = 64 * 1024 * 1024;
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 300_000;
 
 let ensemble: Ensemble | null = null;
 afterEach(async () => {

@@ -7,7 +7,7 @@ const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
 /** A client of one member alone. */
 export function connectTo({ server }: Member): Promise<Client> {
-  return connect(`127.0.0.1:${server.port}`, { sessionTimeoutMs: 5000, connectTimeoutMs: 20_000 });
+  return connect(`127.0.0.1:${server.port}`, { sessionTimeoutMs: 30_000, connectTimeoutMs: 60_000 });
 }
 
 /** A client of one member, which sees there what others write through other members. */

@@ -45,9 +45,7 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
     writeFileSync(join(own, 'zoo.cfg'), config.join('\n'));
     const server = new Program([meerkat, 'server', 'zoo.cfg'], own, { ...BARE, MEERKAT_LOG: 'json' });
     const ask = async (url: string): Promise<string> => await (await fetch(url)).text().catch(() => '');
-    await expect
-      .poll(() => ask(`http://127.0.0.1:${admin}/readyz`).catch(() => server.output), { timeout: 60_000 })
-      .toBe('ok');
+    await expect.poll(() => ask(`http://127.0.0.1:${admin}/readyz`).catch(() => server.output)).toBe('ok');
     expect(await ask(`http://127.0.0.1:${metrics}/metrics`)).toContain('\nznode_count ');
     return { server, port, admin };
   }

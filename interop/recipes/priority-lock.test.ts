@@ -10,7 +10,7 @@ const ROUNDS = 10;
 
 for (const kind of SERVER_KINDS) {
   describeWith(kind === 'apache' ? ['apache'] : [], `a lock with priorities (${kind})`, () => {
-    test('loses nothing of a counter, and goes to the best of those who wait', { timeout: 180_000 }, async () => {
+    test('loses nothing of a counter, and goes to the best of those who wait', async () => {
       const server = await ServerProcess.start(kind);
       try {
         const connectString = `127.0.0.1:${server.port}`;

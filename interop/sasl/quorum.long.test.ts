@@ -88,10 +88,8 @@ describe('SASL between servers of ours', () => {
     third.server.reconfigure({ 'java.security.auth.login.config': login });
     third.server.launch();
     const leader = await ensemble.leader();
-    await expect.poll(() => leader.server.output, { timeout: 60_000 }).toMatch(/the password of "zk" is wrong/);
-    await expect
-      .poll(() => third.server.output, { timeout: 60_000 })
-      .toMatch(/it refuses the SASL login of this server/);
+    await expect.poll(() => leader.server.output).toMatch(/the password of "zk" is wrong/);
+    await expect.poll(() => third.server.output).toMatch(/it refuses the SASL login of this server/);
     expect(await ensemble.modeOf(third)).toBeNull();
     await check(ensemble.members.slice(0, 2), '/two');
   });

@@ -19,7 +19,7 @@ test('meerkat up --tls runs an ensemble with TLS everywhere, and says how to con
     output += chunk;
   });
   try {
-    await expect.poll(() => output, { timeout: 30_000 }).toMatch(/connect to .* with TLS: meerkat .*/);
+    await expect.poll(() => output).toMatch(/connect to .* with TLS: meerkat .*/);
     const [, servers = '', options = ''] = /connect to (\S+) with TLS: meerkat (.*)/.exec(output) ?? [];
     const words = [MEERKAT, '--server', servers, ...options.split(' ')];
     const acl = ['--acl', 'x509:CN=client:cdrwa'];

@@ -33,7 +33,7 @@ afterEach(async () => {
     run.process.kill('SIGKILL');
     await run.exit;
   }
-  await expect.poll(serverProcesses, { timeout: 10_000 }).toEqual([]);
+  await expect.poll(serverProcesses).toEqual([]);
   rmSync(directory, { recursive: true, force: true });
 });
 
@@ -180,7 +180,7 @@ describe('meerkat up', () => {
     await serving(up);
     up.process.kill('SIGKILL');
     await up.exit;
-    await expect.poll(serverProcesses, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(serverProcesses).toEqual([]);
     expect(readFileSync(join(directory, 'meerkat-data/up/1/log'), 'utf8')).toContain(
       'everything acknowledged is synced',
     );

@@ -41,15 +41,13 @@ test('the manager is told once that the service is ready, and of roles the lates
   manager.onStopping();
   manager.trace.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: 'stops' });
   await expect
-    .poll(told, { timeout: 60_000 })
+    .poll(told)
     .toEqual([
       'STATUS=looks for a leader: clients are not served',
       'READY=1 STATUS=clients are served',
       'STOPPING=1 STATUS=finishes what is in flight',
     ]);
-  await expect
-    .poll(() => logged, { timeout: 60_000 })
-    .toEqual(['cannot tell systemd STOPPING=1: systemd-notify ended with exit code 7']);
+  await expect.poll(() => logged).toEqual(['cannot tell systemd STOPPING=1: systemd-notify ended with exit code 7']);
 });
 
 test('without a manager nothing is started', () => {

@@ -16,7 +16,7 @@ afterEach(async () => {
 
 /** Waits for a value, for as long as a busy machine may take. */
 function eventually<T>(value: () => T): ReturnType<typeof expect.poll<T>> {
-  return expect.poll(value, { timeout: 30_000 });
+  return expect.poll(value);
 }
 
 async function start(options?: TestEnsembleOptions): Promise<TestEnsemble> {

@@ -66,9 +66,9 @@ describe('a file of secrets', () => {
     secrets = new SessionSecrets(path, rules(OLD), { onNotice: (m) => said.push(m), onWarning: (m) => said.push(m) });
     secrets.start();
     writeFileSync(path, `${NEW}\n${OLD}`);
-    await expect.poll(() => secrets?.make(ID), { timeout: 60_000 }).toEqual(rules(NEW).make(ID));
+    await expect.poll(() => secrets?.make(ID)).toEqual(rules(NEW).make(ID));
     writeFileSync(path, 'short');
-    await expect.poll(() => said.at(-1), { timeout: 60_000 }).toMatch(/not used.*secrets, line 1: found a secret of 5/);
+    await expect.poll(() => said.at(-1)).toMatch(/not used.*secrets, line 1: found a secret of 5/);
     expect(secrets.make(ID)).toEqual(rules(NEW).make(ID));
     expect(secrets.isValid(ID, rules(OLD).make(ID))).toBe(true);
   });

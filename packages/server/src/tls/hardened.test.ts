@@ -65,7 +65,7 @@ test('the hardened zoo.cfg of the page runs as three servers, which let in nobod
     const socket = open({ port, ca, cert, key }).resume();
     await closed(socket);
   }
-  await expect.poll(() => refusals.filter((reason) => reason === REFUSAL), { timeout: 60_000 }).toHaveLength(6);
+  await expect.poll(() => refusals.filter((reason) => reason === REFUSAL)).toHaveLength(6);
 });
 
 /** The answer to a four-letter word; '' when the connection is closed without one. */

@@ -219,7 +219,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
 
   /** @returns false when the answer is for this server's own client */
   onRevalidated(sessionId: bigint, isValid: boolean): boolean {
-    const link = this.#questions.takeRevalidation(sessionId);
+    const link = this.#questions.takeRevalidation(sessionId, isValid);
     if (link === null) return false;
     // The observer has to hear first of what the session has asked for elsewhere, which the leader has proposed by now.
     const zxid = this.#parts.history.lastTxn;

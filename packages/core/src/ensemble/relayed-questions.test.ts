@@ -27,7 +27,7 @@ test('answers about a session go to those that asked about it, in their order', 
   ] as const) {
     questions.onRevalidate(asker, id);
   }
-  expect([1n, 2n, 1n].map((id) => questions.takeRevalidation(id))).toEqual([7, null, 8]);
+  expect([1n, 2n, 1n].map((id) => questions.takeRevalidation(id, true))).toEqual([7, null, 8]);
 });
 
 test('what a session has asked through one observer is not asked for once it has gone on to another', () => {
@@ -42,4 +42,15 @@ test('what a session has asked through one observer is not asked for once it has
   expect(questions.mayAsk(8, request(OpCode.setData, 1n))).toBe(false);
   questions.onSessionClosed(1n);
   expect(questions.mayAsk(8, request(OpCode.setData, 1n))).toBe(true);
+});
+
+test('a session that has ended before its client came back is not remembered', () => {
+  const questions = new RelayedQuestions();
+  questions.onRevalidate(7, 1n);
+  questions.onRevalidate(8, 1n);
+  expect(questions.takeRevalidation(1n, false)).toBe(7);
+  // The second answer is still to come.
+  expect(questions.mayAsk(7, request(OpCode.setData, 1n))).toBe(false);
+  expect(questions.takeRevalidation(1n, false)).toBe(8);
+  expect(questions.mayAsk(7, request(OpCode.setData, 1n))).toBe(true);
 });

@@ -39,11 +39,17 @@ export class RelayedQuestions {
     if (asker !== null || this.#askerOf.has(sessionId)) this.#askerOf.set(sessionId, asker);
   }
 
-  /** @returns who has asked whether this session lives */
-  takeRevalidation(sessionId: bigint): Asker {
+  /**
+   * The leader has answered.
+   *
+   * @param isValid false: there is no such session, and nothing is remembered of it
+   * @returns who has asked whether this session lives
+   */
+  takeRevalidation(sessionId: bigint, isValid: boolean): Asker {
     const askers = this.#revalidations.get(sessionId);
     const asker = askers?.shift() ?? null;
     if (askers?.length === 0) this.#revalidations.delete(sessionId);
+    if (!isValid && !this.#revalidations.has(sessionId)) this.#askerOf.delete(sessionId);
     return asker;
   }
 

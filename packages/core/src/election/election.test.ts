@@ -1,4 +1,4 @@
-import { makeZxid, ServerState, VOTE_NONE, ZXID_NONE, ZXID_VOTE_NONE } from '@meerkat/protocol';
+import { announcedLease, makeZxid, ServerState, VOTE_NONE, ZXID_NONE, ZXID_VOTE_NONE } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TestElection } from '../testing/test-election.ts';
@@ -561,6 +561,15 @@ describe('other configurations', () => {
     server.advance(1000);
     expect(server.decision).toBeUndefined();
   });
+});
+
+it('remembers what a voter has announced, and of others only while they are connected', () => {
+  const server = new TestElection(3, THREE);
+  server.look();
+  for (const id of [1, 9]) server.ballot(id, 3, 1, { announces: announcedLease(4000) });
+  expect([1, 9].map((id) => server.election.leaseMsOf(id))).toEqual([4000, 4000]);
+  for (const id of [1, 9]) server.election.onPeerUnreachable(id);
+  expect([1, 9].map((id) => server.election.leaseMsOf(id))).toEqual([4000, 0]);
 });
 
 describe('peers of old releases', () => {

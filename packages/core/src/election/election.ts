@@ -63,7 +63,7 @@ export class Election {
   #vote: Vote = NO_VOTE;
   readonly #tally = new Tally();
   readonly #peers = new Peers();
-  /** What servers have announced, also those that are not connected any more. */
+  /** What servers have announced; of voters, also when they are not connected any more. */
   readonly #leases: Map<number, number> = new Map();
   /** After a decision: the voters that it was made by and that have not gone back on it. */
   #supporters = new Set<number>();
@@ -147,6 +147,8 @@ export class Election {
   /** The connection to a peer broke, or an attempt to make one failed. Its last word counts no more. */
   onPeerUnreachable(id: number): void {
     this.#peers.disconnect(id);
+    // Anybody may say an id that no member has.
+    if (!this.#electorate.voters.has(id)) this.#leases.delete(id);
     if (this.#standing === null || this.#state !== ServerState.looking) return;
     this.#tally.forget(id);
     this.#count();

@@ -115,6 +115,9 @@ export class TestLeader {
   #lastAppended: Zxid | null = null;
   readonly #links = new Map<number, LinkId>();
   #newestLink = 0;
+  readonly #electorate: Electorate;
+  /** Who votes once the change that is proposed is committed. */
+  #nextQuorum: QuorumShape | null = null;
 
   constructor(shape: Partial<LeaderShape> = {}) {
     const {
@@ -139,6 +142,7 @@ export class TestLeader {
     this.#log = entries.filter(({ zxid }) => this.#logFrom === null || zxid >= this.#logFrom);
     const lastZxid = entries.at(-1)?.zxid ?? makeZxid(0, 0);
     const tail = memory === 0 ? [] : entries.slice(-memory);
+    this.#electorate = new Electorate(makeQuorum(quorum));
     this.leader = new Leader({
       options: {
         serverId,
@@ -152,7 +156,7 @@ export class TestLeader {
         ...options,
       },
       clock: this.clock,
-      electorate: new Electorate(makeQuorum(quorum)),
+      electorate: this.#electorate,
       membership: {
         version: 'fault' in membership ? ZXID_ZERO : membership.version,
         committedText: configText,
@@ -320,6 +324,15 @@ export class TestLeader {
     this.#endTurn();
   }
 
+  /** A change of the membership: these vote from its commit on. */
+  proposeChange(next: QuorumShape): void {
+    this.#nextQuorum = next;
+    const zxid = this.leader.nextZxid();
+    const header: TxnHeader = { sessionId: 7n, cxid: counterOf(zxid), zxid, time: 1 };
+    this.leader.propose(header, { type: OpCode.reconfig, path: '/zookeeper/config', data: null, version: -1 }, null);
+    this.#endTurn();
+  }
+
   /** A txn as a host proposes it, from an effect or from outside. @param data null: an error txn, which has none */
   proposeNow(data: Uint8Array | null = null): void {
     this.#propose(data);
@@ -400,8 +413,8 @@ export class TestLeader {
         this.#lastAppended = zxid;
         this.#say(`appends ${formatPair(zxid)}`);
       },
-      membershipProposed: () => {},
-      membershipCommitted: () => {},
+      membershipProposed: () => this.#electorate.change(this.#electorate.current, makeQuorum(this.#nextQuorum!)),
+      membershipCommitted: () => this.#electorate.change(makeQuorum(this.#nextQuorum!), null),
       membershipEstablished: () => {},
       staysOut: (reason) => this.#say(`warns: ${reason}`),
       synchronizing: () => {},

@@ -1251,3 +1251,36 @@ describe('a leader that gives leases', () => {
     expect(test.said().at(-1)).toBe('→ 2 PING (2,0)');
   });
 });
+
+describe('a change of the membership', () => {
+  test('lets nobody confirm that this leader leads who has answered no ping', () => {
+    const test = broadcasting([1, 2, 4]);
+    test.sync();
+    test.disconnect(4);
+    test.join(4);
+    test.proposeChange({ voters: [3, 4] });
+    test.disk();
+    test.take();
+    test.ack(1, '(2,1)');
+    test.ack(4, '(2,1)');
+    expect(test.said()).toContain('committed (2,1)');
+    expect(test.leader.lastSynced).toBe(0);
+    test.advance(1000, [4]);
+    expect(test.said()).toContain('answers sync 1');
+  });
+
+  test('counts what a new voter holds that waits to catch up', () => {
+    const test = broadcasting([2, 4], { quorum: { voters: [2, 3] } }, OURS);
+    test.propose();
+    test.disk();
+    test.disconnect(4);
+    test.connect(4);
+    test.info(4, 2, OURS);
+    test.ackEpoch(4, '(2,1)', 2);
+    test.proposeChange({ voters: [3, 4] });
+    test.disk();
+    test.take();
+    test.ack(2, '(2,2)');
+    expect(test.said()).toContain('committed (2,1)');
+  });
+});

@@ -537,9 +537,10 @@ export class Leader implements Broadcast, DurabilityEvents {
     for (const peer of this.#peers.values()) {
       if (peer.state === PeerState.connected) continue;
       peer.isVoter = !peer.isObserver && this.#electorate.voters.has(peer.serverId);
-      if (!peer.isVoter || peer.state < PeerState.synchronized) continue;
-      this.#proposals.acknowledge(peer.serverId, peer.acked);
-      this.#rounds.onAnswer(peer.serverId, peer.round);
+      if (!peer.isVoter) continue;
+      // What it acknowledges in front of NEWLEADER's ACK counts with that; what it came with, it holds.
+      if (peer.state !== PeerState.announced) this.#proposals.acknowledge(peer.serverId, peer.acked);
+      this.#rounds.onAnswer(peer.serverId, peer.confirmedRound);
     }
   }
 
@@ -664,6 +665,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     if (peer.isVoter) this.#lease.onAnswered(serverId, askedMs);
     if (peer.isVoter && pings.round > peer.round) {
       peer.round = pings.round;
+      peer.confirmedRound = peer.round;
       this.#rounds.onAnswer(serverId, peer.round);
       this.#answerSyncs();
     }
@@ -676,6 +678,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     if (peer.isObserver || peer.round >= this.#rounds.round) return;
     peer.round++;
     this.#rounds.onAnswer(peer.serverId, peer.round);
+    peer.confirmedRound = peer.round;
     this.#answerSyncs();
   }
 

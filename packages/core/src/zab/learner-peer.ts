@@ -61,8 +61,10 @@ export class LearnerPeer {
   committed: Zxid = ZXID_NONE;
   /** What it holds durably, as far as it has said. */
   acked: Durable<Zxid> = NOTHING_DURABLE;
-  /** The ping that it has answered last, as the number of its round. */
+  /** The round of pings that it is at: of its last answer, or the newest one when it was told to serve. */
   round = 0;
+  /** The round of the last ping that it has answered; 0 before the first. */
+  confirmedRound = 0;
   /** Used where the leader gives leases. */
   readonly pings: PingExchange = new PingExchange();
 

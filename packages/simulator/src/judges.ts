@@ -8,6 +8,7 @@ import { ClientContact } from './client-contact.ts';
 import { DiskJudge } from './disk-judge.ts';
 import { readLogs } from './disk-reader.ts';
 import type { History } from './history.ts';
+import { ShownMembership } from './shown-membership.ts';
 import { Sightings } from './sightings.ts';
 import { portKindOf, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
@@ -18,7 +19,7 @@ import type { VirtualWorld } from './virtual-world.ts';
  * what clients saw (`checkHistory`).
  *
  * Of its own it knows A1, a program or server that threw; A2, a server that ended by itself for no reason; L1 to L3,
- * progress that did not come.
+ * progress that did not come; R5, what servers show of the membership.
  */
 export class Judges {
   readonly #world: VirtualWorld;
@@ -32,6 +33,7 @@ export class Judges {
   /** Of all servers, once the run has come to rest. */
   #finalStates: readonly FinalState[] = [];
   readonly #sightings = new Sightings();
+  readonly #shown = new ShownMembership();
   /** Digests that servers had at some zxids; the first server that told, and its digest. */
   readonly #digests: Map<number, { readonly host: string; readonly digest: bigint }> = new Map();
 
@@ -198,6 +200,7 @@ export class Judges {
           disk?.onStarted();
           server.disk.observer = disk ?? null;
           live.onStarted(server.serverId);
+          this.#shown.onStarted(server);
         } else if (what === 'gets an empty disk') {
           this.#disks.get(server)?.onWiped();
           live.onWiped(server.serverId);
@@ -205,7 +208,9 @@ export class Judges {
         else if (!server.isRunning || ENDS.test(what)) live.onStopped(server.serverId);
       },
       onTurn: (server) => {
-        if (server.isServing) live.onServing(server.serverId);
+        if (!server.isServing) return;
+        live.onServing(server.serverId);
+        this.#reportShown(server, this.#shown.findFault(server));
       },
       onTrace: (server, event) => {
         if (event.kind === 'session-expired') this.#history.note({ kind: 'expired', sessionId: event.sessionId });
@@ -216,6 +221,10 @@ export class Judges {
       onApplied: (server, zxid, treeDigest) => live.onApplied(server.serverId, zxid, null, treeDigest),
     });
     return live;
+  }
+
+  #reportShown({ serverId }: VirtualServer, fault: string | null): void {
+    if (fault !== null) this.#own.report('R5', [serverId], fault);
   }
 
   #noteTruncation(event: WireEvent, byId: ReadonlyMap<number, VirtualServer>): void {

@@ -2,7 +2,7 @@ import { type ElectionNotification, type Membership, makeZxid, parseMembership, 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ByteList, bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import type { ByteStream, TraceEvent } from '../base/ports.ts';
+import type { ByteStream, PeerAuthentication, TraceEvent } from '../base/ports.ts';
 import { MemoryNetwork, type MemoryNetworkOptions } from '../testing/memory-network.ts';
 import { ElectionLinks } from './election-links.ts';
 
@@ -58,7 +58,12 @@ class LinkedServer {
     this.id = id;
     this.links = new ElectionLinks(
       {
-        ports: { network: network.portOf(`host${id}`), clock: network.clock, random: network.random },
+        ports: {
+          network: network.portOf(`host${id}`),
+          clock: network.clock,
+          random: network.random,
+          peerAuthentication: ensemble.peerAuthentication,
+        },
         trace: { emit: (event) => this.traced.push(event) },
       },
       { serverId: id, membership: ensemble.membership, addressTimeoutMs: ADDRESS_TIMEOUT_MS },
@@ -88,6 +93,7 @@ class LinkedServers {
   readonly network: MemoryNetwork;
   readonly membership: Membership;
   readonly servers = new Map<number, LinkedServer>();
+  peerAuthentication: PeerAuthentication | null = null;
 
   constructor(membership: Membership, seed = 1, options: Partial<MemoryNetworkOptions> = {}) {
     this.network = new MemoryNetwork(seed, options);
@@ -381,6 +387,29 @@ describe('which connection stands', () => {
     expect(ensemble.network.dials).not.toContain('host1>host2:3888');
     for (const id of [1, 2, 3]) expect(ensemble.servers.get(id)?.connected.size).toBe(2);
   });
+});
+
+it('an observer of the lowest id is authenticated to by whoever dials it (ZOOKEEPER-4886)', () => {
+  const ensemble = new LinkedServers(makeMembership([1, 2, 3], [1]));
+  let logins = 0;
+  ensemble.peerAuthentication = {
+    isRequired: true,
+    startInitiator: () => ({
+      start: () => Uint8Array.of(1),
+      step: () => ({ kind: 'success', token: null, identities: [] }),
+    }),
+    startAcceptor: () => ({
+      step: () => {
+        logins++;
+        return { kind: 'success', token: Uint8Array.of(2), identities: [] };
+      },
+    }),
+  };
+  for (const id of [1, 2, 3]) ensemble.start(id);
+  ensemble.advance(3000);
+  for (const id of [1, 2, 3]) expect(ensemble.servers.get(id)?.connected.size).toBe(2);
+  // 1 calls 2 and 3 and is dialled back; 2 calls 3, or 3 dials 2.
+  expect(logins).toBeGreaterThanOrEqual(5);
 });
 
 describe('what is sent', () => {

@@ -119,6 +119,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
   }
 
   onTurnEnd(): void {
+    this.#master.onTurnEnd();
     this.#revalidations.answer(this.#hasTold, this.#answerRevalidation);
   }
 

@@ -2,6 +2,7 @@ import {
   Announcement,
   counterOf,
   epochOf,
+  formatZxid,
   type LeaderPacket,
   type LearnerInfoPacket,
   type LearnerPacket,
@@ -99,6 +100,8 @@ export class TestLeader {
   readonly sentPayloads: Uint8Array[] = [];
   /** What the snapshots that were sent are called. */
   readonly sentSnapshots: Zxid[] = [];
+  /** The membership that each NEWLEADER has named. */
+  readonly namedMemberships: (string | null)[] = [];
   /** Epochs of the histories with which servers have stood for election. */
   readonly heardVotes: Map<number, number> = new Map([1, 2, 3, 4, 5].map((id) => [id, 1]));
   /** Called in the middle of effects of which a host may propose. */
@@ -118,6 +121,8 @@ export class TestLeader {
   readonly #electorate: Electorate;
   /** Who votes once the change that is proposed is committed. */
   #nextQuorum: QuorumShape | null = null;
+  #committedText: string;
+  #newestText: string;
 
   constructor(shape: Partial<LeaderShape> = {}) {
     const {
@@ -137,6 +142,9 @@ export class TestLeader {
     };
     this.serverId = serverId;
     const membership = parseMembership(configText);
+    this.#committedText = configText;
+    this.#newestText = configText;
+    const textOf = (): readonly [committed: string, newest: string] => [this.#committedText, this.#newestText];
     const entries = parseHistory(history);
     this.#logFrom = logFrom === null ? null : parsePair(logFrom);
     this.#log = entries.filter(({ zxid }) => this.#logFrom === null || zxid >= this.#logFrom);
@@ -159,8 +167,12 @@ export class TestLeader {
       electorate: this.#electorate,
       membership: {
         version: 'fault' in membership ? ZXID_ZERO : membership.version,
-        committedText: configText,
-        newestText: configText,
+        get committedText() {
+          return textOf()[0];
+        },
+        get newestText() {
+          return textOf()[1];
+        },
         keepsLeader: true,
       },
       history: {
@@ -376,7 +388,10 @@ export class TestLeader {
 
   #effects(): LeaderEffects {
     return {
-      send: (link, packet) => this.#send(link, formatPacket(packet)),
+      send: (link, packet) => {
+        if (packet.type === PacketType.newLeader) this.namedMemberships.push(packet.configText);
+        this.#send(link, formatPacket(packet));
+      },
       sendProposal: (link, zxid, payload) => {
         this.sentPayloads.push(payload);
         this.#send(link, `PROPOSAL ${formatPair(zxid)}`);
@@ -413,8 +428,14 @@ export class TestLeader {
         this.#lastAppended = zxid;
         this.#say(`appends ${formatPair(zxid)}`);
       },
-      membershipProposed: () => this.#electorate.change(this.#electorate.current, makeQuorum(this.#nextQuorum!)),
-      membershipCommitted: () => this.#electorate.change(makeQuorum(this.#nextQuorum!), null),
+      membershipProposed: (zxid) => {
+        this.#newestText = `version=${formatZxid(zxid)}`;
+        this.#electorate.change(this.#electorate.current, makeQuorum(this.#nextQuorum!));
+      },
+      membershipCommitted: () => {
+        this.#committedText = this.#newestText;
+        this.#electorate.change(makeQuorum(this.#nextQuorum!), null);
+      },
       membershipEstablished: () => {},
       staysOut: (reason) => this.#say(`warns: ${reason}`),
       synchronizing: () => {},

@@ -1283,4 +1283,16 @@ describe('a change of the membership', () => {
     test.ack(2, '(2,2)');
     expect(test.said()).toContain('committed (2,1)');
   });
+
+  test('is in force for a learner whose log ends with it, and which waited for its commit', () => {
+    const test = broadcasting([1, 2, 4], {}, OURS);
+    test.proposeChange({ voters: [1, 2, 3, 4] });
+    test.disk();
+    test.disconnect(4);
+    test.connect(4);
+    test.info(4, 2, OURS);
+    test.ackEpoch(4, '(2,1)', 2);
+    for (const id of [1, 2]) test.ack(id, '(2,1)');
+    expect(test.namedMemberships.at(-1)).toBe('version=200000001');
+  });
 });

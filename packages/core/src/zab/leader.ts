@@ -585,12 +585,15 @@ export class Leader implements Broadcast, DurabilityEvents {
     const change = this.#change;
     if (change !== null && this.#committed >= change) this.#feed.activate(change, this.#designate(change));
     this.#feed.commit(before);
+    const isChanged = change !== null && this.#committed >= change;
+    if (isChanged) {
+      this.#change = null;
+      this.#effects.membershipCommitted(change);
+      this.#onElectorateChanged();
+    }
+    // Only now: their NEWLEADER names the membership that is in force.
     for (const peer of this.#peers.values()) this.#maybeStartSync(peer);
-    if (change === null || this.#committed < change) return false;
-    this.#change = null;
-    this.#effects.membershipCommitted(change);
-    this.#onElectorateChanged();
-    return true;
+    return isChanged;
   }
 
   /** Who leads the membership of a change: this server where it may, or a voter of the new one that holds everything. */

@@ -42,6 +42,7 @@ class Follower implements ObserverMasterEffects {
     const before = this.history.committed;
     this.history.commit(zxid(counter));
     this.master.onCommitted(before);
+    this.master.onTurnEnd();
     this.history.trim();
   }
 

@@ -226,6 +226,10 @@ export class ObserverMaster {
   /** More is committed, and durable here. */
   onCommitted(before: Zxid): void {
     this.#feed.commit(before);
+  }
+
+  /** Whoever waited for this server catches up now: their NEWLEADER names the membership that has come into force. */
+  onTurnEnd(): void {
     for (const peer of this.#peers.values()) this.#maybeStartSync(peer);
   }
 

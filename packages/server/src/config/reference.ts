@@ -35,22 +35,20 @@ const INTRODUCTION = `# Configuration
 
 <!-- Generated from packages/server/src/config (text: reference.ts). Edit there, then run "npx vitest run packages/server/src/config -u". -->
 
-Every key of \`zoo.cfg\`, the configuration file of a server: \`meerkat server path/to/zoo.cfg\`. The smallest one is
+Every key of \`zoo.cfg\`: \`meerkat server path/to/zoo.cfg\`. The smallest one is
 
 \`\`\`properties
 dataDir=/var/lib/meerkat
 clientPort=2181
 \`\`\`
 
-The file is a Java properties file in UTF-8. Java system properties of Apache ZooKeeper go into this file too, with or without \`zookeeper.\` before their names.
-\`meerkat server\` also takes them from Java's flags (\`-Dzookeeper.NAME=VALUE\`) in the environment variables \`SERVER_JVMFLAGS\`, \`JVMFLAGS\` and \`KAFKA_OPTS\`, in this order; the file overrides them.
-The last line of a key counts.
+A Java properties file in UTF-8; the last line of a key counts. Apache's system properties go into it, with or without \`zookeeper.\`. \`meerkat server\` also takes them
+(\`-Dzookeeper.NAME=VALUE\`) from \`SERVER_JVMFLAGS\`, \`JVMFLAGS\` and \`KAFKA_OPTS\`, in this order; the file overrides them.
 
-- An unknown or not yet supported key is warned about with its line; one about security stops the start.
-- An invalid value stops the start with file, line, key, what was found and what is expected, and exit code 2.
-- One \`server.N\` line is a server on its own, as in ZooKeeper; several are an ensemble.
-- Numbers are whole. Where a table says "0 or more", 2147483647 is the largest, of KiB 1099511627776.
-- Too small numbers (\`snapCount\`, \`autopurge.snapRetainCount\`) are raised with a warning, as in ZooKeeper.
+- An unknown or not yet supported key is a warning; one about security stops the start.
+- An invalid value stops the start with file, line, key and what is expected (exit code 2).
+- One \`server.N\` line is a server on its own; several are an ensemble.
+- Numbers are whole; "0 or more" ends at 2147483647, of KiB at 1099511627776. Too small \`snapCount\` and \`autopurge.snapRetainCount\` are raised with a warning.
 
 ## Limits of connections
 
@@ -64,14 +62,10 @@ The last line of a key counts.
 | learners that are no members, such as an observer that the list does not name | 64 at a leader, fewer where descriptors run short; of more, the oldest of the address that has the most are closed |
 | a peer that does not close its end, or does not read, after this server has ended the connection | 10 s, less where descriptors run short |
 
-The process also has a limit of open files and sockets (\`ulimit -n\`; \`mntr\` shows it). An eighth of it, 12 to 64, is kept for files, since without a next log file
-there is no next txn; in an ensemble an eighth each for the quorum port and the election port. The rest is for clients. When it is used up, a new client replaces
-the oldest connection that only waits for its peer to close, else one without a session: the oldest of the address that has the most of them (of IPv6, a /64 is one
-address), so strangers from one address displace each other. If all have sessions the new one is refused. A connection with a session is never closed for another
-one. Servers that have not said who they are give
-way in the same manner. A warning a minute reports this: raise the limit, or set \`maxCnxns\` and keep strangers from the ports between servers. Where the system
-does not report its limit, as outside Linux, only the table counts, and the opening of a file without a free descriptor is retried for five seconds before the
-server gives up.
+Of the process's limit of open files (\`ulimit -n\`; \`mntr\` shows it) an eighth, 12 to 64, is kept for files, in an ensemble an eighth each for the quorum and election port; the
+rest is for clients. When it is used up a new client replaces the oldest connection that only waits for its peer to close, else the oldest without a session of the address
+(IPv6: /64) that has most of them. If all have sessions the new one is refused. Servers that have not said who they are give way likewise. A warning a minute reports it: raise
+the limit, or set \`maxCnxns\`. Where the limit is unknown, as outside Linux, only the table counts, and opening a file is retried for five seconds.
 
 ## An ensemble
 
@@ -88,11 +82,9 @@ server.2=zk2.example.org:2888:3888
 server.3=zk3.example.org:2888:3888
 \`\`\`
 
-The first port is for the followers of a leader, the second for elections. \`:observer\` may follow, and after a semicolon the address for clients. Names are
-resolved for each connection. Servers of Apache ZooKeeper can be members too.
-
-Contradictions stop the start with file, line and reason: a \`myid\` that is missing, no number or not in the list, an address of two members, missing limits,
-observers of a single participant. An even number of voters is warned about.
+The first port is for followers, the second for elections; \`:observer\` may follow, and after a semicolon the address for clients. Names are resolved for each connection.
+Contradictions (\`myid\` missing, no number or not listed, an address twice, missing limits, observers of a single participant) stop the start; an even number of voters is a
+warning.
 
 ### When it does not come together
 
@@ -110,15 +102,52 @@ A server that looks for a leader logs every ten seconds whom it reaches.
 | \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again | this directory is of another ensemble, or the others' were restored from older copies. If this one is wrong, stop the server, set \`version-2\` aside and start it: the leader sends it everything |
 | \`is sent a snapshot of … in place of txns that this leader does not know\` | the same, and what only that server had is gone from it |
 
-No file says which ensemble a directory belongs to. A directory of another ensemble whose zxid is ahead *wins* the next election it takes part in, and its znodes
-replace those of the others: start a new member with an empty directory.
+A directory of another ensemble whose zxid is ahead *wins* the next election, and its znodes replace the others': start a new member with an empty directory.
 `;
 
 function formatSupported(keys: readonly Key[]): string {
+  const rows = keys.filter((key) => !isSaidOfClients(key, keys));
   return formatTable(
     ['key', 'default', 'value', 'meaning'],
-    keys.map((key) => [`\`${key.name}\``, formatCode(key.default), formatExpected(key.expected), key.meaning]),
+    rows.map((key) => [
+      `\`${key.name}\`${formatTwin(key, keys)}`,
+      formatCode(key.default),
+      formatValue(key),
+      key.meaning,
+    ]),
   );
+}
+
+const CLIENTS = 'ssl.';
+const SERVERS = 'ssl.quorum.';
+
+function findTwin(key: Key, keys: readonly Key[]): Key | undefined {
+  if (!key.name.startsWith(CLIENTS) || key.name.startsWith(SERVERS)) return undefined;
+  const name = SERVERS + key.name.slice(CLIENTS.length);
+  const twin = keys.find((other) => other.name === name);
+  const same = (text: string): string => text.replaceAll(SERVERS, CLIENTS);
+  const isSame =
+    twin !== undefined &&
+    twin.default === key.default &&
+    twin.expected === key.expected &&
+    same(twin.meaning) === same(key.meaning);
+  return isSame ? twin : undefined;
+}
+
+/** Of keys that are alike for clients and between servers one row says both. */
+function formatTwin(key: Key, keys: readonly Key[]): string {
+  const twin = findTwin(key, keys);
+  return twin === undefined ? '' : ` \`${twin.name}\``;
+}
+
+function isSaidOfClients(key: Key, keys: readonly Key[]): boolean {
+  return keys.some((other) => findTwin(other, keys) === key);
+}
+
+/** A default of true or false says what else it may be. */
+function formatValue({ default: byDefault, expected }: Key): string {
+  const isClear = expected === 'true or false' && (byDefault === 'true' || byDefault === 'false');
+  return isClear ? '' : formatExpected(expected);
 }
 
 function formatAccepted(keys: readonly Key[]): string {

@@ -18,7 +18,7 @@ export function launchBrowser(): Promise<Browser> {
 }
 
 /** How long something may take to be shown on a busy machine. */
-export const PATIENCE_MS = 60_000;
+export const PATIENCE_MS = 120_000;
 
 export interface SiteOptions extends Partial<Omit<ConsoleOptions, 'clusters'>> {
   readonly name?: string;

@@ -99,7 +99,7 @@ export async function startKazooWriter(servers: string, root: string, sessionTim
 }
 
 /** Milliseconds. Kazoo waits longer from one vain attempt to connect to the next. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 
 /** Waits until every writer has gone on by some writes. */
 export async function goesOn(writers: readonly Writer[]): Promise<void> {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { guardOrphan } from './orphan-guard.ts';
 
-const WAIT_MS = 45_000;
+const WAIT_MS = 120_000;
 
 /** A program that reads commands from standard input and answers on standard output and error, taken as one text. */
 export class ConsoleProcess {

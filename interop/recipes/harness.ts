@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { guardOrphan } from '../harness/orphan-guard.ts';
 
 /** Long enough for a Java program to start on a busy machine. */
-const WAIT_MS = 60_000;
+const WAIT_MS = 120_000;
 
 const JARS = [
   ...['curator-recipes', 'curator-framework', 'curator-client', 'curator-x-discovery', 'zookeeper', 'zookeeper-jute'],

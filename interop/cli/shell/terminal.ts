@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const COLUMNS = 100;
 const ROWS = 40;
 /** What takes longer than this does not happen. Milliseconds. */
-const WAIT_MS = 30_000;
+const WAIT_MS = 120_000;
 const LOOK_EVERY_MS = 25;
 
 /** A program in a terminal: a tmux of its own, whose keys are pressed and whose screen is looked at. */

@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions, type TraceEvent } from '@meerkat/core';
 import { type Membership, parseMembership } from '@meerkat/protocol';
+import { findFreePorts } from '@meerkat/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Configuration, makeConfiguration } from './config/options.ts';
 import { TextLogger } from './logger.ts';
@@ -24,10 +24,7 @@ afterEach(async () => {
 
 /** The configuration of each member of an ensemble on free ports of the loopback interface. */
 async function configureEnsemble(size: number): Promise<readonly Configuration[]> {
-  const probes = Array.from({ length: 2 * size }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(probes.map((probe) => once(probe, 'listening')));
-  const ports = probes.map((probe) => (probe.address() as AddressInfo).port);
-  await Promise.all(probes.map((probe) => once(probe.close(), 'close')));
+  const ports = await findFreePorts(2 * size);
   const lines = Array.from({ length: size }, (_, i) => `server.${i + 1}=127.0.0.1:${ports[2 * i]}:${ports[2 * i + 1]}`);
   const membership = parseMembership([...lines, 'version=0'].join('\n')) as Membership;
   const ensemble: EnsembleOptions = { ...DEFAULT_ENSEMBLE_OPTIONS, membership };

@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import type { TraceEvent } from '@meerkat/core';
+import { findFreePorts } from '@meerkat/testing';
 import { afterAll, expect, test } from 'vitest';
 import { readZooCfg } from '../config/zoo-cfg.ts';
 import { type RunningServer, startServer } from '../server.ts';
@@ -31,7 +31,7 @@ test('the hardened zoo.cfg of the page runs as three servers, which let in nobod
   writeFileSync(join(directory, 'servers-ca.pem'), ofServers.certificate);
   const [, text = ''] =
     /## A hardened zoo\.cfg[\s\S]*?```properties\n([\s\S]*?)```/.exec(readFileSync(PAGE, 'utf8')) ?? [];
-  const ports = await findPorts(6);
+  const ports = await findFreePorts(6);
   for (const id of [1, 2, 3]) {
     const data = join(directory, String(id));
     mkdirSync(data);
@@ -89,16 +89,4 @@ function open(options: ConnectionOptions): TLSSocket {
 /** Be it in good order or by a reset. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.once('close', () => resolve()));
-}
-
-async function findPorts(count: number): Promise<readonly number[]> {
-  const probes: Server[] = [];
-  for (let i = 0; i < count; i++) {
-    const probe = createServer().listen(0, '127.0.0.1');
-    await once(probe, 'listening');
-    probes.push(probe);
-  }
-  const ports = probes.map((probe) => (probe.address() as AddressInfo).port);
-  await Promise.all(probes.map((probe) => new Promise((resolve) => probe.close(resolve))));
-  return ports;
 }

@@ -1,6 +1,8 @@
-// `npm run build:deb -- [--arch x64|arm64] [--out DIRECTORY] [--quick]`: a package for Debian and Ubuntu, from the single executable.
+// `npm run build:deb -- [--arch x64|arm64] [--out DIRECTORY] [--quick] [--executable FILE]`: a package for Debian and Ubuntu, from the
+// single executable.
 //
-//   --quick   compresses little: for tests
+//   --quick        compresses little: for tests
+//   --executable   the single executable, which is built otherwise
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -28,6 +30,7 @@ const { values } = parseArgs({
     arch: { type: 'string', default: process.arch },
     out: { type: 'string' },
     quick: { type: 'boolean', default: false },
+    executable: { type: 'string' },
   },
 });
 const architecture = ARCHITECTURES[values.arch];
@@ -46,10 +49,12 @@ try {
   const copy = (from, path, mode) => put(path, readFileSync(join(ROOT, from)), mode);
   const zip = (text) => gzipSync(text, { level: 9 });
 
-  const single = join(work, 'meerkat');
-  execFileSync(process.execPath, [join(ROOT, 'deploy/single/build.mjs'), '--arch', values.arch, '--out', single], {
-    stdio: 'inherit',
-  });
+  const single = values.executable ?? join(work, 'meerkat');
+  if (values.executable === undefined) {
+    execFileSync(process.execPath, [join(ROOT, 'deploy/single/build.mjs'), '--arch', values.arch, '--out', single], {
+      stdio: 'inherit',
+    });
+  }
   put('usr/bin/meerkat', readFileSync(single), 0o755);
   copy('deploy/systemd/meerkat.service', 'lib/systemd/system/meerkat.service');
   copy('deploy/debian/zoo.cfg', 'etc/meerkat/zoo.cfg');

@@ -16,7 +16,9 @@ describeWith(['packagingTools', 'debian'], 'the package for Debian', () => {
 
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'meerkat-deb-'));
+    const { MEERKAT_EXECUTABLE: executable } = process.env;
     const args = ['deploy/debian/build.mjs', '--quick', '--out', directory];
+    if (executable !== undefined) args.push('--executable', executable);
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
     if (status !== 0) throw new Error(`${args.join(' ')} failed:\n${stdout}${stderr}`);
     file = /^(\/.*\.deb): /m.exec(stdout)?.[1] ?? '';

@@ -76,6 +76,17 @@ describe('the three rings', () => {
     expect(violations).toEqual([]);
   });
 
+  test('the page of the console and its backend share their messages alone', () => {
+    const violations = sourcesOf('console/src/web/', 'console/src/backend/').flatMap(({ path, imports }) => {
+      const own = path.split('/').slice(0, 3).join('/');
+      return imports
+        .filter(({ target }) => target.startsWith('console/') && !target.startsWith(`${own}/`))
+        .filter(({ target, isTypeOnly }) => target !== 'console/src/api/messages.ts' || !isTypeOnly)
+        .map(({ target }) => `${path} imports ${target}`);
+    });
+    expect(violations).toEqual([]);
+  });
+
   test('packages depend inwards only', () => {
     const allowed: Readonly<Record<string, readonly string[]>> = {
       protocol: [],
@@ -185,7 +196,7 @@ function packageOf(path: string): string {
 
 /** Every source but tests and what only tests use. */
 function filesBelow(directory: string): string[] {
-  return everyFileBelow(directory).filter((path) => !/\.test\.ts$|\/src\/(?:.+\/)?testing\//.test(path));
+  return everyFileBelow(directory).filter((path) => !/\.test\.tsx?$|\/src\/(?:.+\/)?testing\//.test(path));
 }
 
 /** Every source that is not made by the compiler. */
@@ -193,7 +204,7 @@ function everyFileBelow(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name);
     if (entry.isDirectory()) return ['node_modules', 'dist'].includes(entry.name) ? [] : everyFileBelow(path);
-    return /(?<!\.d)\.ts$/.test(entry.name) ? [path] : [];
+    return /(?<!\.d)\.tsx?$/.test(entry.name) ? [path] : [];
   });
 }
 

@@ -7,6 +7,7 @@ import { CommandExit } from '../run/exit-code.ts';
 import { withArchive } from './archive-failure.ts';
 import { isBelow, oneSnapshot } from './one-file.ts';
 import type { SnapshotOptions } from './words.ts';
+import { kindOfOwner } from './znode-kind.ts';
 
 interface Sum {
   readonly path: string;
@@ -65,7 +66,7 @@ export function sumUpSnapshot(
               if (sum === null) continue;
               sum.znodes++;
               sum.bytes += data?.length ?? 0;
-              if (isEphemeral(ephemeralOwner)) sum.ephemerals++;
+              if (kindOfOwner(ephemeralOwner) === 'ephemeral') sum.ephemerals++;
             }
           },
         },
@@ -105,10 +106,4 @@ function* ancestorsOf(path: string, from: number, to: number): Generator<string>
     if (depth >= from) yield at < 0 ? path : path.slice(0, at);
     if (at < 0) return;
   }
-}
-
-/** Containers and TTL znodes have owners of their own kind. */
-function isEphemeral(owner: bigint): boolean {
-  const bits = BigInt.asUintN(64, owner);
-  return bits !== 0n && bits !== 1n << 63n && bits >> 40n !== 0xff0000n;
 }

@@ -4,6 +4,7 @@ import { hex } from '../output/stat-columns.ts';
 import { CommandFailure } from '../run/command-failure.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { isBelow } from './one-file.ts';
+import { kindOfOwner, ttlOfOwner } from './znode-kind.ts';
 
 /** One znode on its way back. */
 export type UndoStep =
@@ -32,7 +33,7 @@ export function undoSteps(
     }
     if (after !== null) deletes.unshift({ kind: 'delete', path, from: after });
     if (before === null) continue;
-    if (isEphemeral(before.ephemeralOwner))
+    if (kindOfOwner(before.ephemeralOwner) === 'ephemeral')
       onNote(`${path} was an ephemeral of session ${hex(before.ephemeralOwner)}: it stays away`);
     else creates.push({ kind: 'create', path, to: before });
   }
@@ -120,17 +121,10 @@ function aclOf(
   return acl.map(({ scheme, id, perms }) => ({ scheme: scheme ?? '', id: id ?? '', perms }));
 }
 
-const CONTAINER_OWNER = 1n << 63n;
-
 function modeOf({ ephemeralOwner }: ZnodeMoment): { readonly mode?: 'container'; readonly ttlMs?: number } {
-  const bits = BigInt.asUintN(64, ephemeralOwner);
-  if (bits === CONTAINER_OWNER) return { mode: 'container' };
-  return bits >> 40n === 0xff0000n ? { ttlMs: Number(bits & 0xffffffffffn) } : {};
-}
-
-function isEphemeral(owner: bigint): boolean {
-  const bits = BigInt.asUintN(64, owner);
-  return bits !== 0n && bits !== CONTAINER_OWNER && bits >> 40n !== 0xff0000n;
+  const kind = kindOfOwner(ephemeralOwner);
+  if (kind === 'container') return { mode: 'container' };
+  return kind === 'ttl' ? { ttlMs: ttlOfOwner(ephemeralOwner) } : {};
 }
 
 const EMPTY = new Uint8Array(0);

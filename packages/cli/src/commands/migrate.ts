@@ -1,6 +1,7 @@
 import { Argument, Option } from 'commander';
 import { parseDuration } from '../connection/duration.ts';
-import { checkConfiguration, checkDirectory, checkServers, type MigrationNote } from '../migration/migration-check.ts';
+import { checkConfiguration, checkDirectory, checkServers } from '../migration/migration-check.ts';
+import type { MigrationNote } from '../migration/migration-note.ts';
 import { isOf, type MigrationStep, type MigrationTarget, planMigration } from '../migration/migration-plan.ts';
 import { lagOf, readStates, type ServerState } from '../monitoring/server-state.ts';
 import type { Column } from '../output/column.ts';

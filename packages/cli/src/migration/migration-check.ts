@@ -3,18 +3,12 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { askWord, type MonitoredServer, NoAnswerError } from '@meerkat/console/monitoring';
 import { ConfigurationError, readZooCfg } from '@meerkat/server';
-import { type CheckedLog, checkLog } from '@meerkat/server/archive';
+import { ArchiveError, type CheckedLog, checkLog } from '@meerkat/server/archive';
 import { parseMonitor } from '../doctor/ensemble-checks.ts';
 import { readStates, type ServerState } from '../monitoring/server-state.ts';
 import { fileFailure } from '../run/command-failure.ts';
-
-/** One thing that is to be known before servers are replaced. */
-export interface MigrationNote {
-  /** `stop`: it does not work like this; `change`: it will behave otherwise; `fact`: as it is. */
-  readonly level: 'stop' | 'change' | 'fact';
-  readonly where: string;
-  readonly text: string;
-}
+import { describeFeatures, readFeatures } from './data-features.ts';
+import type { MigrationNote } from './migration-note.ts';
 
 /** Asks the servers that are to be replaced. */
 export async function checkServers(
@@ -153,10 +147,28 @@ export async function checkDirectory(directory: string, signal: AbortSignal): Pr
     if (before.problem !== null) notes.push({ level: 'stop', where: path, text: before.problem });
     for (const text of before.notes) notes.push({ level: 'change', where: path, text });
   }
-  const snapshots = names.filter((name) => name.startsWith('snapshot.')).length;
-  notes.push({ level: 'fact', where: version, text: `${snapshots} snapshots, ${logs.length} logs with ${txns} txns` });
+  const snapshots = names.filter((name) => SNAPSHOT.test(name)).toSorted((a, b) => zxidIn(a) - zxidIn(b));
+  notes.push({
+    level: 'fact',
+    where: version,
+    text: `${snapshots.length} snapshots, ${logs.length} logs with ${txns} txns`,
+  });
+  const newest = snapshots.at(-1);
+  if (newest !== undefined) notes.push(...(await checkData(join(version, newest), signal)));
   return notes;
 }
+
+/** What stands in the newest snapshot; the logs behind it are a little newer. */
+async function checkData(path: string, signal: AbortSignal): Promise<MigrationNote[]> {
+  try {
+    return describeFeatures(await readFeatures(path, signal), path);
+  } catch (error) {
+    if (!(error instanceof ArchiveError)) throw error;
+    return [{ level: 'stop', where: path, text: error.message }];
+  }
+}
+
+const SNAPSHOT = /^snapshot\.[0-9a-f]+(?:\.gz|\.snappy)?$/;
 
 /** A server may be writing it, and what is half written looks like damage; that stays where it is, though. */
 async function checkGrowingLog(path: string, before: CheckedLog | null, signal: AbortSignal): Promise<CheckedLog> {
@@ -173,7 +185,7 @@ async function checkGrowingLog(path: string, before: CheckedLog | null, signal: 
 const AGAIN_MS = 300;
 
 function zxidIn(name: string): number {
-  return Number.parseInt(name.slice('log.'.length), 16);
+  return Number.parseInt(name.split('.')[1] ?? '', 16);
 }
 
 /** Measured, see docs/operations.md: bytes for a znode beside its data and path, and for a watch; megabytes for a server without data. */

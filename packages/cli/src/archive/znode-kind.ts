@@ -1,0 +1,18 @@
+export type ZnodeKind = 'persistent' | 'ephemeral' | 'container' | 'ttl';
+
+/** What stands in logs and snapshots as the owner of a znode tells its kind; see docs/protocol. */
+export function kindOfOwner(owner: bigint): ZnodeKind {
+  const bits = BigInt.asUintN(64, owner);
+  if (bits === 0n) return 'persistent';
+  if (bits === CONTAINER_OWNER) return 'container';
+  return bits >> 40n === TTL_MARK ? 'ttl' : 'ephemeral';
+}
+
+/** Milliseconds; of the owner of a znode of the kind `ttl`. */
+export function ttlOfOwner(owner: bigint): number {
+  return Number(BigInt.asUintN(40, owner));
+}
+
+const CONTAINER_OWNER = 1n << 63n;
+/** The upper 24 bits. */
+const TTL_MARK = 0xff0000n;

@@ -1,12 +1,13 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import type { ChangeInfo, Failure } from '../../api/messages.ts';
+import { count } from '../figures.ts';
 import { FailureView } from '../parts/failure-view.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { go } from '../route.ts';
 import { useSession, useSubscription } from '../session.ts';
 import { STREAM } from '../stream.ts';
-import { count, TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts.ts';
 import { saveFile } from '../znode/znode-pane.tsx';
 import { ChangeLog } from './change-log.ts';
 import { ValueChange } from './value-change.tsx';

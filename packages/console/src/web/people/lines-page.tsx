@@ -1,8 +1,9 @@
 import { type ReactNode, useState } from 'react';
 import type { ContenderInfo, LineInfo, LinesInfo } from '../../api/messages.ts';
+import { age } from '../figures.ts';
 import { routeHash } from '../route.ts';
 import { useSession, useSubscription } from '../session.ts';
-import { age, TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts.ts';
 
 /** Locks, elections and queues as lines: who holds, who waits for whom, and circles of those who wait for each other. */
 export default function LinesPage(): ReactNode {

@@ -1,9 +1,10 @@
 import { type ReactNode, useState } from 'react';
 import type { SessionInfo, SessionsInfo } from '../../api/messages.ts';
+import { age, count, time } from '../figures.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { go } from '../route.ts';
 import { useSession, useSubscription } from '../session.ts';
-import { age, count, TEXTS, time } from '../texts.ts';
+import { TEXTS } from '../texts.ts';
 
 type Key = 'session' | 'client' | 'server' | 'establishedMs' | 'latencyMaxMs' | 'ephemerals' | 'watches';
 const ROWS_MAX = 500;

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import type { ServersSample } from '../../api/messages.ts';
-import { TEXTS, time } from '../texts.ts';
+import { time } from '../figures.ts';
+import { TEXTS } from '../texts.ts';
 
 interface Span {
   readonly role: string;

@@ -1,7 +1,8 @@
 import { type ReactNode, useState } from 'react';
 import type { ServerSample, ServersSample } from '../../api/messages.ts';
+import { count, time } from '../figures.ts';
 import { useSession, useSubscription } from '../session.ts';
-import { count, TEXTS, time } from '../texts.ts';
+import { TEXTS } from '../texts.ts';
 import { Configuration } from './configuration.tsx';
 import { Members } from './members.tsx';
 import { Plot } from './plot.tsx';

@@ -2,11 +2,12 @@ import { hierarchy, treemap, treemapSquarify } from 'd3-hierarchy';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { IndexState, SizeNode } from '../../api/messages.ts';
 import { ask, clusterUrl } from '../api.ts';
+import { count, size } from '../figures.ts';
 import { FailureView } from '../parts/failure-view.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { go, routeHash } from '../route.ts';
 import { useResource, useSession, useSubscription } from '../session.ts';
-import { count, size, TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts.ts';
 import { split } from '../tree/tree-model.ts';
 
 type By = 'bytes' | 'count';

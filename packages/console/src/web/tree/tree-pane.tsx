@@ -2,10 +2,11 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import type { ChildrenPage } from '../../api/messages.ts';
 import { ask, clusterUrl, failureOf } from '../api.ts';
+import { count, size } from '../figures.ts';
 import { Icon } from '../parts/icons.tsx';
 import { useSession } from '../session.ts';
 import { STREAM } from '../stream.ts';
-import { count, size, TEXTS } from '../texts.ts';
+import { TEXTS } from '../texts.ts';
 import { split, TreeModel, type TreeRow } from './tree-model.ts';
 
 const ROW_PX = 24;

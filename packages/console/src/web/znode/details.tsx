@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import type { AclEntry, QuotaInfo, StatInfo, ZnodeInfo } from '../../api/messages.ts';
-import { age, count, size, TEXTS, time } from '../texts.ts';
+import { age, count, size, time } from '../figures.ts';
+import { TEXTS } from '../texts.ts';
 
 /** What the service knows of a znode besides its data. */
 export function StatTable({ stat, nowMs }: { readonly stat: StatInfo; readonly nowMs: number }): ReactNode {

@@ -1,9 +1,10 @@
 import { type ReactNode, useState } from 'react';
 import type { HistoryEntry, HistoryInfo } from '../../api/messages.ts';
 import { ask, clusterUrl } from '../api.ts';
+import { time } from '../figures.ts';
 import { FailureView } from '../parts/failure-view.tsx';
 import { useResource, useSession } from '../session.ts';
-import { TEXTS, time } from '../texts.ts';
+import { TEXTS } from '../texts.ts';
 import { CodeView } from './code-view.tsx';
 import { asText, toBytes } from './unpack.ts';
 

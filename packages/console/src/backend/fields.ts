@@ -12,6 +12,10 @@ export class Fields {
     return this.#values[name] !== undefined;
   }
 
+  isNull(name: string): boolean {
+    return this.#values[name] === null;
+  }
+
   text(name: string, fallback?: string): string {
     const value = this.#values[name] ?? fallback;
     if (typeof value === 'string') return value;

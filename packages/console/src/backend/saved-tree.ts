@@ -1,10 +1,12 @@
 import {
   type Acl,
+  BadVersionError,
   type Client,
   joinPath,
   NoAuthError,
   NodeExistsError,
   NoNodeError,
+  NotEmptyError,
   nullableBytes,
   type Stat,
 } from '@meerkat/client';
@@ -16,6 +18,11 @@ export interface SavedZnode {
   readonly below: string;
   readonly data: Uint8Array | null;
   readonly acl: readonly Acl[];
+}
+
+/** One that was read: it can be told whether it has changed since. */
+export interface ReadZnode extends SavedZnode {
+  readonly version: number;
 }
 
 /** Everything at and below a path, parents before children. @throws NoNodeError when the path itself is not there */
@@ -68,20 +75,25 @@ export async function readTree(
   root: string,
   { znodesMax, bytesMax }: { readonly znodesMax: number; readonly bytesMax: number },
   call: Call,
-): Promise<{ readonly znodes: readonly SavedZnode[]; readonly ephemerals: number } | null> {
+): Promise<{ readonly znodes: readonly ReadZnode[]; readonly ephemerals: number } | null> {
   const { entries, isCut } = await listTree(client, root, znodesMax, call);
   if (isCut || entries.reduce((sum, { stat }) => sum + stat.dataLength, 0) > bytesMax) return null;
   const lasting = entries.filter(({ stat }) => !stat.isEphemeral);
-  const znodes: SavedZnode[] = [];
+  const znodes: ReadZnode[] = [];
   for (let i = 0; i < lasting.length; i += BATCH) {
     const found = await Promise.all(
-      lasting.slice(i, i + BATCH).map(async ({ path }): Promise<SavedZnode | null> => {
+      lasting.slice(i, i + BATCH).map(async ({ path }): Promise<ReadZnode | null> => {
         try {
-          const [{ data }, { acl }] = await Promise.all([
+          const [{ data, stat }, { acl }] = await Promise.all([
             client.get(path, { ...call, codec: nullableBytes }),
             client.getAcl(path, call),
           ]);
-          return { below: path === root ? '' : path.slice(root === '/' ? 0 : root.length), data, acl };
+          return {
+            below: path === root ? '' : path.slice(root === '/' ? 0 : root.length),
+            data,
+            acl,
+            version: stat.version,
+          };
         } catch (error) {
           if (error instanceof NoNodeError && path !== root) return null;
           throw error;
@@ -96,39 +108,80 @@ export async function readTree(
 /**
  * Creates a tree, parents before children. It is not one change: others see it grow.
  *
+ * @param made takes the paths that were created, parents before children, also when it fails
  * @param mayExist true: what is there already is left as it is
- * @throws NodeExistsError when the root is there and must not be
+ * @throws NodeExistsError when something is there and must not be
  */
 export async function writeTree(
   client: Client,
   root: string,
   znodes: readonly SavedZnode[],
   call: Call,
+  made: string[],
   mayExist = false,
-): Promise<number> {
-  let created = 0;
+): Promise<void> {
   for (let i = 0; i < znodes.length; ) {
     // Of one depth: none of them is the parent of another one.
     const depth = depthOf(znodes[i]!);
     const batch: SavedZnode[] = [];
     while (i < znodes.length && batch.length < BATCH && depthOf(znodes[i]!) === depth) batch.push(znodes[i++]!);
-    const made = await Promise.all(
+    const outcomes = await Promise.allSettled(
       batch.map(async ({ below, data, acl }) => {
+        const path = placeOf(root, below);
+        // The root of all trees is always there.
+        if (mayExist && path === '/') return;
         try {
-          await client.create(root === '/' ? below : `${root}${below}`, data, { ...call, acl });
-          return 1;
+          await client.create(path, data, { ...call, acl });
+          made.push(path);
         } catch (error) {
-          if (mayExist && error instanceof NodeExistsError) return 0;
+          if (!(mayExist && error instanceof NodeExistsError)) throw error;
+        }
+      }),
+    );
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+}
+
+/**
+ * Deletes what was read or written, children before parents, if it is as it was.
+ *
+ * @param znodes parents before children
+ * @returns the path that was found changed, with which it has ended; null: all is gone
+ */
+export async function deleteUnchanged(
+  client: Client,
+  root: string,
+  znodes: readonly Pick<ReadZnode, 'below' | 'version'>[],
+  call: Call,
+): Promise<string | null> {
+  for (let i = znodes.length; i > 0; ) {
+    const depth = depthOf(znodes[i - 1]!);
+    const batch: Pick<ReadZnode, 'below' | 'version'>[] = [];
+    while (i > 0 && batch.length < BATCH && depthOf(znodes[i - 1]!) === depth) batch.push(znodes[--i]!);
+    const changed = await Promise.all(
+      batch.map(async ({ below, version }) => {
+        const path = placeOf(root, below);
+        try {
+          await client.delete(path, { ...call, version });
+          return null;
+        } catch (error) {
+          if (error instanceof NoNodeError) return null;
+          if (error instanceof BadVersionError || error instanceof NotEmptyError) return path;
           throw error;
         }
       }),
     );
-    created += made.reduce<number>((sum, one) => sum + one, 0);
+    const first = changed.find((path) => path !== null);
+    if (first !== undefined) return first;
   }
-  return created;
+  return null;
 }
 
-function depthOf({ below }: SavedZnode): number {
+function placeOf(root: string, below: string): string {
+  return root === '/' ? below || '/' : `${root}${below}`;
+}
+
+function depthOf({ below }: Pick<SavedZnode, 'below'>): number {
   let depth = 0;
   for (const letter of below) if (letter === '/') depth++;
   return depth;

@@ -3,7 +3,7 @@ import { Fields } from './fields.ts';
 import { Refusal } from './refusal.ts';
 import { readTree, type SavedZnode, writeTree } from './saved-tree.ts';
 import type { Call } from './znode-reader.ts';
-import type { Change } from './znode-writer.ts';
+import { type Change, undoOfImport } from './znode-writer.ts';
 
 /*
  * Trees as files: the lines that "meerkat export" writes and "meerkat import" reads. See docs/cli/copying.md.
@@ -32,11 +32,12 @@ export async function exportTree(client: Client, root: string, source: string, c
 /** Creates what a file has below a path; what is there already stays as it is. */
 export async function importTree(client: Client, root: string, text: string, call: Call): Promise<Change> {
   const znodes = parseLines(text);
+  const made: string[] = [];
   try {
-    const created = await writeTree(client, root, parentsFirst(znodes), call, true);
-    const kept = znodes.length - created;
-    const noUndo = kept > 0 ? `${kept} znodes were there already and stay as they were` : 'an import is not undone';
-    return { changed: { path: root, znodes: created, undo: null, noUndo }, undo: null };
+    await writeTree(client, root, parentsFirst(znodes), call, made, true);
+    const undo = made.length === 0 ? null : undoOfImport(client, made, call);
+    const noUndo = undo === null ? 'everything was there already, and stays as it was' : null;
+    return { changed: { path: root, znodes: made.length, undo: undo?.text ?? null, noUndo }, undo };
   } catch (error) {
     if (!(error instanceof NoNodeError)) throw error;
     throw new Refusal(
@@ -76,13 +77,8 @@ function parseLines(text: string): SavedZnode[] {
 }
 
 function readValue(fields: Fields): Uint8Array | null {
-  if (!fields.has('data')) return null;
-  if (fields.text('encoding', 'utf8') === 'base64') return fields.bytes('data');
-  try {
-    return Buffer.from(fields.text('data'));
-  } catch {
-    return null;
-  }
+  if (!fields.has('data') || fields.isNull('data')) return null;
+  return fields.text('encoding', 'utf8') === 'base64' ? fields.bytes('data') : Buffer.from(fields.text('data'));
 }
 
 function readAcl(fields: Fields): readonly Acl[] {

@@ -12,7 +12,7 @@ import {
 import type { Changed, Extent, NewZnodeKind } from '../api/messages.ts';
 import { Fields } from './fields.ts';
 import { Refusal } from './refusal.ts';
-import { listTree, readTree, type SavedZnode, writeTree } from './saved-tree.ts';
+import { deleteUnchanged, listTree, readTree, type SavedZnode, writeTree } from './saved-tree.ts';
 import type { Undo } from './undo-slot.ts';
 import type { Call } from './znode-reader.ts';
 
@@ -81,9 +81,8 @@ export async function copyTree(client: Client, fields: Fields, call: Call): Prom
   const { from, to } = await checkTarget(client, fields, call);
   const { znodes } = await readWhole(client, from, call);
   await putCopy(client, to, znodes, call);
-  return undoable(to, znodes.length, `delete the copy ${to}`, async () => {
-    await client.deleteRecursive(to);
-  });
+  const asMade = znodes.map(({ below }) => ({ below, version: 0 }));
+  return undoable(to, znodes.length, `delete the copy ${to}`, () => deleteOrRefuse(client, to, asMade, call));
 }
 
 /** Copies a tree and deletes it behind that: ZooKeeper has no move. Versions and times begin anew. */
@@ -96,21 +95,48 @@ export async function moveTree(client: Client, fields: Fields, call: Call): Prom
     throw new Refusal(409, 'ephemerals', text, from);
   }
   await putCopy(client, to, znodes, call);
-  await client.deleteRecursive(from);
+  const changed = await deleteUnchanged(client, from, znodes, call);
+  if (changed !== null) {
+    const text = `${changed} was changed while ${from} was copied: what is left there stays, and so does the copy ${to}`;
+    throw new Refusal(409, 'BADVERSION', text, changed);
+  }
   return undoable(from, znodes.length, `move ${to} back to ${from}`, async () => {
     const back = await readWhole(client, to, call);
-    await writeTree(client, from, back.znodes, call);
-    await client.deleteRecursive(to);
+    await putCopy(client, from, back.znodes, call);
+    await deleteOrRefuse(client, to, back.znodes, call);
   });
+}
+
+/** @throws Refusal which says where it has ended */
+async function deleteOrRefuse(
+  client: Client,
+  root: string,
+  znodes: Parameters<typeof deleteUnchanged>[2],
+  call: Call,
+): Promise<void> {
+  const changed = await deleteUnchanged(client, root, znodes, call);
+  if (changed === null) return;
+  throw new Refusal(409, 'BADVERSION', `${changed} was changed since, and stays with what is above it`, changed);
+}
+
+/** Below a path; what the undo of an import takes away again. */
+export function undoOfImport(client: Client, made: readonly string[], call: Call): Change['undo'] {
+  const znodes = made.map((path) => ({ below: path, version: 0 }));
+  return {
+    text: `delete the ${made.length} imported znodes`,
+    run: () => deleteOrRefuse(client, '/', znodes, call),
+  };
 }
 
 /** A copy that cannot be finished, because an ACL in it forbids what is below, say, is taken away again. */
 async function putCopy(client: Client, to: string, znodes: readonly SavedZnode[], call: Call): Promise<void> {
+  const made: string[] = [];
   try {
-    await writeTree(client, to, znodes, call);
+    await writeTree(client, to, znodes, call, made);
   } catch (error) {
-    const isOurs = !(error instanceof NodeExistsError && error.path === to);
-    if (isOurs) await client.deleteRecursive(to).catch(() => {});
+    // What others have put between stays.
+    const ours = made.map((path) => ({ below: path, version: 0 }));
+    await deleteUnchanged(client, '/', ours, call).catch(() => {});
     throw error;
   }
 }
@@ -192,7 +218,7 @@ function restorable(client: Client, path: string, count: number, saved: Saved, c
   const { znodes } = saved;
   const without = saved.ephemerals > 0 ? `, without ${saved.ephemerals} ephemeral ones` : '';
   return undoable(path, count, `create ${path} and what was below it again${without}`, async () => {
-    await writeTree(client, path, znodes, call);
+    await putCopy(client, path, znodes, call);
   });
 }
 

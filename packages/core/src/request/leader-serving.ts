@@ -208,6 +208,8 @@ export class LeaderServing {
    */
   revalidate(owner: number, sessionId: bigint, timeoutMs: number, nowMs: number): boolean {
     this.#meters.revalidations++;
+    // The upgrade of a local session that was asked before waits behind what is being prepared.
+    if (this.local !== null && this.sessions.get(sessionId) === undefined) this.#proposer.finishPreparation();
     if (this.sessions.move(sessionId, owner, timeoutMs, nowMs) === null) return false;
     this.pipeline.clientOf(sessionId)?.closeAfterReplies(MOVED);
     return true;

@@ -166,6 +166,25 @@ describe('a leader', () => {
     expect(leader.log.map(({ txn }) => txn.type)).toEqual([OpCode.create, OpCode.createSession, OpCode.create]);
   });
 
+  test('knows a session that is being upgraded while it prepares something long', () => {
+    const pace = { unitsPerTurn: 1000, changesAtOnce: 1, preparedPerTurn: 1 };
+    const leader = new LeaderParty({ ...partsOf(1), pace });
+    const { learner } = new Pair();
+    const client = learner.client().create();
+    const { id } = client.session!;
+    client.send(1, createEphemeral('/e'));
+    const part = (path: string) => create(path) as Extract<Request, { op: typeof OpCode.create }>;
+    leader.connect().send(1, { op: OpCode.multi, ops: [part('/a'), part('/b'), part('/c')] });
+    for (const packet of learner.asked) {
+      if (packet.type === PacketType.request) leader.serving.onForwarded(2, packet, 0, 0);
+    }
+    // Its client has lost the connection, and comes back before the multi is prepared.
+    expect(leader.serving.revalidate(2, id, 4000, 0)).toBe(true);
+    leader.commit();
+    expect(leader.outcomesOf(id)).toEqual([OpCode.createSession, OpCode.create]);
+    expect(leader.serving.revalidate(2, id + 1n, 4000, 0)).toBe(false);
+  });
+
   test('takes no ephemeral for a session that it does not know', () => {
     const { leader } = new Pair();
     const id = 2n << 56n;

@@ -122,9 +122,14 @@ export class Proposer implements WritePath, CommittedTxns {
     this.#preparation.goOn();
   }
 
+  /** Proposes at once all that has been asked. */
+  finishPreparation(): void {
+    this.#preparation.finish();
+  }
+
   /** A sync of a learner's: SYNC must not overtake the commits of what its session has asked before. */
   forwardedSync(): number {
-    this.#preparation.finish();
+    this.finishPreparation();
     return this.#parts.broadcast.sync();
   }
 

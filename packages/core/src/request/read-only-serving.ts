@@ -48,6 +48,7 @@ export class ReadOnlyServing {
       local,
       gate: READ_ONLY_GATE,
       audit: null,
+      limits: parts.limits ?? null,
       work: parts.work,
       meters: parts.meters,
       trace,

@@ -1,0 +1,68 @@
+import { CreateMode, ErrorCode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { DEFAULT_LIMIT_OPTIONS } from '../base/limit-options.ts';
+import { PipelineClient } from '../testing/pipeline-client.ts';
+import { LeaderParty, makeServingParts } from '../testing/serving-parties.ts';
+import type { ServingParts } from './leader-serving.ts';
+import { ReadOnlyServing } from './read-only-serving.ts';
+import { ServingLimits } from './serving-limits.ts';
+
+const create = (path: string, flags: number = CreateMode.persistent): Request => ({
+  op: OpCode.create,
+  path,
+  data: null,
+  acl: OPEN_ACL,
+  flags,
+  ttl: -1,
+});
+const getData = (path: string, watch = false): Request => ({ op: OpCode.getData, path, watch });
+const errorsOf = (client: PipelineClient): number[] => client.replies.map(({ error }) => error);
+
+describe('a server without a leader', () => {
+  test('reads for a session of its own, and refuses everything else', () => {
+    const serving = new ReadOnlyServing(makeServingParts(1), 0);
+    const client = new PipelineClient(serving.pipeline).create();
+    client.send(1, getData('/'));
+    client.send(2, create('/a'));
+    client.send(3, { op: OpCode.sync, path: '/' });
+    client.send(4, { op: OpCode.closeSession });
+    expect(errorsOf(client)).toEqual([ErrorCode.ok, ErrorCode.notReadOnly, ErrorCode.notReadOnly, ErrorCode.ok]);
+    expect(serving.local.localCount).toBe(0);
+  });
+
+  test('goes on with a session of the ensemble, but not with one that has ephemerals, nor ends one', () => {
+    const parts = makeServingParts(1);
+    const leader = new LeaderParty(parts);
+    const plain = leader.connect().session!.id;
+    const holder = leader.connect();
+    holder.send(1, create('/e', CreateMode.ephemeral));
+    leader.commit();
+    leader.serving.drop();
+    const serving = new ReadOnlyServing(parts, 0);
+    expect(serving.table.resume(holder.session!.id, 4000, 0)).toMatchObject({ kind: 'close' });
+    expect(serving.table.resume(2n << 56n, 4000, 0)).toMatchObject({ kind: 'close' });
+    expect(serving.table.resume((1n << 56n) + 1n, 4000, 0)).toMatchObject({ kind: 'refuse' });
+    const decision = serving.table.resume(plain, 4000, 0);
+    if (decision.kind !== 'resume') throw new Error(`it is not resumed: ${decision.kind}`);
+    const client = new PipelineClient(serving.pipeline);
+    client.onSessionCreated(decision.session);
+    client.send(1, { op: OpCode.closeSession });
+    expect(errorsOf(client)).toEqual([ErrorCode.notReadOnly]);
+    expect(parts.database.sessions.has(plain)).toBe(true);
+    // Silent for longer than its timeout, it is closed here and lives on.
+    for (let nowMs = 0; nowMs <= 10_000; nowMs += 1000) serving.onTick(nowMs);
+    expect(client.closeReason).not.toBeNull();
+    expect(serving.table.resume(plain, 4000, 10_000)).toMatchObject({ kind: 'resume' });
+  });
+
+  test('keeps to the limits of any server', () => {
+    const parts: ServingParts = makeServingParts(1);
+    const limits = new ServingLimits({ ...DEFAULT_LIMIT_OPTIONS, watchesMax: 1 }, parts.watches, parts.trace);
+    const serving = new ReadOnlyServing({ ...parts, limits }, 0);
+    const client = new PipelineClient(serving.pipeline).create();
+    client.send(1, getData('/', true));
+    client.send(2, getData('/zookeeper', true));
+    expect(errorsOf(client)).toEqual([ErrorCode.ok, ErrorCode.throttledOp]);
+    expect(serving.table.count).toBe(1);
+  });
+});

@@ -12,19 +12,18 @@ import {
   readRequest,
   writeConnectResponse,
 } from '@meerkat/protocol';
-import { type ByteStream, type Identity, SaslFailure, type StreamEvents } from '../base/ports.ts';
+import type { ByteStream, Identity, StreamEvents } from '../base/ports.ts';
 import type { SessionClient, WaitingRequest } from '../request/client.ts';
-import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
 import { LIMIT_REACHED } from '../request/serving-limits.ts';
 import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
+import { ClientAuthentication } from './client-authentication.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { ConnectionOutput, isSentAtOnce, OUTPUT_BYTES_MAX } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
 import { encodeEvent } from './event-frame.ts';
 import { InputBuffer } from './input-buffer.ts';
-import { SaslExchange } from './sasl-exchange.ts';
 import { TurnShare } from './turn-share.ts';
 
 /** Where the conversation is. A connection only moves down this list. */
@@ -60,11 +59,6 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   waitingOwed = 0;
   costlyWrite: WaitingRequest | null = null;
   longReads = 0;
-  identities: readonly Identity[];
-  /** It may do nothing but authenticate. */
-  #isBarred: boolean;
-  /** null until the first token has come. */
-  #sasl: SaslExchange | null = null;
   session: Session | null = null;
   readonly #stream: ByteStream;
   readonly #host: ConnectionHost<ClientConnection>;
@@ -86,6 +80,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   /** When it began to wait for the peer to take the last replies, or the next piece of an answer to a word. */
   #waitsSinceMs = 0;
   #isGone = false;
+  readonly #authentication: ClientAuthentication;
   readonly #share: TurnShare = new TurnShare();
 
   constructor(stream: ByteStream, host: ConnectionHost<ClientConnection>) {
@@ -93,14 +88,17 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#host = host;
     this.#output = new ConnectionOutput(stream, host.outputPool);
     this.#reader = new JuteReader(EMPTY_BYTES, host.frameBytesMax);
-    this.identities = host.authenticator.initialIdentities(stream.remote, stream.certificate ?? null);
-    this.#isBarred = !host.authenticator.isAdmitted(this.identities);
+    this.#authentication = new ClientAuthentication(stream, host);
     this.openedMs = host.turn.nowMs();
     this.stats = new ConnectionStats(host.turn.wallMs());
   }
 
   get remote(): ByteStream['remote'] {
     return this.#stream.remote;
+  }
+
+  get identities(): readonly Identity[] {
+    return this.#authentication.identities;
   }
 
   get isSecure(): boolean {
@@ -296,7 +294,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.#onAuth(xid, reader);
     } else if (op === OpCode.sasl) {
       this.#onSasl(xid, reader);
-    } else if (this.#isBarred) {
+    } else if (this.#authentication.isBarred) {
       this.#replyAtOnce(xid, ErrorCode.sessionClosedRequireSaslAuth);
       this.closeAfterReplies('it has not authenticated by a scheme of enforce.auth.schemes');
     } else {
@@ -451,33 +449,15 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.close('its auth packet cannot be read');
       return;
     }
-    const { scheme, auth } = request;
-    const { authenticator } = this.#host;
-    const certificate = this.#stream.certificate ?? null;
-    const dataOf = (path: string): Uint8Array | null => this.#host.dataOf(path);
-    const added = scheme === null ? null : authenticator.authenticate(scheme, auth, this.remote, certificate, dataOf);
-    if (added === null || !this.#addIdentities(added)) {
-      this.#host.stats.authFailures++;
-      this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme: scheme ?? '', reason: null });
-      if (scheme !== null && authenticator.refusesSilently(scheme)) {
-        this.close(`authentication by "${scheme}" failed`);
-        return;
-      }
+    const failure = this.#authentication.offer(request.scheme, request.auth);
+    if (failure === null) {
+      this.#replyAtOnce(xid, ErrorCode.ok);
+    } else if (failure.isSilent) {
+      this.close(failure.reason);
+    } else {
       this.#replyAtOnce(xid, ErrorCode.authFailed);
-      const why = added === null ? 'failed' : `is too much: a connection has ${IDENTITIES_MAX} identities at most`;
-      this.closeAfterReplies(`authentication by "${scheme ?? ''}" ${why}`);
-      return;
+      this.closeAfterReplies(failure.reason);
     }
-    this.#replyAtOnce(xid, ErrorCode.ok);
-  }
-
-  /** @returns false when that is too many or too long */
-  #addIdentities(added: readonly Identity[]): boolean {
-    const identities = addIdentities(this.identities, added, this.#host.frameBytesMax);
-    if (identities === null) return false;
-    this.identities = identities;
-    this.#isBarred = !this.#host.authenticator.isAdmitted(identities);
-    return true;
   }
 
   #onSasl(xid: number, reader: JuteReader): void {
@@ -487,33 +467,9 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       return;
     }
     this.charge(SASL_UNITS);
-    this.#sasl ??= new SaslExchange();
-    const step = this.#sasl.step(request.token, this.#host.authenticator, this.remote);
-    if (step === null) {
-      this.#replyToken(xid, ErrorCode.ok, null);
-    } else if (step.kind === 'failure') {
-      this.#onSaslFailed(xid, step.reason);
-    } else if (step.kind === 'success' && !this.#addIdentities(step.identities)) {
-      this.#onSaslFailed(xid, `a connection has ${IDENTITIES_MAX} identities at most`);
-    } else {
-      this.#replyToken(xid, ErrorCode.ok, step.token);
-    }
-  }
-
-  #onSaslFailed(xid: number, reason: string): void {
-    this.#host.trace.emit({ kind: 'auth-failed', remote: this.remote, scheme: 'sasl', reason });
-    switch (this.#host.authenticator.saslFailure) {
-      case SaslFailure.isIgnored:
-        this.#replyToken(xid, ErrorCode.ok, null);
-        return;
-      case SaslFailure.closes:
-        this.#replyToken(xid, ErrorCode.authFailed, null);
-        break;
-      case SaslFailure.closesAsRequired:
-        this.#replyToken(xid, ErrorCode.sessionClosedRequireSaslAuth, null);
-        break;
-    }
-    this.closeAfterReplies('authentication by SASL failed');
+    const { error, token } = this.#authentication.onToken(request.token);
+    this.#replyToken(xid, error, token);
+    if (error !== ErrorCode.ok) this.closeAfterReplies('authentication by SASL failed');
   }
 
   #replyToken(xid: number, error: ErrorCode, token: Uint8Array | null): void {

@@ -123,12 +123,12 @@ export class ChangingEnsemble {
   readonly #directory = mkdtempSync(join(tmpdir(), 'interop-changing-'));
 
   /** Servers 1, 2, … that know each other from the beginning. @returns once all serve */
-  static async start(kinds: readonly ServerKind[]): Promise<ChangingEnsemble> {
+  static async start(kinds: readonly ServerKind[], more: readonly string[] = []): Promise<ChangingEnsemble> {
     const ensemble = new ChangingEnsemble();
     for (const [i, kind] of kinds.entries()) await ensemble.add(i + 1, kind);
     const members = [...ensemble.servers.values()].map((server) => `server.${server.id}=${server.line()}`);
     try {
-      for (const server of ensemble.servers.values()) ensemble.configure(server, members);
+      for (const server of ensemble.servers.values()) ensemble.configure(server, members, more);
       for (const server of ensemble.servers.values()) server.launch();
       for (const server of ensemble.servers.values()) await server.waitFor(/./);
     } catch (error) {

@@ -5,7 +5,7 @@ import type { Client, ReconfigOptions } from '@meerkat/client';
 import { afterEach, describe, expect, onTestFailed, test } from 'vitest';
 import { ConsoleProcess } from '../harness/console-process.ts';
 import { describeWith, isCi, isInstalled } from '../harness/peers.ts';
-import type { ServerKind } from '../harness/server-process.ts';
+import { freePort, type ServerKind } from '../harness/server-process.ts';
 import { ChangingEnsemble, freePorts } from './changing-ensemble.ts';
 
 let ensemble: ChangingEnsemble | null = null;
@@ -15,8 +15,8 @@ afterEach(async () => {
   ensemble = null;
 });
 
-async function start(kinds: readonly ServerKind[]): Promise<ChangingEnsemble> {
-  const started = await ChangingEnsemble.start(kinds);
+async function start(kinds: readonly ServerKind[], more: readonly string[] = []): Promise<ChangingEnsemble> {
+  const started = await ChangingEnsemble.start(kinds, more);
   ensemble = started;
   onTestFailed(() => console.log(started.logs));
   return started;
@@ -250,6 +250,38 @@ describe('an ensemble of ours', () => {
           'zookeeper',
         ]);
       }
+    },
+    LONG_MS,
+  );
+
+  test(
+    'gives its members second addresses and takes the first ones away, one by one and all at once',
+    async () => {
+      const ensemble = await start(OURS, ['multiAddress.enabled=true']);
+      await using client = await ensemble.connect();
+      const first = (id: number): string =>
+        `127.0.0.1:${ensemble.server(id).ports.quorum}:${ensemble.server(id).ports.election}`;
+      const second = new Map<number, string>();
+      for (const id of [1, 2, 3]) second.set(id, `[0:0:0:0:0:0:0:1]:${await freePort()}:${await freePort()}`);
+      const line = (id: number, ...addresses: readonly string[]): string =>
+        `server.${id}=${addresses.join('|')}:participant;${ensemble.server(id).address}`;
+      const change = async (options: ReconfigOptions, text: string, isThere: boolean, round: string): Promise<void> => {
+        await reconfigUntilDone(client, options, text, isThere);
+        await createUntilDone(client, `/${round}`);
+        for (const id of [1, 2, 3]) {
+          await using own = await ensemble.connect([id]);
+          await own.sync();
+          expect(await own.exists(`/${round}`)).not.toBeNull();
+        }
+      };
+      for (const id of [1, 2, 3]) {
+        await change({ joining: [line(id, first(id), second.get(id)!)] }, second.get(id)!, true, `both-${id}`);
+      }
+      await change({ joining: [line(3, second.get(3)!)] }, first(3), false, 'second-3');
+      const seconds = [1, 2, 3].map((id) => line(id, second.get(id)!));
+      await change({ members: seconds }, first(1), false, 'second');
+      const all = [1, 2, 3].map((id) => line(id, first(id), second.get(id)!));
+      await change({ members: all }, first(1), true, 'both');
     },
     LONG_MS,
   );

@@ -19,7 +19,6 @@ import type { EnsembleOptions } from '../base/options.ts';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import type { LearnerView } from '../base/server-view.ts';
 import { LearnerLink } from '../links/learner-link.ts';
-import { Strangers } from '../links/strangers.ts';
 import type { LeaderServing } from '../request/leader-serving.ts';
 import type { Database } from '../tree/database.ts';
 import type { Committed } from '../zab/committed.ts';
@@ -29,6 +28,7 @@ import type { HeardVotes, LeaderEffects, LinkId } from '../zab/leader-host.ts';
 import { PeerState } from '../zab/learner-peer.ts';
 import { findRefusalOfClaim } from './claims.ts';
 import { readHistory } from './history-reading.ts';
+import { chooseForRoom } from './learner-room.ts';
 import type { RecoveredState } from './member.ts';
 import type { MembershipKeeper } from './membership-keeper.ts';
 import { ProposalSizes } from './proposal-sizes.ts';
@@ -45,10 +45,6 @@ export interface LeadershipMemory {
   readonly needSnapshot: Set<number>;
 }
 
-/** Links that have not said whose they are. */
-const STRANGERS_MAX = 64;
-/** Learners that are no members: observers that nobody has configured, or strangers that pretend to be some. */
-const OUTSIDERS_MAX = 64;
 const REFUSED: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
 
 export class Leading implements Role, LeaderEffects {
@@ -192,30 +188,18 @@ export class Leading implements Role, LeaderEffects {
     return link;
   }
 
-  /**
-   * Of too many links that have not said whose they are one is closed, see `Strangers`, and of too many learners that are no
-   * members. Where descriptors run short, these make room for those.
-   *
-   * @returns false when there is no room for another one
-   */
+  /** @returns false when there is no room for another one */
   #makeRoom(isCrowded: boolean): boolean {
-    const strangers = new Strangers<LinkId>();
-    const outsiders = new Strangers<LinkId>();
-    for (const { link: id, state, serverId } of this.#leader.learners) {
-      const link = this.#links.get(id);
-      if (link === undefined) continue;
-      if (state === PeerState.connected) strangers.add(id, link.remote);
-      else if (!this.#memberships.members.isMember(serverId)) outsiders.add(id, link.remote);
-    }
-    const stranger = strangers.choose();
-    const outsider = outsiders.choose();
-    if (strangers.size >= STRANGERS_MAX || (isCrowded && stranger !== null)) {
-      const others = strangers.size === 1 ? 'another one has come' : `${strangers.size} have not`;
-      this.#shed(stranger!, `it did not say who it is, and ${others}`);
-    } else if (isCrowded || outsiders.size >= OUTSIDERS_MAX) {
-      if (outsider === null) return false;
-      this.#shed(outsider, `it is no member of the ensemble, and room is needed for others`);
-    }
+    const choice = chooseForRoom(
+      {
+        learners: this.#leader.learners,
+        remoteOf: (link) => this.#links.get(link)?.remote ?? null,
+        isMember: (serverId) => this.#memberships.members.isMember(serverId),
+      },
+      isCrowded,
+    );
+    if (choice === 'none' || choice === 'full') return choice === 'none';
+    this.#shed(choice.link, choice.reason);
     return true;
   }
 

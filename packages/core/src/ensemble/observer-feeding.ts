@@ -22,7 +22,6 @@ import type { LearnerView } from '../base/server-view.ts';
 import { LearnerLink } from '../links/learner-link.ts';
 import { authenticated } from '../links/peer-authentication.ts';
 import { PortListener } from '../links/port-listener.ts';
-import { Strangers } from '../links/strangers.ts';
 import type { LearnerServing } from '../request/learner-serving.ts';
 import { MOVED } from '../request/write-path.ts';
 import type { FollowedHistory } from '../zab/followed-history.ts';
@@ -32,14 +31,13 @@ import { PeerState } from '../zab/learner-peer.ts';
 import { ObserverMaster, type ObserverMasterEffects } from '../zab/observer-master.ts';
 import { findRefusalOfClaim } from './claims.ts';
 import { readHistory } from './history-reading.ts';
+import { chooseForRoom } from './learner-room.ts';
 import type { MembershipKeeper } from './membership-keeper.ts';
 import { RelayedQuestions } from './relayed-questions.ts';
 import type { RoleHost } from './role-host.ts';
 import { WaitingRevalidations } from './waiting-revalidations.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
 
-/** Links that have not said whose they are. */
-const STRANGERS_MAX = 64;
 const REFUSED: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
 const LISTENING = { who: 'observers', consequence: 'observers hang on other servers' };
 
@@ -166,15 +164,16 @@ export class ObserverFeeding implements ObserverMasterEffects {
 
   /** @returns false when there is no room for another one */
   #makeRoom(isCrowded: boolean): boolean {
-    const strangers = new Strangers<LinkId>();
-    for (const { link: id, state } of this.#master.learners) {
-      const link = this.#links.get(id);
-      if (link !== undefined && state === PeerState.connected) strangers.add(id, link.remote);
-    }
-    if (strangers.size < STRANGERS_MAX && !isCrowded) return true;
-    const stranger = strangers.choose();
-    if (stranger === null) return false;
-    this.#shed(stranger, `it did not say who it is, and room is needed for others`);
+    const choice = chooseForRoom(
+      {
+        learners: this.#master.learners,
+        remoteOf: (link) => this.#links.get(link)?.remote ?? null,
+        isMember: (serverId) => this.#parts.memberships.members.isMember(serverId),
+      },
+      isCrowded,
+    );
+    if (choice === 'none' || choice === 'full') return choice === 'none';
+    this.#shed(choice.link, choice.reason);
     return true;
   }
 

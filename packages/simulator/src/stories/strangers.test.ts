@@ -45,6 +45,23 @@ describe('a stranger who says FOLLOWERINFO', () => {
       expect((await stage.leader()).epoch).toBe(epoch);
     }));
 
+  test('under ids that nobody has configured has so many connections to a follower that feeds observers, too', () =>
+    play({ servers: 3, observers: 1, ensemble: { observerMasterPort: OBSERVER_PORT } }, async (stage) => {
+      const leader = await stage.start();
+      const follower = stage.three.find((server) => server !== leader)!;
+      await stage.until('it takes observers', () => stage.world.network.isListening(follower.host, OBSERVER_PORT));
+      const knocks: Knock[] = [];
+      for (let i = 0; i < 200; i++) {
+        const who = { serverId: 1000 + i, acceptedEpoch: leader.epoch, type: OBSERVER_INFO, port: OBSERVER_PORT };
+        knocks.push(pretendToFollow(stage, follower, who));
+        await stage.sleep(5);
+      }
+      const open = knocks.filter(({ isClosed }) => !isClosed).length;
+      expect(open).toBeGreaterThan(50);
+      expect(open).toBeLessThanOrEqual(64 + 4);
+      await stage.whole();
+    }));
+
   test.each([LAST_EPOCH - 1, LAST_EPOCH])(
     'with epoch %i for one that is away ends no epochs, neither at a leader nor at one that is just elected',
     (acceptedEpoch) =>
@@ -273,6 +290,7 @@ interface Pretence {
   readonly serverId: number;
   readonly acceptedEpoch: number;
   readonly type?: number;
+  readonly port?: number;
 }
 
 interface Knock {
@@ -281,19 +299,20 @@ interface Knock {
 
 const FOLLOWER_INFO = 11;
 const OBSERVER_INFO = 16;
+const OBSERVER_PORT = 2191;
 const PROTOCOL_VERSION = 0x10000;
 
 /** Connects to a leader's quorum port, says FOLLOWERINFO or OBSERVERINFO, and nothing more. */
 function pretendToFollow(
   stage: Stage,
   leader: VirtualServer,
-  { serverId, acceptedEpoch, type = FOLLOWER_INFO }: Pretence,
+  { serverId, acceptedEpoch, type = FOLLOWER_INFO, port = QUORUM_PORT }: Pretence,
 ): Knock {
   const info = bytesOf((list) => list.long(serverId).int(PROTOCOL_VERSION).long(0));
   return knock(
     stage,
     leader,
-    QUORUM_PORT,
+    port,
     bytesOf((list) => list.int(type).int(acceptedEpoch).int(0).buffer(info).int(-1)),
   );
 }

@@ -141,6 +141,60 @@ describe('a change of the members', () => {
       expect(idsAt(follower)).toEqual([1, 2, 3, 4, 5].filter((id) => id !== leader.serverId));
     }));
 
+  test('is refused while another one is not committed', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const client = await operate(stage, leader);
+      const [first, second] = await Promise.allSettled([
+        client.reconfig({ joining: [line(4)] }),
+        client.reconfig({ joining: [line(5)] }),
+      ]);
+      expect(first.status).toBe('fulfilled');
+      expect(second).toMatchObject({ status: 'rejected', reason: { code: 'RECONFIGINPROGRESS' } });
+      await client.reconfig({ joining: [line(5)] });
+      await stage.whole();
+      for (const server of stage.servers) expect(idsAt(server)).toEqual([1, 2, 3, 4, 5]);
+      await client.close();
+    }));
+
+  test('fires a watch on /zookeeper/config at every server that stays', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const operator = await operate(stage, leader);
+      const told: string[] = [];
+      for (const server of stage.servers) {
+        const client = await stage.at(server);
+        const events = client.watch('/zookeeper/config')[Symbol.asyncIterator]();
+        void events.next().then(({ value }) => told.push(`${server.host} ${value?.type}`));
+      }
+      await stage.sleep(10);
+      await operator.reconfig({ joining: [line(4)] });
+      await stage.until('all are told', () => told.length === stage.servers.length, 1000);
+      expect(told.toSorted()).toEqual([1, 2, 3, 4, 5].map((id) => `zk${id} changed`));
+      await operator.close();
+    }));
+
+  test('gives weights to servers that run', () =>
+    play({ servers: 3, core: { reconfigEnabled: true } }, async (stage) => {
+      const leader = await stage.start();
+      const others = stage.servers.filter((server) => server !== leader);
+      const operator = await operate(stage, leader);
+      const weights = stage.servers.map((server) => `weight.${server.serverId}=${server === leader ? 3 : 1}`);
+      await operator.reconfig({ members: [...[1, 2, 3].map(line), 'group.1=1:2:3', ...weights] });
+      await stage.whole();
+      stage.kill(...others);
+      await stage.sleep(2000);
+      await stage.write(leader, 3);
+      expect(leader.role).toBe('leading');
+      stage.kill(leader);
+      for (const server of others) server.start();
+      await stage.sleep(3000);
+      expect(others.map(({ isServing }) => isServing)).toEqual([false, false]);
+      leader.start();
+      await stage.whole();
+      await operator.close();
+    }));
+
   test('to one participant lets it lead alone, and others may join again', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();

@@ -27,6 +27,8 @@ export interface FuzzReport {
 /** Writes with the reads behind them: how many, and milliseconds of one. */
 export interface Turns {
   readonly turns: number;
+  /** Who has the password of the servers can come as any of them, and make followers leave: see docs/security/quorum-sasl.md. */
+  readonly reconnects: number;
   readonly p50: number;
   readonly p99: number;
   readonly max: number;

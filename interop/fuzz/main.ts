@@ -35,7 +35,7 @@ try {
     `${port} port${values.tls ? ' with TLS' : ''}: ${report.frames} frames on ${report.connections} connections in ${seconds} s: the servers stand`,
   );
   console.log(
-    `a client beside them: ${turns.turns} turns of a write and a read, p50 ${turns.p50.toFixed(1)} ms, p99 ${turns.p99.toFixed(1)} ms, longest ${turns.max.toFixed(0)} ms`,
+    `a client beside them: ${turns.turns} turns of a write and a read, p50 ${turns.p50.toFixed(1)} ms, p99 ${turns.p99.toFixed(1)} ms, longest ${turns.max.toFixed(0)} ms, ${turns.reconnects} reconnects`,
   );
   console.log(`memory: ${megabytes(report.residentBytesBefore)} before, ${megabytes(report.residentBytesAfter)} after`);
 } catch (error) {

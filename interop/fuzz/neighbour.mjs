@@ -1,5 +1,5 @@
 // The client that behaves, in a process of its own: it writes and reads a znode in turn until its standard input ends, then
-// prints how long each turn took: {turns, p50, p99, max} in milliseconds.
+// prints how long each turn took, {turns, reconnects, p50, p99, max} in milliseconds, and how often it has lost its connection.
 //
 //   node neighbour.mjs PORT
 import { connect } from 'node:net';
@@ -20,47 +20,62 @@ const WRITE = frame(int(2), int(5), PATH, string('1'), int(-1));
 const READ = frame(int(3), int(3), PATH, Buffer.alloc(1));
 
 const ms = [];
+/** Milliseconds without a connection that is served after which this client gives up. */
+const PATIENCE_MS = 60_000;
 let isStopped = false;
-let sentMs = 0;
-let replies = -2;
-let rest = Buffer.alloc(0);
+let reconnects = 0;
+let servedAtMs = performance.now();
 
-const socket = connect({ port: Number(process.argv[2]), host: '127.0.0.1', noDelay: true });
-socket.on('connect', () => socket.write(HELLO));
-socket.on('data', (chunk) => {
-  rest = Buffer.concat([rest, chunk]);
-  while (rest.length >= 4 && rest.length >= 4 + rest.readInt32BE()) {
-    const reply = rest.subarray(4, 4 + rest.readInt32BE());
-    rest = rest.subarray(4 + reply.length);
-    onReply(reply);
-  }
-});
-socket.on('close', () => fail('the connection was closed'));
-socket.on('error', (error) => fail(error.message));
 process.stdin.on('end', () => {
   isStopped = true;
 });
 process.stdin.resume();
+run();
 
-function onReply(reply) {
-  replies++;
-  if (replies === -1) {
-    socket.write(CREATE);
-    return;
-  }
-  const error = reply.readInt32BE(12);
-  if (error !== 0) fail(`a request is answered with ${error}`);
-  if (replies % 2 === 1) return;
-  if (replies > 0) ms.push(performance.now() - sentMs);
-  if (isStopped) finish();
-  sentMs = performance.now();
-  socket.write(Buffer.concat([WRITE, READ]));
+function run() {
+  let sentMs = 0;
+  let replies = -2;
+  let rest = Buffer.alloc(0);
+  const socket = connect({ port: Number(process.argv[2]), host: '127.0.0.1', noDelay: true });
+  socket.on('error', () => {});
+  socket.on('connect', () => socket.write(HELLO));
+  socket.on('data', (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 4 && rest.length >= 4 + rest.readInt32BE()) {
+      const reply = rest.subarray(4, 4 + rest.readInt32BE());
+      rest = rest.subarray(4 + reply.length);
+      onReply(reply);
+    }
+  });
+  // As after a change of leaders: every client has to come back then.
+  socket.on('close', () => {
+    if (performance.now() - servedAtMs > PATIENCE_MS) fail(`there has been no service for ${PATIENCE_MS} ms`);
+    if (replies >= 0) reconnects++;
+    setTimeout(run, 50);
+  });
+
+  const onReply = (reply) => {
+    replies++;
+    if (replies === -1) {
+      socket.write(CREATE);
+      return;
+    }
+    const error = reply.readInt32BE(12);
+    const isThereAlready = replies === 0 && error === -110;
+    if (error !== 0 && !isThereAlready) fail(`a request is answered with ${error}`);
+    servedAtMs = performance.now();
+    if (replies % 2 === 1) return;
+    if (replies > 0) ms.push(performance.now() - sentMs);
+    if (isStopped) finish();
+    sentMs = performance.now();
+    socket.write(Buffer.concat([WRITE, READ]));
+  };
 }
 
 function finish() {
   ms.sort((a, b) => a - b);
   const at = (part) => ms[Math.min(ms.length - 1, Math.floor(ms.length * part))] ?? 0;
-  console.log(JSON.stringify({ turns: ms.length, p50: at(0.5), p99: at(0.99), max: at(1) }));
+  console.log(JSON.stringify({ turns: ms.length, reconnects, p50: at(0.5), p99: at(0.99), max: at(1) }));
   process.exit(0);
 }
 

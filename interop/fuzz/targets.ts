@@ -97,6 +97,8 @@ QuorumServer { ${module} user_${USER.username}="${USER.password}"; };
 QuorumLearner { ${module} ${login}; };
 `;
   const config: Config = {
+    // A follower that is silent for a tick may lose its place to somebody who knows the password.
+    tickTime: 2000,
     'quorum.auth.enableSasl': true,
     'quorum.auth.learnerRequireSasl': true,
     'quorum.auth.serverRequireSasl': true,

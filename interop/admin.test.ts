@@ -161,6 +161,12 @@ describe('the admin port of Meerkat', () => {
     expect(answer.headers.get('last_zxid')).toMatch(/^0x[0-9a-f]+$/);
     expect(bytes.subarray(0, 4).toString()).toBe('ZKSN');
     expect(bytes.includes('/kept')).toBe(true);
+    // The address is that of the connection, whatever a header says (CVE-2024-51504).
+    const ofAddress = record().int(2).int(31).ustring('ip').ustring('10.9.9.9');
+    const both = ofAddress.int(16).ustring('world').ustring('anyone').build();
+    await client.demand(Op.setACL, record().ustring('/').raw(both).int(-1).build());
+    const headers = { authorization: 'ip', 'x-forwarded-for': '10.9.9.9', forwarded: 'for=10.9.9.9' };
+    expect((await fetch(`${base}/commands/snapshot?streaming=true`, { headers })).status).toBe(403);
     // Read, but not all of them, for everybody.
     const acl = record().ustring('/').int(1).int(15).ustring('world').ustring('anyone').int(-1).build();
     await client.demand(Op.setACL, acl);

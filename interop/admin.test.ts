@@ -53,6 +53,19 @@ describeWith(['apache'], 'the admin port of a server on its own', () => {
         const client = await RawClient.connect(server.port, { timeoutMs: 40_000 });
         await client.demand(Op.create, record().ustring('/e').buffer('x').acls(OPEN_ACL).int(1).build());
         await client.demand(Op.getData, record().ustring('/e').bool(true).build());
+        const quotas = [
+          ['/app', 'count=7,bytes=1000', 'count=1,bytes=0'],
+          ['/app/part', 'count=5,bytes=-1=;byteHardLimit=300;countHardLimit=-1', 'count=2,bytes=3'],
+          ['/other', 'count=-1,bytes=9', 'count=1,bytes=1'],
+        ] as const;
+        for (const [path, limits, use] of quotas) {
+          const text = (name: string, data: string): Promise<unknown> =>
+            client.demand(Op.create, record().ustring(name).buffer(data).acls(OPEN_ACL).int(0).build());
+          await text(path, 'x');
+          await text(`/zookeeper/quota${path}`, '');
+          await text(`/zookeeper/quota${path}/zookeeper_limits`, limits);
+          await text(`/zookeeper/quota${path}/zookeeper_stats`, use);
+        }
         const texts = new Map<string, string>();
         for (const name of COMMANDS) texts.set(name, await server.askAdmin(`/commands/${name}`));
         answers.set(kind, texts);
@@ -73,8 +86,19 @@ describeWith(['apache'], 'the admin port of a server on its own', () => {
     const theirs = answers.get('apache')?.get(name) ?? '';
     if (name === 'monitor') {
       const names = (text: string): string[] => Object.keys(JSON.parse(text) as object);
-      const missing = names(theirs).filter((key) => !names(ours).includes(key) && !/_per_namespace$/.test(key));
+      const missing = names(theirs).filter(
+        (key) => !names(ours).includes(key) && !/(read|write)_per_namespace$/.test(key),
+      );
       expect(missing).toEqual([]);
+      const limits = (text: string): object =>
+        Object.fromEntries(
+          Object.entries(JSON.parse(text) as object)
+            .filter(([key]) => /_quota_\w+_limit_per_namespace$/.test(key))
+            .toSorted(),
+        );
+      expect(limits(ours)).toEqual(limits(theirs));
+      expect(limits(ours)).toMatchObject({ app_quota_count_limit_per_namespace: 12 });
+      expect(names(ours).filter((key) => /_quota_\w+_usage_per_namespace$/.test(key))).toHaveLength(4);
       expect(ours).toMatch(/"avg_latency" : \d+\.\d/);
       expect(ours).not.toMatch(/"znode_count" : \d+\./);
       return;

@@ -9,6 +9,7 @@ import type {
   DatabaseView,
   EnsembleView,
   ExpiryBucketView,
+  QuotaUse,
   ServerView,
   SessionView,
   WatchView,
@@ -161,6 +162,10 @@ export class CoreView implements ServerView {
 
   sessionsWithEphemerals(): readonly bigint[] {
     return [...(this.#parts.life.serving?.database.tree.sessionsWithEphemerals() ?? [])];
+  }
+
+  quotas(): Iterable<QuotaUse> {
+    return this.#parts.life.serving?.database.tree.quotas.uses() ?? [];
   }
 
   *ephemeralsOf(sessionId: bigint): Iterable<string> {

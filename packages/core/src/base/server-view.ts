@@ -101,6 +101,15 @@ export interface EnsembleView {
   readonly proposalSizes: ProposalSizesView | null;
 }
 
+/** A registered path, with what may be and what is in use below it. −1: not limited. Of hard and soft limits the hard one. */
+export interface QuotaUse {
+  readonly path: string;
+  readonly countLimit: number;
+  readonly bytesLimit: number;
+  readonly count: number;
+  readonly bytes: number;
+}
+
 /** What the administrator may look at and reset; every value is read when asked for. */
 export interface ServerView {
   readonly isServing: boolean;
@@ -140,6 +149,8 @@ export interface ServerView {
   sessionsWithEphemerals(): readonly bigint[];
   /** The paths of a session's ephemerals; each is looked at when its turn comes. */
   ephemeralsOf(sessionId: bigint): Iterable<string>;
+  /** Quotas and their use; each is looked at when its turn comes. */
+  quotas(): Iterable<QuotaUse>;
   /** Digests kept of every 128th zxid, oldest first, at most 1024. */
   digests(): readonly { readonly zxid: number; readonly digest: bigint }[];
   /** Everything that is replicated; null while nobody is served. */

@@ -13,6 +13,7 @@
  * and the quota refuses nothing.
  */
 import type { Trace } from '../base/ports.ts';
+import type { QuotaUse } from '../base/server-view.ts';
 import { AncestorIndex } from './ancestor-index.ts';
 import type { TreeState } from './tree-state.ts';
 import { UsageCount } from './usage-count.ts';
@@ -41,6 +42,7 @@ export class Quotas {
   readonly #state: TreeState;
   readonly #trace: Trace;
   #paths = new AncestorIndex<typeof REGISTERED>();
+  readonly #registered = new Set<string>();
   /** Paths whose usage is to be counted, the oldest first; `#counting` is about the first of them, or about none. */
   readonly #uncounted = new Set<string>();
   #counting: UsageCount | null = null;
@@ -96,6 +98,23 @@ export class Quotas {
     return areBytesKept ? 'ok' : { path: quotaPath, limit: 'bytes' };
   }
 
+  /** Registered paths, with what may be and what is in use. −1: not limited. */
+  *uses(): Iterable<QuotaUse> {
+    for (const path of this.#registered) {
+      const limits = this.#track(QUOTA_PATH + path + LIMITS_NAME);
+      const usage = this.#track(QUOTA_PATH + path + STATS_NAME);
+      if (limits === null || usage === null) continue;
+      const { count, bytes, countHard, bytesHard } = limits;
+      yield {
+        path,
+        countLimit: countHard === UNSET ? count : countHard,
+        bytesLimit: bytesHard === UNSET ? bytes : bytesHard,
+        count: usage.count,
+        bytes: usage.bytes,
+      };
+    }
+  }
+
   /** A txn of this time is about to be applied. */
   onTxn(timeMs: number): void {
     this.#nowMs = timeMs;
@@ -137,6 +156,7 @@ export class Quotas {
   rebuild(): void {
     for (const path of [...this.#uncounted]) this.#countNoMore(path);
     this.#paths = new AncestorIndex();
+    this.#registered.clear();
     const { table } = this.#state;
     const quotaTop = table.find(QUOTA_PATH);
     const paths: string[] = [];
@@ -156,11 +176,14 @@ export class Quotas {
 
   #register(path: string): void {
     // A quota of the root stands at /zookeeper/quota/zookeeper_limits, and is never enforced or counted.
-    if (path.length > 1 && path.startsWith('/')) this.#paths.add(path, REGISTERED);
+    if (path.length <= 1 || !path.startsWith('/')) return;
+    this.#paths.add(path, REGISTERED);
+    this.#registered.add(path);
   }
 
   #unregister(path: string): void {
     this.#paths.delete(path, REGISTERED);
+    this.#registered.delete(path);
     for (const limit of ['count', 'bytes'] as const) this.#warnedAtMs.delete(`${limit} ${path}`);
   }
 

@@ -104,6 +104,7 @@ function view(more: Partial<ServerView> = {}): ServerView {
     timeoutMsOf: () => null,
     sessionBuckets: () => [],
     connectionBuckets: () => [],
+    quotas: () => [],
     sessionsWithEphemerals: () => [],
     ephemeralsOf: () => [],
     digests: () => [],

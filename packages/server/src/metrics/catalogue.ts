@@ -1,4 +1,4 @@
-import { Histogram, type ServerView } from '@meerkat/core';
+import { Histogram, type QuotaUse, type ServerView } from '@meerkat/core';
 import { countLearners, countVoters } from '../admin/roles.ts';
 import { countOpenFiles, readOpenFilesMax } from '../node/descriptors.ts';
 import type { Metrics } from './metrics.ts';
@@ -263,13 +263,15 @@ export const SUMMARY_SETS: readonly SummarySet[] = [
   { name: 'write_per_namespace', isAdvanced: false, divisor: 1, members: (source) => namespaces(source, 'written') },
 ];
 
-/** Sets that stay without members here; Prometheus is told of them, so that nobody takes them for misspelt. */
-export const EMPTY_GAUGE_SETS: readonly string[] = [
-  'quota_count_limit_per_namespace',
-  'quota_bytes_limit_per_namespace',
-  'quota_count_usage_per_namespace',
-  'quota_bytes_usage_per_namespace',
+/** QuotaMetricsUtils: sums of the quotas in a namespace. */
+export const GAUGE_SETS: readonly GaugeSet[] = [
+  { name: 'quota_count_limit_per_namespace', members: ({ view }) => quotaSums(view, 'countLimit') },
+  { name: 'quota_bytes_limit_per_namespace', members: ({ view }) => quotaSums(view, 'bytesLimit') },
+  { name: 'quota_count_usage_per_namespace', members: ({ view }) => quotaSums(view, 'count') },
+  { name: 'quota_bytes_usage_per_namespace', members: ({ view }) => quotaSums(view, 'bytes') },
 ];
+
+/** Sets that stay without members here; Prometheus is told of them, so that nobody takes them for misspelt. */
 export const EMPTY_SUMMARY_SETS: readonly string[] = [
   'learner_handler_qp_size',
   'learner_handler_qp_time_ms',
@@ -308,6 +310,20 @@ function micros(name: string, histogram: Summary['histogram'], isAdvanced = fals
 
 function plain(name: string, histogram: Summary['histogram'], isAdvanced = false): Summary {
   return { name, isAdvanced, divisor: 1, histogram };
+}
+
+/** Clients choose how many quotas there are; a page shows the first of them. */
+const QUOTAS_MAX = 1000;
+
+function quotaSums(view: ServerView, what: Exclude<keyof QuotaUse, 'path'>): Map<string, number> {
+  const sums = new Map<string, number>();
+  let left = QUOTAS_MAX;
+  for (const use of view.quotas()) {
+    if (left-- === 0) break;
+    const namespace = use.path.split('/', 2)[1] ?? '';
+    sums.set(namespace, (sums.get(namespace) ?? 0) + use[what]);
+  }
+  return sums;
 }
 
 function* namespaces({ view }: MetricsSource, what: 'read' | 'written'): Iterable<readonly [string, Histogram]> {

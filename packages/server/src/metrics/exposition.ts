@@ -5,8 +5,8 @@ import { MEERKAT_VERSION, ZOOKEEPER_VERSION } from '../version.ts';
 import {
   COUNTER_SETS,
   COUNTERS,
-  EMPTY_GAUGE_SETS,
   EMPTY_SUMMARY_SETS,
+  GAUGE_SETS,
   GAUGES,
   type MetricsSource,
   SUMMARIES,
@@ -51,7 +51,10 @@ export class Exposition {
       const found = value(source);
       if (found !== null) yield `${head(name, 'gauge')}${name} ${formatNumber(found)}\n`;
     }
-    for (const name of EMPTY_GAUGE_SETS) yield head(name, 'gauge');
+    for (const { name, members } of GAUGE_SETS) {
+      yield head(name, 'gauge');
+      for (const [key, value] of members(source)) yield `${name}{key=${quote(key)}} ${formatNumber(value)}\n`;
+    }
     for (const { name, value } of COUNTERS) yield `${head(name, 'counter')}${name} ${formatNumber(value(source))}\n`;
     for (const { name, members } of COUNTER_SETS) {
       yield head(name, 'counter');

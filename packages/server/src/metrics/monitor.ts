@@ -1,6 +1,14 @@
 import { modeOf, peerStateOf } from '../admin/roles.ts';
 import { FULL_VERSION } from '../version.ts';
-import { COUNTER_SETS, COUNTERS, GAUGES, type MetricsSource, SUMMARIES, SUMMARY_SETS } from './catalogue.ts';
+import {
+  COUNTER_SETS,
+  COUNTERS,
+  GAUGE_SETS,
+  GAUGES,
+  type MetricsSource,
+  SUMMARIES,
+  SUMMARY_SETS,
+} from './catalogue.ts';
 import type { Counted, MonitorBaseline } from './monitor-baseline.ts';
 
 /** A value of `mntr`: text, a whole number, or one that Java has as a double. */
@@ -38,6 +46,9 @@ export function* monitorValues(source: MetricsSource, baseline: MonitorBaseline)
     for (const [key, histogram] of members(source)) {
       if (isPlainKey(key)) yield* summary(`${key}_${name}`, baseline.counted(histogram), isAdvanced, divisor);
     }
+  }
+  for (const { name, members } of GAUGE_SETS) {
+    for (const [key, value] of members(source)) if (isPlainKey(key)) yield integer(`${key}_${name}`, value);
   }
   for (const { name, members } of COUNTER_SETS) {
     for (const [key, value] of members(source)) {

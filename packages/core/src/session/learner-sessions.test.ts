@@ -17,6 +17,17 @@ test('sessions that are too many for one answer to a ping come first in the next
   expect(take(2)).toEqual([]);
 });
 
+test('what observers behind this server have heard of is told with the next answer that has room for it, once', () => {
+  const sessions = new LearnerSessions(new Map(), () => {});
+  const take = (countMax: number): number[] =>
+    sessions.takeTouched(countMax, 0).map(({ sessionId }) => Number(sessionId));
+  sessions.open(1n, 4000, 0);
+  sessions.relayTouched([2, 3].map((id) => ({ sessionId: BigInt(id), timeoutMs: 4000 })));
+  expect(take(2)).toEqual([1, 2]);
+  expect(take(2)).toEqual([3]);
+  expect(take(2)).toEqual([]);
+});
+
 describe('a learner whose leader waits for its word', () => {
   function leased(): LearnerSessions {
     const sessions = new LearnerSessions(new Map(), () => {});

@@ -1,0 +1,54 @@
+import { OPEN_ACL, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
+import { expect, test } from 'vitest';
+import { Database } from '../tree/database.ts';
+import { ReadOnlySessions } from './read-only-sessions.ts';
+
+const TICK_MS = 100;
+/** Sessions of server 1 and of server 2. */
+const OWN = 1n << 56n;
+const FOREIGN = 2n << 56n;
+
+function sessionsOf(...txns: readonly { readonly sessionId: bigint; readonly txn: Txn }[]): ReadOnlySessions {
+  const database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, { emit() {} });
+  txns.forEach(({ sessionId, txn }, i) => {
+    database.apply({ sessionId, cxid: i, zxid: (0x100000001 + i) as Zxid, time: 0 }, txn, IGNORED);
+  });
+  return new ReadOnlySessions(1, database, TICK_MS, 0);
+}
+const IGNORED = { onCreated() {}, onDeleted() {}, onDataChanged() {} };
+
+const begins = (sessionId: bigint) => ({ sessionId, txn: { type: OpCode.createSession, timeoutMs: 4000 } as const });
+const locks = (sessionId: bigint) => ({
+  sessionId,
+  txn: {
+    type: OpCode.create,
+    path: '/lock',
+    data: null,
+    acl: OPEN_ACL,
+    isEphemeral: true,
+    parentCversion: 1,
+  } as const,
+});
+
+test('a session that the log tells of goes on, of whichever server it is', () => {
+  const sessions = sessionsOf(begins(OWN), begins(FOREIGN));
+  for (const id of [OWN, FOREIGN])
+    expect(sessions.resume(id, 4000, 0)).toMatchObject({ kind: 'resume', session: { id } });
+});
+
+test('a session with ephemerals is sent to another server: this one cannot know whether it lives', () => {
+  expect(sessionsOf(begins(OWN), locks(OWN)).resume(OWN, 4000, 0)).toMatchObject({ kind: 'close' });
+});
+
+test('of an unknown session of another server nobody is told that it is over', () => {
+  expect(sessionsOf().resume(FOREIGN, 4000, 0)).toMatchObject({ kind: 'close' });
+});
+
+test('a session of which nothing is heard for its timeout is connected no more, and is gone on with later', () => {
+  const sessions = sessionsOf(begins(OWN));
+  sessions.resume(OWN, 1000, 0);
+  const silent: bigint[] = [];
+  for (let nowMs = 0; nowMs <= 1500; nowMs += TICK_MS) sessions.onTick(nowMs, (id) => silent.push(id));
+  expect(silent).toEqual([OWN]);
+  expect(sessions.resume(OWN, 1000, 1600)).toMatchObject({ kind: 'resume' });
+});

@@ -140,6 +140,18 @@ describe('a local session at a learner', () => {
     expect(pair.types).toEqual([OpCode.create]);
   });
 
+  test('lives as long as its client is heard of', () => {
+    const pair = new Pair();
+    const { serving } = pair.learner;
+    const client = pair.learner.client().create(4000);
+    for (let nowMs = 0; nowMs <= 20_000; nowMs += 1000) {
+      serving.table.touch(client.session!, nowMs);
+      serving.onTick(nowMs);
+    }
+    expect(client.closeReason).toBeNull();
+    expect(pair.learner.trace).toEqual([]);
+  });
+
   test('is gone on with at its server, and expires there', () => {
     const pair = new Pair();
     const { serving } = pair.learner;

@@ -12,7 +12,7 @@ import { SeededRandom } from './seeded-random.ts';
 import { stir } from './stir.ts';
 import { TraceTail } from './trace-tail.ts';
 import { configurationOf, drawTraits, type Trait } from './traits.ts';
-import type { VirtualEnsemble } from './virtual-ensemble.ts';
+import { CLIENT_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
 import { VirtualWorld } from './virtual-world.ts';
 import { Workload } from './workload.ts';
@@ -254,6 +254,7 @@ class Simulation {
       return;
     }
     this.#recoveredMs = this.#world.nowMs - healedMs;
+    await this.#judgeConnections();
     await this.#succeedTwice();
     await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');
     await this.#within(this.#workload.close(), 'L3', 'a session is never closed');
@@ -263,6 +264,7 @@ class Simulation {
         `${this.#sessionCount()} sessions live ${PROGRESS_MS} ms after their clients have gone`,
       );
     }
+    await this.#judgeConnections();
     await this.#world.until(() => this.#ensemble.isWhole, PROGRESS_MS);
     this.#judges.judgeServers();
   }
@@ -279,6 +281,16 @@ class Simulation {
       const session = `session 0x${sessionId.toString(16)}`;
       this.#judges.report('S10', `${session} expires, and ${client.host} is sure of it for another ${leftMs} ms`);
     }
+  }
+
+  /** S12: without faults, servers hold no connection that no client has. */
+  async #judgeConnections(): Promise<void> {
+    const { servers, hosts } = this.#ensemble;
+    const held = (): number => servers.reduce((sum, { core }) => sum + (core?.view.connectionCount ?? 0), 0);
+    const open = (): number =>
+      this.#world.network.openEnds.filter((end) => end.servicePort === CLIENT_PORT && !hosts.includes(end.host)).length;
+    if (await this.#world.until(() => held() <= open(), PROGRESS_MS)) return;
+    this.#judges.report('S12', `servers hold ${held()} connections of clients, which have ${open()}`);
   }
 
   /** As the server knows it that decides when they end. */

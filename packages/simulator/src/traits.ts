@@ -91,7 +91,7 @@ export function configurationOf(traits: readonly Trait[]): Configuration {
       ...(has('busy') ? { operationsPerSecond: 25, outstandingMax: 12 } : {}),
       hasQuotas: has('quotas'),
       readOnlyChance: has('read-only') ? 0.5 : 0,
-      hugeSessionSize: has('huge-sessions') && !has('short-txns') ? 2000 : 0,
+      hugeSessionSize: has('huge-sessions') && !has('short-txns') ? 2500 : 0,
     },
     addresses: has('two-addresses') ? 2 : 1,
     clientThreads: has('io-threads') ? 2 : 0,

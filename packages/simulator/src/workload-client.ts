@@ -222,7 +222,8 @@ export class WorkloadClient {
   async #makeHuge(recorded: RecordedClient, size: number): Promise<void> {
     const path = `${ROOT}/e-`;
     for (let made = 0; made < size; made += HUGE_PARTS) {
-      const parts = Array.from({ length: HUGE_PARTS }, (): MultiPart => {
+      const length = Math.min(HUGE_PARTS, size - made);
+      const parts = Array.from({ length }, (): MultiPart => {
         return { op: 'create', path, data: '', mode: 'ephemeral', isSequential: true };
       });
       await this.#ask(recorded, { op: 'multi', parts });
@@ -408,7 +409,8 @@ const MEETING_DELAY_MS = 100;
 const CROWD = 20;
 /** Of all that a client does. */
 const HUGE_CHANCE = 0.003;
-const HUGE_PARTS = 500;
+/** More than a server applies in one turn. */
+const HUGE_PARTS = 2500;
 const CROWD_NAME = `${'crowd-'.repeat(30)}-`;
 /** A client of a simulation waits for its servers as long as it takes. */
 const NEVER_MS = 2 ** 31;

@@ -61,9 +61,9 @@ async function attack(target: Target, { frames, seed, onProgress }: FuzzOptions)
   const run = async (random: Random): Promise<void> => {
     while (sent < frames && !neighbour.hasEnded) {
       sent += FRAMES_PER_CONNECTION;
-      connections++;
+      const number = ++connections;
       await attackOnce(target, random);
-      if (connections % 5000 === 0) onProgress?.(sent);
+      if (number % 5000 === 0) onProgress?.(sent);
     }
   };
   await Promise.all(Array.from({ length: CONNECTIONS_AT_ONCE }, (_, i) => run(new Random(seed * 1000 + i))));

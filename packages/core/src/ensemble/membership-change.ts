@@ -6,6 +6,7 @@
  */
 import {
   findMembershipFault,
+  formatMembership,
   type Member,
   type Membership,
   type MembershipFault,
@@ -20,6 +21,8 @@ import { quorumShapeOf } from './members.ts';
 
 /** The id of a server becomes the top byte of session ids. */
 const SERVER_ID_MAX = 255;
+/** Characters of a list. It is told in every notification of an election, and a frame of those has 512 KiB. */
+const TEXT_MAX = 128 * 1024;
 /** Voters of two memberships together that a leader can count. */
 const VOTERS_MAX = 53;
 
@@ -34,6 +37,9 @@ export function planMembership(
   const membership: Membership = { ...planned, version };
   const fault = findMembershipFault(membership, rules) ?? findQuorumProblem(quorumShapeOf(membership));
   if (fault !== null) return { fault };
+  const { length } = formatMembership(membership);
+  if (length > TEXT_MAX)
+    return { fault: `the list has ${length} characters, and at most ${TEXT_MAX} can be told in elections` };
   const voters = votersOf(membership);
   if (rules.isStandaloneEnabled && voters.length < 2) {
     return { fault: 'there must be 2 participants at least while standaloneEnabled is true' };

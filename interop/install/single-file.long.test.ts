@@ -39,6 +39,7 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
     const [port, admin, metrics] = [await freePort(), await freePort(), await freePort()];
     const config = [
       ...['dataDir=data', `clientPort=${port}`, 'clientPortAddress=127.0.0.1', `admin.serverPort=${admin}`],
+      'console.enabled=true',
       'metricsProvider.className=org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider',
       ...['metricsProvider.httpHost=127.0.0.1', `metricsProvider.httpPort=${metrics}`, ...lines],
     ];
@@ -47,6 +48,10 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
     const ask = async (url: string): Promise<string> => await (await fetch(url)).text().catch(() => '');
     await expect.poll(() => ask(`http://127.0.0.1:${admin}/readyz`).catch(() => server.output)).toBe('ok');
     expect(await ask(`http://127.0.0.1:${metrics}/metrics`)).toContain('\nznode_count ');
+    // The page of the console is inside, with its files.
+    const page = await ask(`http://127.0.0.1:${admin}/console/`);
+    const [, script = ''] = /<script [^>]*src="\.\/(assets\/[^"]+)"/.exec(page) ?? [];
+    expect((await ask(`http://127.0.0.1:${admin}/console/${script}`)).length, page).toBeGreaterThan(100_000);
     return { server, port, admin };
   }
 

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { env } from 'node:process';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -13,6 +14,9 @@ const NEED_A_BUILD = [
 
 /** `npm run test:long`: what takes long, and what does more of the same there (see the variable TESTS). */
 const LONG = ['{packages/cli,interop,examples,torture}/**/*.long.test.ts', 'interop/{crash,differential}.test.ts'];
+/** Of those, what starts the command most often: as a single executable, where there is one, because it starts three times as fast. */
+const LONG_COMMANDS = ['interop/{cli,ensemble}/**/*.long.test.ts'];
+const SINGLE_FILE = env['MEERKAT_SINGLE_FILE'];
 /** Of those, what starts no process. */
 const LONG_SOURCES = [
   'packages/simulator/src/**/*.long.test.ts',
@@ -88,7 +92,17 @@ export default defineConfig({
         test: {
           name: 'long',
           include: LONG,
+          exclude: [...configDefaults.exclude, ...LONG_COMMANDS],
           env: { TESTS: 'long' },
+          globalSetup: './interop/build.ts',
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'long-commands',
+          include: LONG_COMMANDS,
+          env: { TESTS: 'long', ...(SINGLE_FILE === undefined ? {} : { MEERKAT_EXECUTABLE: SINGLE_FILE }) },
           globalSetup: './interop/build.ts',
         },
       },

@@ -110,7 +110,9 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     await untilLast(`${prompt()} get /app`);
     // A command of several lines is one entry, as it was typed.
     await terminal.press('Up');
-    await terminal.until('the whole command', (screen) => screen.endsWith('set /app <<END\n{"on":\n true}\nEND'));
+    // Node.js 24 marks the lines behind the first.
+    const whole = 'set /app <<END\n{"on":\n true}\nEND';
+    await terminal.until('the whole command', (screen) => screen.replaceAll('\n| ', '\n').endsWith(whole));
     await terminal.press('Enter');
     await untilLast(prompt());
   });

@@ -16,7 +16,7 @@ describeWith(['packagingTools', 'debian'], 'the package for Debian', () => {
 
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), 'meerkat-deb-'));
-    const { MEERKAT_EXECUTABLE: executable } = process.env;
+    const { MEERKAT_SINGLE_FILE: executable } = process.env;
     const args = ['deploy/debian/build.mjs', '--quick', '--out', directory];
     if (executable !== undefined) args.push('--executable', executable);
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });

@@ -9,12 +9,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const BARE: NodeJS.ProcessEnv = { PATH: '/nonexistent', HOME: '/nonexistent', LANG: 'C.UTF-8' };
 
 /**
- * Builds the executable as `npm run build:single` does; where all tests use one (the variable MEERKAT_EXECUTABLE), copies it.
+ * Builds the executable as `npm run build:single` does; copies that of the variable MEERKAT_SINGLE_FILE, where it is set.
  *
  * @param file where it is written
  */
 export function buildSingleFile(file: string, arch: 'x64' | 'arm64'): void {
-  const { MEERKAT_EXECUTABLE: built } = process.env;
+  const { MEERKAT_SINGLE_FILE: built } = process.env;
   if (built !== undefined && arch === process.arch) {
     copyFileSync(built, file);
     return;

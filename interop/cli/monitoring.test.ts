@@ -20,7 +20,8 @@ describeWith(['apache'], 'the commands that watch servers', () => {
       const session = `0x${client.session?.id.toString(16)}`;
       await client.create('/e', 'x', { mode: 'ephemeral' });
       await client.get('/e', { watch: true });
-      const here = ['--server', `127.0.0.1:${server.port}`];
+      // A busy machine may take longer than the three seconds of the commands.
+      const here = ['--server', `127.0.0.1:${server.port}`, '--timeout', '60s'];
       const missing = `127.0.0.1:${await freePort()}`;
 
       const status = await run('status', ...here, '-o', 'json');
@@ -31,7 +32,7 @@ describeWith(['apache'], 'the commands that watch servers', () => {
       );
 
       expect(await run('health', ...here)).toMatchObject({ exitCode: 0 });
-      const half = await run('health', '--server', `127.0.0.1:${server.port},${missing}`);
+      const half = await run('health', '--server', `127.0.0.1:${server.port},${missing}`, '--timeout', '60s');
       expect(half.exitCode).toBe(1);
       expect(half.stdout).toContain(`${missing}: nobody listens there`);
       expect(await run('health', '--server', missing)).toMatchObject({ exitCode: 3 });

@@ -47,9 +47,19 @@ describe('the rules of elections', () => {
     const script = new EnsembleScript();
     script.vote(1, 2, { leader: 1, electionEpoch: 9 });
     script.vote(3, 1, { leader: 3, state: ServerState.leading });
+    script.nowMs += 1;
     script.vote(3, 1, { leader: 3, electionEpoch: 2 });
     script.role(1, 'following', 3);
     expect(script.broken).toEqual(['E10']);
+  });
+
+  it('E10 holds where both words have come in one chunk: the first has decided', () => {
+    const script = new EnsembleScript();
+    script.vote(1, 2, { leader: 1, electionEpoch: 9 });
+    script.vote(3, 1, { leader: 3, state: ServerState.leading });
+    script.vote(3, 1, { leader: 3, electionEpoch: 2 });
+    script.role(1, 'following', 3);
+    expect(script.broken).toEqual([]);
   });
 
   it('E12: a server is chosen whose data cannot be trusted', () => {

@@ -11,8 +11,8 @@ interface Looking {
   own: ElectionNotification | null;
   /** What each server was heard to say, every vote once. */
   readonly heard: Map<number, ElectionNotification[]>;
-  /** The last word of each. */
-  readonly last: Map<number, ElectionNotification>;
+  /** The last word of each; those of one moment, of which it may have decided by any, as they come in one chunk. */
+  readonly last: Map<number, { readonly atMs: number; readonly words: readonly ElectionNotification[] }>;
 }
 
 export class ElectionRules {
@@ -88,7 +88,9 @@ export class ElectionRules {
     );
     if (!isKnown) votes.push(vote);
     looking.heard.set(from, votes);
-    looking.last.set(from, vote);
+    const atMs = this.#cluster.nowMs();
+    const last = looking.last.get(from);
+    looking.last.set(from, { atMs, words: last?.atMs === atMs ? [...last.words, vote] : [vote] });
   }
 
   #checkDecision(server: ServerGhost): void {
@@ -110,8 +112,8 @@ export class ElectionRules {
     }
     // Who is no participant has nobody to vote for.
     if (leader === id || !server.isVoter || own?.leader === VOTE_NONE) return;
-    const lastWord = looking.last.get(leader);
-    if (lastWord?.state === ServerState.leading && lastWord.leader === leader) return;
+    const lastWords = looking.last.get(leader)?.words ?? [];
+    if (lastWords.some((word) => word.state === ServerState.leading && word.leader === leader)) return;
     // A later round than that of its last word to others: it has joined it, and they were out of reach since.
     const ownRound = own?.electionEpoch ?? -1n;
     for (const round of new Set(electing.map(({ vote }) => vote.electionEpoch))) {

@@ -74,6 +74,8 @@ export class VirtualEnd {
   #isEnding = false;
   /** The stream is broken, and its owner has not heard of it yet: what is written now goes nowhere. */
   #isBroken = false;
+  /** Why it closed before its owner listened. */
+  #untold: CloseReason | null = null;
 
   constructor(
     network: EndNetwork,
@@ -100,6 +102,8 @@ export class VirtualEnd {
   listen(events: EndEvents): void {
     this.#events = events;
     this.#release();
+    const reason = this.#untold;
+    if (reason !== null) this.#network.timeline.plan(0, () => events.onClosed(reason));
   }
 
   /** @internal The connection never came to be. */
@@ -347,7 +351,8 @@ export class VirtualEnd {
     // What had been written before the stream was reset goes nowhere.
     if (reason === 'reset by peer') this.#way.length = 0;
     if (this.#way.length === 0) this.#network.onEndOver(this);
-    this.#events?.onClosed(reason);
+    if (this.#events === null) this.#untold = reason;
+    else this.#events.onClosed(reason);
   }
 }
 

@@ -177,6 +177,21 @@ describe('a virtual network', () => {
     expect([...cuts].some((length) => length > 0 && length < 50)).toBe(true);
   });
 
+  test('tells an end that is listened to only after its stream broke', () => {
+    const timeline = new Timeline();
+    const network = new VirtualNetwork(timeline, new SeededRandom(1), SMOOTH);
+    const [sideA, sideB] = [new Side(), new Side()];
+    const accepted: VirtualEnd[] = [];
+    network.listen('b', 7, (end) => accepted.push(end));
+    network.connect('a', 'b', 7, Object.assign(sideA, { onOpen() {}, onFailed() {} }));
+    while (timeline.step(10));
+    accepted[0]?.breakStream();
+    while (timeline.step(20));
+    accepted[0]?.listen(sideB);
+    while (timeline.step(30));
+    expect([sideA.closed, sideB.closed]).toEqual([['reset by peer'], ['reset by peer']]);
+  });
+
   test('loses everything that is written to a broken stream, so that nothing arrives behind a hole', () => {
     for (let seed = 1; seed <= 20; seed++) {
       const { network, a, b, sideB, pass } = connectPair(SMOOTH, seed);

@@ -1,7 +1,7 @@
 // `npm run build:single -- [--arch x64|arm64] [--out FILE]`: the command `meerkat` as one file that runs without Node.js.
 //
-// The sources become one script for the main thread and one for the thread of the HTTP ports; both go into a copy of the Node.js
-// that `deploy/tools` brings, as its documentation describes ("Single executable applications").
+// The sources become three scripts, for the main thread, the thread of the HTTP ports and the I/O threads; they go into a copy of
+// the Node.js that `deploy/tools` brings, as its documentation describes ("Single executable applications").
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -39,6 +39,7 @@ const work = mkdtempSync(join(tmpdir(), 'meerkat-single-'));
 try {
   const main = await bundle('packages/cli/src/single/main.ts', join(work, 'main.cjs'));
   const thread = await bundle('packages/server/src/http/thread/main.ts', join(work, 'http-thread.cjs'));
+  const ioThread = await bundle('packages/server/src/node/threads/main.ts', join(work, 'io-thread.cjs'));
   const blob = join(work, 'meerkat.blob');
   const configuration = join(work, 'sea.json');
   writeFileSync(
@@ -46,7 +47,7 @@ try {
     JSON.stringify({
       main,
       output: blob,
-      assets: { 'http-thread.js': thread, ...pageOfConsole() },
+      assets: { 'http-thread.js': thread, 'io-thread.js': ioThread, ...pageOfConsole() },
       disableExperimentalSEAWarning: true,
       // Compiled code is of one processor.
       useCodeCache: arch === 'x64',

@@ -76,14 +76,15 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
 
   test('serves clients, administrators and Prometheus, and keeps everything over a restart', async () => {
     const own = place('server');
-    const at = async (step: (address: string) => Promise<void>): Promise<void> => {
-      const { server, port } = await serve(own);
+    const at = async (lines: readonly string[], step: (address: string) => Promise<void>): Promise<void> => {
+      const { server, port } = await serve(own, lines);
       await using running = server;
       await step(`127.0.0.1:${port}`);
       expect(await running.stop()).toBe(0);
       expect(running.output).toContain('everything acknowledged is synced');
+      expect(running.output).not.toContain('I/O thread');
     };
-    await at(async (address) => {
+    await at([], async (address) => {
       expect(run(['create', '--server', address, '/greeting', 'hello'])).toMatchObject({
         status: 0,
         stdout: '/greeting\n',
@@ -96,7 +97,7 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
       });
       expect(run(['status', '--server', address]).stdout).toContain('standalone');
     });
-    await at(async (address) => {
+    await at(['clientThreads=2'], async (address) => {
       await using client = await connect(address);
       expect((await client.get('/greeting', { codec: text })).data).toBe('hello');
     });

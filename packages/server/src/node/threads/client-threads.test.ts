@@ -33,7 +33,7 @@ class Streams implements ThreadedEvents {
   }
 }
 
-function start(count: number, lines: string[] = []): ClientThreads {
+function start(count: number, lines: string[] = [], entry: URL = ENTRY): ClientThreads {
   turn = new Turn(NODE_CLOCK, (error) => {
     throw error;
   });
@@ -49,7 +49,7 @@ function start(count: number, lines: string[] = []): ClientThreads {
     onClientsCrowd() {},
     onBytesReceived() {},
     makeWorker(data) {
-      const worker = new Worker(ENTRY, { workerData: data, execArgv: [] });
+      const worker = new Worker(entry, { workerData: data, execArgv: [] });
       workers.push(worker);
       return worker;
     },
@@ -86,7 +86,7 @@ describe('a thread that dies', () => {
     const closed = once(socket, 'close');
     await workers[0]!.terminate();
     await closed;
-    await vi.waitFor(() => expect(streams.closed).toEqual(['its I/O thread has ended: exit code 1']));
+    await expect.poll(() => streams.closed).toEqual(['its I/O thread has ended: exit code 1']);
     expect(lines).toEqual([
       'error I/O thread 0 has ended (exit code 1): its connections are closed, those of other threads are not; another one starts in 100 ms',
     ]);
@@ -102,6 +102,14 @@ describe('a thread that dies', () => {
     const listener = await listening;
     await echo(await dial(listener.port));
     expect(workers).toHaveLength(2);
+  });
+
+  test('again and again before it listens is told to whoever waits', async () => {
+    const listening = start(1, [], new URL('data:text/javascript,throw new Error("broken")')).listen(
+      OPTIONS,
+      new Streams(),
+    );
+    await expect(listening).rejects.toThrow('I/O thread 0 has ended 5 times before it listened (broken)');
   });
 
   test('is followed by one that does not listen where the first one could not', async () => {
@@ -132,7 +140,7 @@ if (threadsMax() > 1) {
       // Which of them gets a connection is the kernel's choice: 40 for one alone would be one in 10 ** 12.
       const closedBefore = streams.closed.length;
       await workers[0]!.terminate();
-      await vi.waitFor(() => expect(streams.closed.length).toBeGreaterThan(closedBefore));
+      await expect.poll(() => streams.closed.length).toBeGreaterThan(closedBefore);
       expect(streams.closed.length).toBeLessThan(40);
       await echo(await dial(listener.port));
     });

@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { type ByteStream, CoreSide, makeRing, type RingPair, type StreamEvents } from '@meerkat/core';
 import type { Logger } from '../../logger.ts';
+import { isSingleFile, readAsset } from '../../single-file.ts';
 import type { Listener, ListenOptions } from '../network.ts';
 import type { Turn } from '../turn.ts';
 import type { IoThreadData, ThreadNote, ThreadPort, ToServer, ToThread } from './messages.ts';
@@ -126,6 +127,10 @@ export class ClientThreads {
     const delayMs = deaths === 0 ? 0 : Math.min(DELAY_MS_MIN * 2 ** (deaths - 1), DELAY_MS_MAX);
     const text = `I/O thread ${number} has ended (${reason}): its connections are closed, those of other threads are not; another one starts${delayMs === 0 ? '' : ` in ${delayMs} ms`}`;
     logger.log('error', text, { event: 'io-thread-failed', thread: number, reason });
+    if (deaths >= DEATHS_MAX) {
+      const fault = new Error(`I/O thread ${number} has ended ${deaths} times before it listened (${reason})`);
+      for (const listener of this.#listeners) if (!listener.hasListened) listener.fail(number, fault);
+    }
     const restart = (): void => {
       if (this.#isOver) return;
       const thread = this.#start(number, deaths);
@@ -141,7 +146,7 @@ export class ClientThreads {
     listener
       .listenIn(thread.number, (message) => thread.tell(message))
       .catch((error: Error) => {
-        if (this.#isOver || this.#threads[thread.number] !== thread) return;
+        if (this.#isOver || listener.isClosed || this.#threads[thread.number] !== thread) return;
         const text = `I/O thread ${thread.number} cannot listen on port ${listener.port}: ${error.message}; it tries again`;
         this.#parts.logger.log('error', text, {
           event: 'io-thread-failed',
@@ -238,7 +243,13 @@ class Thread {
 
 function startWorker(data: IoThreadData): Worker {
   // Options of the process, such as a profiler, are not for this thread.
-  return new Worker(ENTRY, { workerData: data, name: `meerkat-io-${data.thread}`, execArgv: [] });
+  const isSingle = isSingleFile();
+  return new Worker(isSingle ? readAsset('io-thread.js') : ENTRY, {
+    eval: isSingle,
+    workerData: data,
+    name: `meerkat-io-${data.thread}`,
+    execArgv: [],
+  });
 }
 
 /** @throws Error with the code EADDRINUSE, for instance */
@@ -259,6 +270,8 @@ export const ENTRY: URL = new URL(
 
 /** Of each of the two rings of a thread. */
 const RING_BYTES = 1024 * 1024;
+/** A server whose thread ends so often, one after the other, before it listens, does not start. */
+const DEATHS_MAX = 5;
 /** A thread that has lived for less is started again after a delay, which doubles with each death. */
 const SHORT_LIFE_MS = 10_000;
 const DELAY_MS_MIN = 100;

@@ -74,6 +74,18 @@ export class ThreadedListener implements Listener {
     });
   }
 
+  /** Some thread has listened. */
+  get hasListened(): boolean {
+    return this.host !== '';
+  }
+
+  /** Whoever waits for that thread to listen is told that it cannot. */
+  fail(thread: number, fault: Error): void {
+    const starting = this.#starting.get(thread);
+    this.#starting.delete(thread);
+    starting?.reject(fault);
+  }
+
   onMessage(thread: number, message: NonNullable<ToServer>): void {
     const starting = this.#starting.get(thread);
     this.#starting.delete(thread);

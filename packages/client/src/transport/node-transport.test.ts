@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { env } from 'node:process';
 import { createServer as createTlsServer, type TlsOptions as TlsServerOptions } from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { AttemptFailure, Target } from '../machine/ports.ts';
 import { CertificateAuthority, hasOpenssl, type KeyPair } from '../testing/certificates.ts';
 import { makeNodeTransport } from './node-transport.ts';
@@ -23,7 +23,7 @@ describe('a stream over a socket', () => {
     expect(stream.write('first ')).toBe(true);
     expect(stream.write('second')).toBe(true);
 
-    await vi.waitFor(() => expect(stream.heard).toBe('first second'));
+    await expect.poll(() => stream.heard).toBe('first second');
   });
 
   test('hands out plain arrays of bytes', async () => {
@@ -37,7 +37,7 @@ describe('a stream over a socket', () => {
     });
     cleanups.push(() => stream.destroy());
 
-    await vi.waitFor(() => expect(kinds).toEqual([Uint8Array]));
+    await expect.poll(() => kinds).toEqual([Uint8Array]);
   });
 
   test('says that memory is still in use while the other side does not read', async () => {
@@ -95,7 +95,7 @@ describe('a stream over a socket', () => {
     await arrived;
     // A connection that comes later has gone through everything that could still have been reported of the earlier ones.
     const later = new Stream(makeNodeTransport(), target);
-    await vi.waitFor(() => expect(later.heard).toBe('too late'));
+    await expect.poll(() => later.heard).toBe('too late');
     expect(refused.events).toEqual([]);
     expect(open.events).toEqual(['open']);
   });
@@ -159,7 +159,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
       const stream = new Stream(makeNodeTransport({ tls: { ca } }), { ...target, host });
       await stream.opened;
       stream.write('secret');
-      await vi.waitFor(() => expect(stream.heard).toBe('secret'));
+      await expect.poll(() => stream.heard).toBe('secret');
       expect(stream.events).toEqual(['open']);
     }
   });
@@ -170,7 +170,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     const stream = new Stream(makeNodeTransport({ tls: { ca } }), target);
     await stream.opened;
     stream.write(text);
-    await vi.waitFor(() => expect(stream.heard.length).toBe(text.length), 60_000);
+    await expect.poll(() => stream.heard.length).toBe(text.length);
     expect(stream.heard === text).toBe(true);
   });
 
@@ -226,7 +226,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
 
     const { cert, key } = ofClient;
     const known = new Stream(makeNodeTransport({ tls: { ca, cert, key } }), target);
-    await vi.waitFor(() => expect(known.heard).toBe('welcome'));
+    await expect.poll(() => known.heard).toBe('welcome');
   });
 
   test('says what may be wrong when a server closes right after a handshake of TLS 1.3', async () => {

@@ -397,10 +397,13 @@ describe.each(HOSTS)('with sockets in %s', (where) => {
       socket.end();
       await once(socket, 'finish');
       // The first to come after this server knows of the end.
-      await vi.waitFor(async () => {
-        await dial(small.port);
-        expect(core.events).toContain('closed closed by peer');
-      });
+      await vi.waitFor(
+        async () => {
+          await dial(small.port);
+          expect(core.events).toContain('closed closed by peer');
+        },
+        { timeout: 120_000 },
+      );
     });
 
     test('but not one that is open', async () => {
@@ -408,7 +411,7 @@ describe.each(HOSTS)('with sockets in %s', (where) => {
       socket.write('begin');
       await core.until('bytes begin');
       await dial(small.port);
-      await vi.waitFor(() => expect(core.streams).toHaveLength(2));
+      await expect.poll(() => core.streams).toHaveLength(2);
       expect(core.streams.map(({ isCrowding }) => isCrowding)).toEqual([false, true]);
       socket.write('on');
       await core.until('bytes on');

@@ -150,8 +150,10 @@ export class LineEditor implements Disposable {
 
   #onLine(text: string): void {
     this.#tabbed = null;
-    if (this.#waiting === null) this.#lines.push(text);
-    else this.#waiting({ kind: 'line', text });
+    // Since Node.js 24 the lines of an entry of the history come with carriage returns between them.
+    const line = text.replaceAll('\r', '\n');
+    if (this.#waiting === null) this.#lines.push(line);
+    else this.#waiting({ kind: 'line', text: line });
   }
 
   #onInterrupt(): void {

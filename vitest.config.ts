@@ -14,11 +14,8 @@ const NEED_A_BUILD = [
 
 /** `npm run test:long`: what takes long, and what does more of the same there (see the variable TESTS). */
 const LONG = ['{packages/cli,interop,examples,torture}/**/*.long.test.ts', 'interop/{crash,differential}.test.ts'];
-/**
- * Of those, what starts the command most often: as a single executable, where there is one, because it starts three times as fast.
- * Not the terminal: lines of Node.js 24, of which the executable is made, are edited otherwise.
- */
-const LONG_COMMANDS = ['interop/ensemble/*.long.test.ts', 'interop/cli/!(shell-terminal).long.test.ts'];
+/** Of those, what starts the command most often: as a single executable, where there is one, because it starts three times as fast. */
+const LONG_COMMANDS = ['interop/{cli,ensemble}/*.long.test.ts'];
 const SINGLE_FILE = env['MEERKAT_SINGLE_FILE'];
 /** Of those, what starts no process. */
 const LONG_SOURCES = [

@@ -56,6 +56,7 @@ async function attack(target: Target, { frames, seed, onProgress }: FuzzOptions)
   const residentBytes = (): number => Math.max(...target.servers.map((server) => server.residentBytes()));
   const residentBytesBefore = residentBytes();
   const neighbour = new Neighbour(target.clientPort);
+  await neighbour.served;
   let sent = 0;
   let connections = 0;
   const run = async (random: Random): Promise<void> => {
@@ -112,6 +113,8 @@ const PATIENCE_MS = 500;
 class Neighbour {
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #ended: Promise<unknown>;
+  /** It has had its first turn, or has ended. */
+  readonly served: Promise<unknown>;
   #output = '';
   #errors = '';
 
@@ -119,6 +122,7 @@ class Neighbour {
     const script = fileURLToPath(new URL('./neighbour.mjs', import.meta.url));
     this.#child = spawn(process.execPath, [script, String(port)], { stdio: ['pipe', 'pipe', 'pipe'] });
     this.#ended = once(this.#child, 'close');
+    this.served = Promise.race([once(this.#child.stdout, 'data'), this.#ended]);
     this.#child.stdout.on('data', (chunk: Buffer) => {
       this.#output += chunk.toString();
     });
@@ -137,6 +141,6 @@ class Neighbour {
     this.#child.stdin.end();
     await this.#ended;
     if (this.#child.exitCode !== 0) throw new Error(`the client that behaves: ${this.#errors}`);
-    return JSON.parse(this.#output) as Turns;
+    return JSON.parse(this.#output.trim().split('\n').at(-1) ?? '') as Turns;
   }
 }

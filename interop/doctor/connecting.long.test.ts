@@ -152,21 +152,22 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
 
     test('its address has as many connections as the server allows; the log says why', async () => {
       await using small = await ServerProcess.start(kind, { config: { maxClientCnxns: 3 }, logs: true });
-      const sockets = await occupy(small.port, 3);
+      // With sessions, so that it is these that the server counts, and not the last probe of the harness.
+      const clients = await Promise.all([1, 2, 3].map(() => connect(`127.0.0.1:${small.port}`)));
       expect(await faults(...at(small))).toEqual(['closed-at-once']);
       await vi.waitFor(async () => {
         const log = file(`${kind}-small.log`, small.output);
         expect(await faults('--no-servers', '--log', log)).toEqual(['too-many-connections']);
       }, PATIENCE);
-      for (const socket of sockets) socket.destroy();
+      await Promise.all(clients.map((one) => one.close()));
     });
 
     test('a client sends more than the server takes', async () => {
       await using small = await ServerProcess.start(kind, { logs: true });
-      const [socket] = await occupy(small.port, 1);
-      socket?.write(Buffer.from([0x7f, 0xff, 0xff, 0xff]));
-      socket?.resume();
-      if (socket !== undefined) await once(socket, 'close');
+      const socket = connectTcp({ port: small.port, host: '127.0.0.1' }).on('error', () => {});
+      socket.write(Buffer.from([0x7f, 0xff, 0xff, 0xff]));
+      socket.resume();
+      await once(socket, 'close');
       // The line may come behind the end of the connection.
       await vi.waitFor(async () => {
         const log = file(`${kind}-long.log`, small.output);
@@ -189,8 +190,10 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
     const child = spawn('/usr/bin/python3', ['-c', program], { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
     const port = Number(line.toString());
-    const sockets = await occupy(port, 1);
-    for (let i = 0; i < 3; i++) sockets.push(connectTcp({ port, host: '127.0.0.1' }).on('error', () => {}));
+    const dial = (): Socket => connectTcp({ port, host: '127.0.0.1' }).on('error', () => {});
+    const sockets = [dial()];
+    await once(sockets[0] as Socket, 'connect');
+    for (let i = 0; i < 3; i++) sockets.push(dial());
     expect(await faults(...at(port), '--timeout', '700ms')).toEqual(['no-route']);
     for (const socket of sockets) socket.destroy();
     child.kill('SIGKILL');
@@ -226,9 +229,3 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
     silent.close();
   });
 });
-
-async function occupy(port: number, count: number): Promise<Socket[]> {
-  const sockets = Array.from({ length: count }, () => connectTcp({ port, host: '127.0.0.1' }).on('error', () => {}));
-  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  return sockets;
-}

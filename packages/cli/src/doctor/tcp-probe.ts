@@ -87,7 +87,8 @@ export function tryAddress(
     socket.once('connect', () => end(null));
     socket.once('error', ({ code, message }: NodeJS.ErrnoException) => {
       // A server that refuses by its own rules has taken the connection first; what it says for itself is asked later.
-      if (code === 'ECONNRESET') end(null);
+      // (EPIPE: it had closed, and reset as well, before this process looked.)
+      if (code === 'ECONNRESET' || code === 'EPIPE') end(null);
       else end(code === 'ECONNREFUSED' ? REFUSED : code === 'ETIMEDOUT' ? 'no answer' : (code ?? message));
     });
   });

@@ -69,7 +69,9 @@ function faultOfHandshake({ error, end }: Exchange): [fault: FaultName, found: s
   for (const [pattern, fault] of HANDSHAKE_FAULTS) {
     if (pattern.test(code) || pattern.test(text)) return [fault, code === '' ? text : `${code}: ${firstLine(text)}`];
   }
-  return error === null || code === 'ECONNRESET' ? ['tls-not-spoken', text] : ['tls-failed', firstLine(text)];
+  return error === null || /^(ECONNRESET|EPIPE)$/.test(code)
+    ? ['tls-not-spoken', text]
+    : ['tls-failed', firstLine(text)];
 }
 
 const HANDSHAKE_FAULTS: readonly (readonly [RegExp, FaultName])[] = [

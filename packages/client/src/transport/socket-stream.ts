@@ -101,7 +101,7 @@ export class SocketStream implements TransportStream {
   #describe(error: SocketError): string {
     // OpenSSL's messages name places in its source; what happened is in a field of its own.
     if (error.library !== undefined && error.reason !== undefined) return `${error.library}: ${error.reason}`;
-    return error.message + (error.code === 'ECONNRESET' ? this.#suspicion() : '');
+    return error.message + (error.code === 'ECONNRESET' || error.code === 'EPIPE' ? this.#suspicion() : '');
   }
 
   /** A refused certificate may look like a server that just closes: the alert is lost when the connection is reset. */

@@ -117,6 +117,7 @@ const ERRORS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the name is not known',
   EAI_AGAIN: 'the name service does not answer',
   ECONNRESET: 'the connection was reset',
+  EPIPE: 'the connection was reset',
   EHOSTUNREACH: 'there is no way to that host',
   ETIMEDOUT: 'nothing answers there',
 };

@@ -48,7 +48,7 @@ A Java properties file in UTF-8; the last line of a key counts. Apache's system 
 - An unknown or not yet supported key is a warning; one about security stops the start.
 - An invalid value stops the start with file, line, key and what is expected (exit code 2).
 - One \`server.N\` line is a server on its own; several are an ensemble.
-- Numbers are whole; "0 or more" ends at 2147483647, of KiB at 1099511627776. Too small \`snapCount\` and \`autopurge.snapRetainCount\` are raised with a warning.
+- A key that is \`true\` or \`false\` by default, with nothing else named, takes these two. Numbers are whole; "0 or more" ends at 2147483647, of KiB at 1099511627776. Too small \`snapCount\` and \`autopurge.snapRetainCount\` are raised with a warning.
 
 ## Limits of connections
 

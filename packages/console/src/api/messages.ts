@@ -278,16 +278,22 @@ export interface SessionsInfo {
   readonly problems: readonly string[];
 }
 
-export interface SessionInfo {
+/** One connection with a session, as `cons` has it. */
+export interface ConnectionLine {
   readonly session: string;
+  /** Address of the client. */
   readonly client: string;
   readonly server: string;
   readonly timeoutMs: number;
   readonly establishedMs: number;
+  /** In hexadecimal; '' when there is none. */
   readonly lastZxid: string;
   readonly operation: string;
   readonly latencyAverageMs: number;
   readonly latencyMaxMs: number;
+}
+
+export interface SessionInfo extends ConnectionLine {
   readonly ephemerals: readonly string[];
   readonly watches: readonly string[];
   /** It is this page's own. */

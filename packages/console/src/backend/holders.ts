@@ -1,17 +1,4 @@
-/** One connection with a session, as `cons` has it. */
-export interface ConnectionLine {
-  readonly session: string;
-  /** Address of the client. */
-  readonly client: string;
-  readonly server: string;
-  readonly timeoutMs: number;
-  readonly establishedMs: number;
-  /** In hexadecimal; '' when there is none. */
-  readonly lastZxid: string;
-  readonly operation: string;
-  readonly latencyAverageMs: number;
-  readonly latencyMaxMs: number;
-}
+import type { ConnectionLine } from '../api/messages.ts';
 
 /** Reads the answer to `cons`; connections without a session are left out. */
 export function parseConnections(server: string, text: string): ConnectionLine[] {

@@ -1,4 +1,6 @@
 /** What servers tell of themselves in four-letter words: for the console and for commands. */
+
+export type { ConnectionLine } from '../api/messages.ts';
 export { askWord, NoAnswerError } from './four-letter-word.ts';
-export { type ConnectionLine, type Held, parseConnections, parseHeld } from './holders.ts';
+export { type Held, parseConnections, parseHeld } from './holders.ts';
 export type { MonitoredServer } from './options.ts';

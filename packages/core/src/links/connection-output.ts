@@ -34,6 +34,8 @@ export class ConnectionOutput {
   readonly #stream: ByteStream;
   readonly #pool: OutputPool;
   #writer: JuteWriter | null = null;
+  /** Buffers whose bytes the stream holds: free again once it has passed on all. */
+  #lent: JuteWriter[] = [];
   /** The stream holds bytes that the peer has not taken. */
   #isBackedUp = false;
   /** Bytes of long replies among them. */
@@ -159,7 +161,10 @@ export class ConnectionOutput {
     this.#stream.write(writer.written());
     this.#eventBytes = Math.min(this.#eventBytes, this.#stream.queuedBytes);
     if (this.#stream.queuedBytes === 0) this.#pool.give(writer);
-    else this.#isBackedUp = true;
+    else {
+      this.#isBackedUp = true;
+      this.#lent.push(writer);
+    }
     return bytes;
   }
 
@@ -177,6 +182,8 @@ export class ConnectionOutput {
   }
 
   onDrain(): void {
+    for (const writer of this.#lent) this.#pool.give(writer);
+    this.#lent = [];
     this.#isBackedUp = false;
     this.#appendedBytes = 0;
     this.#eventBytes = 0;

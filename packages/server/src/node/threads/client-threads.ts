@@ -102,7 +102,7 @@ export class ClientThreads {
 
   #start(number: number, deaths: number): Thread {
     const { turn, logger } = this.#parts;
-    const rings = { toCore: makeRing(RING_BYTES), toThread: makeRing(RING_BYTES) };
+    const rings = { toCore: makeRing(REPORT_RING_BYTES), toThread: makeRing(ORDER_RING_BYTES) };
     const { makeWorker = startWorker, clientsMax } = this.#parts;
     const worker = makeWorker({ rings, counts: this.#countsBuffer, thread: number, clientsMax });
     const thread: Thread = new Thread(number, worker, rings, {
@@ -268,8 +268,13 @@ export const ENTRY: URL = new URL(
     : new URL('./main.js', import.meta.url),
 );
 
-/** Of each of the two rings of a thread. */
-const RING_BYTES = 1024 * 1024;
+/** What comes from a thread: requests, which are short as a rule. */
+const REPORT_RING_BYTES = 1024 * 1024;
+/**
+ * What goes to it: replies. 32 clients with 64 reads of 1 KiB in flight have two megabytes on their way; with a ring of one they waited
+ * for room, and the core took a fifth more time.
+ */
+const ORDER_RING_BYTES = 4 * 1024 * 1024;
 /** A server whose thread ends so often, one after the other, before it listens, does not start. */
 const DEATHS_MAX = 5;
 /** A thread that has lived for less is started again after a delay, which doubles with each death. */

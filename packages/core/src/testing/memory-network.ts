@@ -318,10 +318,16 @@ export class MemoryStream implements ByteStream {
   #maybeDrain(): void {
     if (!this.#isDrainOwed || this.queuedBytes > 0) return;
     this.#isDrainOwed = false;
-    // Whoever wrote these bytes may use their memory again.
-    this.#outgoing = this.#outgoing.map((bytes) => bytes.slice());
     this.#network.later(() => {
-      if (!this.isClosed) this.#events?.onDrain();
+      if (this.isClosed) return;
+      if (this.queuedBytes > 0) {
+        // Written meanwhile: not everything has left.
+        this.#isDrainOwed = true;
+        return;
+      }
+      // Whoever wrote these bytes may use their memory again.
+      this.#outgoing = this.#outgoing.map((bytes) => bytes.slice());
+      this.#events?.onDrain();
     }, 0);
   }
 

@@ -85,9 +85,14 @@ export class KerberosRealm {
   }
 
   /** Adds a principal with random keys, or renews them, and returns a keytab with these and those that the file had. */
-  addKeys(principal: string, encryptionTypes: string, keytab = `${principal.replace('/', '-')}.keytab`): string {
+  addKeys(
+    principal: string,
+    encryptionTypes: string,
+    keytab: string = `${principal.replace('/', '-')}.keytab`,
+    attributes = '',
+  ): string {
     const path = join(this.directory, keytab);
-    this.#kadmin(`addprinc -randkey -e ${encryptionTypes} ${principal}`);
+    this.#kadmin(`addprinc -randkey -e ${encryptionTypes} ${attributes} ${principal}`);
     this.#kadmin(`ktadd -k ${path} -e ${encryptionTypes} ${principal}`);
     return path;
   }

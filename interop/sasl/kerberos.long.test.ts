@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { connect, kerberos } from '@meerkat/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KerberosRealm } from '../harness/kerberos-realm.ts';
 import { describeWith } from '../harness/peers.ts';
@@ -45,12 +46,19 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
     return stdout.includes('done') ? stdout : `${stdout}${stderr}`;
   }
 
-  test.each(Object.keys(TYPES))('lets kazoo in with keys of the type %s, by mutual authentication', async (type) => {
-    const keytab = realm.addKeys('zookeeper/localhost', `${type}:normal`, `server-${type}.keytab`);
-    await using server = await startServer(keytab);
-    const cache = realm.login('ann', clientKeytab);
-    expect(askKazoo(server, cache)).toContain(`Id(scheme='sasl', id='ann@${realm.name}')`);
-  });
+  test.each(Object.keys(TYPES))(
+    'lets kazoo and our client in with keys of the type %s, by mutual authentication',
+    async (type) => {
+      const keytab = realm.addKeys('zookeeper/localhost', `${type}:normal`, `server-${type}.keytab`);
+      await using server = await startServer(keytab);
+      const cache = realm.login('ann', clientKeytab);
+      expect(askKazoo(server, cache)).toContain(`Id(scheme='sasl', id='ann@${realm.name}')`);
+      const own = realm.addKeys(`ann-${type}`, `${type}:normal`, `ann-${type}.keytab`, '+requires_preauth');
+      const sasl = kerberos({ keytab: own, config: realm.configPath });
+      await using client = await connect(`localhost:${server.port}`, { sasl });
+      expect(await client.whoAmI()).toContainEqual({ scheme: 'sasl', user: `ann-${type}@${realm.name}` });
+    },
+  );
 
   test("lets Apache's shell in, and maps its name as the keys say", async () => {
     const keytab = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-java.keytab');

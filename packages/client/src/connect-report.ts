@@ -65,6 +65,6 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailure, { readonly meaning: stri
   },
   sasl: {
     meaning: 'SASL authentication failed',
-    advice: 'SASL: check user name, password and the mechanisms that the server offers.',
+    advice: 'SASL: check the credentials, and the mechanisms that the server offers.',
   },
 };

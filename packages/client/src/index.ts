@@ -78,6 +78,7 @@ export {
   UnknownCodeError,
   UnknownSessionError,
 } from './errors.ts';
+export type { TicketSourceOptions } from './kerberos/ticket-source.ts';
 export type { BackOff } from './machine/dialer.ts';
 export type { AttemptFailure, FailedAttempt, HostPort, Random, SaslExchange, Target } from './machine/ports.ts';
 export type { AclOfZnode, Children, Created, Znode } from './machine/replies.ts';
@@ -101,6 +102,8 @@ export type { ConnectOptions } from './options.ts';
 export type { About, CallOptions, ReadConsistency, ReadOptions } from './requester.ts';
 export { type RetryOptions, type RetryPolicies, type RetryPolicy, retry } from './retry.ts';
 export { type DigestMd5Options, digestMd5 } from './sasl/digest-md5.ts';
+export { type KerberosOptions, kerberos } from './sasl/kerberos.ts';
+export type { SaslMechanism } from './session-host.ts';
 export type { SessionInfo } from './session-info.ts';
 export { Budget, type Surroundings } from './surroundings.ts';
 export type {

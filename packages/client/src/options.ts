@@ -3,8 +3,9 @@ import { type Clock, SYSTEM_CLOCK, SYSTEM_RANDOM } from './clock.ts';
 import { parseConnectString } from './connect-string.ts';
 import type { Data } from './data.ts';
 import type { BackOff } from './machine/dialer.ts';
-import type { HostPort, Random, SaslExchange } from './machine/ports.ts';
+import type { HostPort, Random } from './machine/ports.ts';
 import type { SessionIdentity } from './machine/session-ports.ts';
+import type { SaslMechanism } from './session-host.ts';
 import type { TlsOptions } from './transport/node-transport.ts';
 import type { Transport } from './transport/transport.ts';
 
@@ -29,8 +30,8 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal | undefined;
   /** Credentials for each connection. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: Data }[] | undefined;
-  /** A SASL mechanism, for instance `digestMd5({ username, password })`. */
-  readonly sasl?: (() => SaslExchange) | undefined;
+  /** A SASL mechanism, for instance `digestMd5({ username, password })` or `kerberos()`. */
+  readonly sasl?: SaslMechanism | undefined;
   /** TLS, with the options of Node's `tls.connect`; a function is called for each connection. Default: plain TCP. */
   readonly tls?: TlsOptions | undefined;
   /** Also accepts a server without a quorum, for reads, and keeps looking for one with a quorum. Default false. */

@@ -2,11 +2,10 @@ import { OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { makeDeferred } from './deferred.ts';
 import { Call, type CallFailure } from './machine/call.ts';
-import type { Target } from './machine/ports.ts';
+import type { SaslExchange, Target } from './machine/ports.ts';
 import { readNothing } from './machine/replies.ts';
-import type { SessionOptions } from './machine/session-ports.ts';
 import { Bytes, PASSWORD, TEST_OPTIONS } from './machine/testing/scripted-server.ts';
-import { SessionHost } from './session-host.ts';
+import { type HostOptions, SessionHost } from './session-host.ts';
 import { drainMicrotasks, VirtualSurroundings } from './testing/virtual-surroundings.ts';
 import type { Transport, TransportEvents, TransportStream } from './transport/transport.ts';
 
@@ -53,7 +52,7 @@ class Scene {
   readonly attempts: string[] = [];
   readonly host: SessionHost;
 
-  constructor(options: Partial<SessionOptions> = {}) {
+  constructor(options: Partial<HostOptions> = {}) {
     const transport: Transport = {
       resolve: () => this.lookUp(),
       connect: (target, events) => {
@@ -146,6 +145,71 @@ describe('a session on a transport', () => {
     scene.host.session.onTick();
     expect(scene.attempts).toEqual(['timed-out: no answer of the name service within 3000 ms']);
     late.resolve(['10.0.0.1']);
+    await drainMicrotasks();
+    expect(scene.streams).toHaveLength(0);
+  });
+
+  test('an exchange is made before the connection, for the host of the connect string, and may end without a token', async () => {
+    const made = makeDeferred<SaslExchange>();
+    const asked: string[] = [];
+    const scene = new Scene({
+      sasl: ({ host, port }) => {
+        asked.push(`${host}:${port}`);
+        return made.promise;
+      },
+    });
+    scene.host.start();
+    await drainMicrotasks();
+    expect(asked).toEqual([`${TEST_OPTIONS.hosts[0]?.host}:${TEST_OPTIONS.hosts[0]?.port}`]);
+    expect(scene.streams).toHaveLength(0);
+    let isComplete = false;
+    made.resolve({
+      start: () => Uint8Array.of(1),
+      respond: () => {
+        isComplete = true;
+        return Uint8Array.of(2);
+      },
+      get isComplete() {
+        return isComplete;
+      },
+    });
+    await drainMicrotasks();
+    const { stream } = scene;
+    stream.accept();
+    stream.events.onBytes(new Bytes().int(1).long(0).int(0).buffer(Uint8Array.of(9)).frame());
+    expect(scene.states).toEqual([]);
+    stream.events.onBytes(new Bytes().int(2).long(0).int(0).int(-1).frame());
+    expect(scene.states).toEqual(['connected']);
+  });
+
+  test('an exchange that ends without a token too early, or cannot be made, is a failed attempt', async () => {
+    const early = new Scene({ sasl: () => ({ start: () => Uint8Array.of(1), respond: () => null }) });
+    early.host.start();
+    await drainMicrotasks();
+    early.stream.accept();
+    early.stream.events.onBytes(new Bytes().int(1).long(0).int(0).int(-1).frame());
+    expect(early.attempts).toEqual(['sasl: the server has no SASL configured']);
+    for (const sasl of [
+      () => Promise.reject(new Error('no ticket')),
+      () => {
+        throw new Error('no ticket');
+      },
+    ]) {
+      const scene = new Scene({ sasl });
+      scene.host.start();
+      await drainMicrotasks();
+      expect(scene.attempts).toEqual(['sasl: no ticket']);
+      expect(scene.surroundings.timerCount).toBe(1);
+    }
+  });
+
+  test('an exchange that is made too late is not used', async () => {
+    const late = makeDeferred<SaslExchange>();
+    const scene = new Scene({ sasl: () => late.promise });
+    scene.host.start();
+    await drainMicrotasks();
+    scene.host.end('enough');
+    late.resolve({ start: () => Uint8Array.of(1), respond: () => null });
     await drainMicrotasks();
     expect(scene.streams).toHaveLength(0);
   });

@@ -1,8 +1,15 @@
 import type { Clock } from './clock.ts';
-import type { AttemptFailure, HostPort, Random, Target } from './machine/ports.ts';
+import type { AttemptFailure, HostPort, Random, SaslExchange, Target } from './machine/ports.ts';
 import { Session } from './machine/session.ts';
 import type { SessionEffects, SessionListener, SessionOptions } from './machine/session-ports.ts';
 import type { Transport, TransportStream } from './transport/transport.ts';
+
+/** Makes the client's half of a SASL exchange with a server. It may take a while: the connection is made afterwards. */
+export type SaslMechanism = (server: HostPort) => SaslExchange | Promise<SaslExchange>;
+
+export interface HostOptions extends Omit<SessionOptions, 'sasl'> {
+  readonly sasl: SaslMechanism | null;
+}
 
 /** What a session runs on. The simulator gives virtual ones. */
 export interface World {
@@ -19,16 +26,22 @@ export class SessionHost implements SessionEffects {
   readonly session: Session;
   readonly #transport: Transport;
   readonly #clock: Clock;
+  readonly #sasl: SaslMechanism | null;
+  /** For the next connection. */
+  #exchange: SaslExchange | null = null;
   #stream: TransportStream | null = null;
   /** Raised for every stream and look-up: what an earlier one still reports is dropped. */
   #attempt = 0;
   #cancelTimer: (() => void) | null = null;
   #timerAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(options: SessionOptions, world: World, listener: SessionListener) {
+  constructor(options: HostOptions, world: World, listener: SessionListener) {
     this.#transport = world.transport;
     this.#clock = world.clock;
-    this.session = new Session(options, world.clock, world.random, this, listener);
+    this.#sasl = options.sasl;
+    // It was made before the connection was.
+    const sasl = options.sasl === null ? null : (): SaslExchange => this.#exchange!;
+    this.session = new Session({ ...options, sasl }, world.clock, world.random, this, listener);
   }
 
   start(): void {
@@ -79,6 +92,25 @@ export class SessionHost implements SessionEffects {
 
   open(target: Target): void {
     const attempt = ++this.#attempt;
+    if (this.#sasl === null) this.#connect(target, attempt);
+    else void this.#connectWithSasl(target, attempt, this.#sasl);
+  }
+
+  async #connectWithSasl(target: Target, attempt: number, mechanism: SaslMechanism): Promise<void> {
+    try {
+      const exchange = await mechanism(target);
+      if (attempt !== this.#attempt) return;
+      this.#exchange = exchange;
+    } catch (error) {
+      if (attempt !== this.#attempt) return;
+      this.session.onStreamClosed('sasl', error instanceof Error ? error.message : String(error));
+      this.armTimer();
+      return;
+    }
+    this.#connect(target, attempt);
+  }
+
+  #connect(target: Target, attempt: number): void {
     this.#stream = this.#transport.connect(target, {
       onOpen: () => {
         if (attempt !== this.#attempt) return;

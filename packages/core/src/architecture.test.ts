@@ -94,7 +94,7 @@ describe('the three rings', () => {
       client: ['protocol'],
       simulator: ['core', 'protocol', 'client'],
       recipes: ['client'],
-      server: ['core', 'protocol', 'console'],
+      server: ['core', 'protocol', 'client', 'console'],
       testing: ['server', 'client', 'core', 'protocol'],
       console: ['client'],
       cli: ['server', 'core', 'client', 'recipes', 'console'],
@@ -108,6 +108,12 @@ describe('the three rings', () => {
         .map((to) => `${path} imports ${to}`);
     });
     expect(violations).toEqual([]);
+  });
+
+  test('the server uses what the client knows of Kerberos, and nothing else of it', () => {
+    const imports = sourcesOf('server/').flatMap(({ imports }) => imports.map(({ target }) => target));
+    const used = new Set(imports.filter((target) => target.startsWith('@meerkat/client')));
+    expect([...used]).toEqual(['@meerkat/client/kerberos']);
   });
 
   test('the core and the protocol import nothing of Node.js and no library', () => {

@@ -8,10 +8,13 @@ import { envValue } from './environment.ts';
 import { filePath } from './file-path.ts';
 import type { Profile } from './profiles.ts';
 
+/** As whom to log in: by a ticket of Kerberos, or by a password. */
+export type SaslSettings = 'kerberos' | { readonly username: string; readonly password: string };
+
 /** What `connect` is given, before `sasl` is made of it: that needs the client, which is loaded late. */
 export interface ConnectionSettings {
   readonly options: ConnectOptions;
-  readonly sasl: { readonly username: string; readonly password: string } | null;
+  readonly sasl: SaslSettings | null;
 }
 
 export const DEFAULT_SERVER = '127.0.0.1:2181';
@@ -127,8 +130,10 @@ export function parseAuth(text: string, origin = '--auth'): { readonly scheme: s
   return { scheme: text.slice(0, end), auth: text.slice(end + 1) };
 }
 
-function parseSasl(text: string, origin: string): { readonly username: string; readonly password: string } {
+function parseSasl(text: string, origin: string): SaslSettings {
+  if (text === 'kerberos') return text;
   const end = text.indexOf(':');
-  if (end < 1) throw new InvocationFailure(`${origin}: expected user:password, and found no ":" behind a user`);
+  if (end < 1)
+    throw new InvocationFailure(`${origin}: expected user:password or kerberos, and found no ":" behind a user`);
   return { username: text.slice(0, end), password: text.slice(end + 1) };
 }

@@ -32,7 +32,7 @@ export function addConnectionOptions(command: Command): Command {
       'credentials, as digest:user:password; @file reads them; repeatable (MEERKAT_AUTH)',
       collect,
     )
-    .option('--sasl <user:password>', 'SASL DIGEST-MD5; @file reads it (MEERKAT_SASL)')
+    .option('--sasl <user:password>', 'SASL DIGEST-MD5; @file reads it; kerberos: by ticket (MEERKAT_SASL)')
     .option('--tls', 'TLS, with the certificates of this machine (MEERKAT_TLS=1)')
     .option('--tls-ca <file>', 'TLS: certificates of those who sign servers, PEM (MEERKAT_TLS_CA)')
     .option('--tls-cert <file>', 'TLS: our certificate, PEM (MEERKAT_TLS_CERT)')

@@ -1,9 +1,10 @@
-import { digestMd5, parseConnectString } from '@meerkat/client';
+import { parseConnectString } from '@meerkat/client';
 import type { ClusterOptions } from '@meerkat/console';
 import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { CommonWords } from '../run/common-words.ts';
 import type { Io } from '../run/io.ts';
 import { type ConnectionSettings, settleConnection } from './connection-settings.ts';
+import { saslOption } from './sasl-mechanism.ts';
 
 /** The servers of a service, each to be asked by itself. */
 export async function findServers(words: CommonWords, io: Io): Promise<readonly MonitoredServer[]> {
@@ -19,7 +20,7 @@ export async function findService(words: CommonWords, io: Io): Promise<ClusterOp
   const hasOwnLogin = sasl !== null || (options.auth ?? []).length > 0 || tls?.cert !== undefined;
   return {
     name: words.profile ?? (servers[0]?.name ?? 'service').replace(/[^\w.-]/g, '-'),
-    connection: { ...options, ...(sasl === null ? {} : { sasl: digestMd5(sasl) }) },
+    connection: { ...options, ...saslOption(sasl) },
     servers,
     hasOwnLogin,
   };

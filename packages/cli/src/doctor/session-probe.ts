@@ -1,6 +1,7 @@
-import { type ConnectOptions, connect, digestMd5, NoAuthError, NoNodeError, ZooKeeperError } from '@meerkat/client';
+import { type ConnectOptions, connect, NoAuthError, NoNodeError, ZooKeeperError } from '@meerkat/client';
 import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { ConnectionSettings } from '../connection/connection-settings.ts';
+import { saslOption } from '../connection/sasl-mechanism.ts';
 import type { FaultName, Finding } from './faults.ts';
 
 /** Opens a session at one server, reads where the client's paths begin, and closes it. */
@@ -16,7 +17,7 @@ export async function probeSession(
   const chroot = given ?? (typeof servers === 'string' ? /\/.*$/.exec(servers)?.[0] : undefined) ?? '/';
   const one: ConnectOptions = { ...rest, servers: name, connectTimeoutMs: timeoutMs, signal };
   try {
-    const client = await connect(sasl === null ? one : { ...one, sasl: digestMd5(sasl) });
+    const client = await connect({ ...one, ...saslOption(sasl) });
     try {
       await client.children(chroot, { timeoutMs, signal });
       return [];

@@ -124,13 +124,14 @@ function timesOf({ sessionTimeout, connectTimeout }: CommonWords): CommonWords {
 
 /** The client is loaded here, not before: help and mistakes on the command line need none. */
 export async function openSession(words: CommonWords, io: Io, signal: AbortSignal): Promise<Client> {
-  const [{ BadArgumentsError, connect, digestMd5 }, { settleConnection }] = await Promise.all([
+  const [{ BadArgumentsError, connect }, { settleConnection }, { saslOption }] = await Promise.all([
     import('@meerkat/client'),
     import('../connection/connection-settings.ts'),
+    import('../connection/sasl-mechanism.ts'),
   ]);
   const { options, sasl } = await settleConnection(words, io);
   try {
-    return await connect({ ...options, signal, ...(sasl === null ? {} : { sasl: digestMd5(sasl) }) });
+    return await connect({ ...options, signal, ...saslOption(sasl) });
   } catch (error) {
     // Nothing was sent: a name of a server, a port or a chroot cannot be.
     if (error instanceof BadArgumentsError) {

@@ -82,6 +82,7 @@ export class Handshake {
     if (code !== ErrorCode.ok) return { kind: 'sasl-refused', code };
     const token = reader.remaining > 0 ? (reader.buffer()?.slice() ?? null) : null;
     if (reader.failed) return { kind: 'not-zookeeper', detail: 'its answer to a SASL token is malformed' };
+    if (token === null && this.#sasl!.isComplete === true) return { kind: 'accepted', session };
     // A server without SASL answers without a token. Continuing without authentication is not what was asked for.
     if (token === null) return { kind: 'sasl-failed', detail: 'the server has no SASL configured' };
     let answer: Uint8Array | null;

@@ -61,6 +61,8 @@ export interface FailedAttempt {
 
 /** The client's half of a SASL exchange; made for each connection. */
 export interface SaslExchange {
+  /** The client has sent its last token: an answer without one means that the server accepts. Default false. */
+  readonly isComplete?: boolean;
   /** The first token; empty for mechanisms in which the server begins. */
   start(): Uint8Array;
   /**

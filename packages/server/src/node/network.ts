@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
-import { DerError } from '../tls/der.ts';
+import { DerError } from '@meerkat/protocol/der';
 import { Handshakes } from '../tls/handshakes.ts';
 import { readPeerCertificate } from '../tls/peer-certificate.ts';
 import type { Verdict } from '../tls/peer-names.ts';

@@ -1,7 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { DerTag, objectIdentifier, sequence, unsigned, utf8String, writeDer } from '@meerkat/protocol/der';
 import { parseIp } from '../auth/ip-address.ts';
-import { DerTag } from './der.ts';
-import { objectIdentifier, sequence, time, unsigned, utf8String, writeDer } from './der-writer.ts';
 
 export interface CertificateOptions {
   /** Names beside the common name: `DNS:zk1.example.org`, `IP:127.0.0.1`, `URI:…`, `email:…`. */
@@ -206,4 +205,14 @@ function formatPem(label: string, der: Uint8Array): string {
     .toString('base64')
     .replace(/.{1,64}/g, '$&\n');
   return `-----BEGIN ${label}-----\n${base64}-----END ${label}-----\n`;
+}
+
+/** UTCTime until 2049, GeneralizedTime from then on, as RFC 5280 wants it; whole seconds. */
+function time(atMs: number): Uint8Array {
+  const digits = new Date(atMs).toISOString().replace(/[-:T]|\.\d+/g, '');
+  const isUtcTime = digits < '2050';
+  return writeDer(
+    isUtcTime ? DerTag.utcTime : DerTag.generalizedTime,
+    Buffer.from(isUtcTime ? digits.slice(2) : digits, 'latin1'),
+  );
 }

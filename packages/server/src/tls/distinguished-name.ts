@@ -1,4 +1,4 @@
-import { DerTag, type DerValue, formatObjectIdentifier, readDer, readDerValues } from './der.ts';
+import { DerTag, type DerValue, formatObjectIdentifier, readDer, readDerValues } from '@meerkat/protocol/der';
 
 /** The attributes that have a name in such a text; all others are written with their numbers. */
 const ATTRIBUTE_NAMES: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, timingSafeEqual, X509Certificate } from 'node:crypto';
-import { DerTag, formatObjectIdentifier, readDer, readDerValues } from './der.ts';
+import { DerTag, formatObjectIdentifier, readDer, readDerValues } from '@meerkat/protocol/der';
 import { type StoreContents, type StoredKey, StoreFault } from './store-contents.ts';
 
 /**

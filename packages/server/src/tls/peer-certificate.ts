@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from '@meerkat/core';
-import { DerTag, type DerValue, formatObjectIdentifier, readDer, readDerValues } from './der.ts';
+import { DerTag, type DerValue, formatObjectIdentifier, readDer, readDerValues } from '@meerkat/protocol/der';
 import { formatDistinguishedName } from './distinguished-name.ts';
 
 /**

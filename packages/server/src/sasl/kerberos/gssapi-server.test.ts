@@ -1,10 +1,9 @@
+import { ENCRYPTION_TYPES, type EncryptionType, GssapiInitiator, Keytab, MicroClock } from '@meerkat/client/kerberos';
 import type { SaslStep } from '@meerkat/core';
+import { writeDer } from '@meerkat/protocol/der';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { writeDer } from '../../tls/der-writer.ts';
-import { ENCRYPTION_TYPES, type EncryptionType } from './encryption.ts';
 import { GssapiServer } from './gssapi-server.ts';
-import { Keytab } from './keytab.ts';
 import { ReplayCache } from './replay-cache.ts';
 
 const SERVICE = 'zookeeper/localhost@R';
@@ -45,8 +44,8 @@ interface Changes {
   readonly authenticatorKey?: Uint8Array;
 }
 
-function request(changes: Changes = {}): Buffer {
-  const { client = 'ann', user = client, service = ['zookeeper', 'localhost'], made = NOW, version = 3 } = changes;
+function ticketOf(changes: Changes = {}): Uint8Array {
+  const { client = 'ann', service = ['zookeeper', 'localhost'], version = 3 } = changes;
   const flags = Buffer.alloc(5);
   if (changes.isInvalid === true) flags[1] = 1;
   const ticketPart = writeDer(
@@ -61,7 +60,7 @@ function request(changes: Changes = {}): Buffer {
       ctx(7, time(changes.ends ?? NOW + 60 * MINUTE)),
     ),
   );
-  const ticket = writeDer(
+  return writeDer(
     0x61,
     seq(
       ctx(0, int(5)),
@@ -70,6 +69,11 @@ function request(changes: Changes = {}): Buffer {
       ctx(3, encrypted(type.encrypt(SERVICE_KEY, 2, ticketPart), version)),
     ),
   );
+}
+
+function request(changes: Changes = {}): Buffer {
+  const { client = 'ann', user = client, made = NOW } = changes;
+  const ticket = ticketOf(changes);
   const checksum = Buffer.alloc(24);
   checksum[0] = 16;
   checksum[20] = changes.isMutual === true ? 2 : 0;
@@ -211,7 +215,7 @@ describe('the GSSAPI acceptor', () => {
   test.each([
     ['a layer', { layer: 2 }, /asks for a security layer/],
     ['to act as another', { authzid: 'root@R' }, /ann@R asks to act as "root@R"/],
-    ['to be believed without a checksum', { usage: 22 }, /checksum of its last token is wrong/],
+    ['to be believed without a checksum', { usage: 22 }, /its last token has a wrong checksum/],
     ['to be taken for a server', { flags: 1 }, /has the flags 1/],
   ] as const)('refuses a client that asks %s', (_, choice, reason) => {
     const server = begin();
@@ -250,6 +254,63 @@ describe('the GSSAPI acceptor', () => {
     );
     expect(reasonOf(begin().step(Buffer.alloc(0)))).toMatch(/cannot be read/);
     expect(reasonOf(begin().step(Buffer.from('6003060100', 'hex')))).toMatch(/./);
+  });
+});
+
+describe('the initiator', () => {
+  const start = (service = SERVICE): GssapiInitiator => {
+    const sessionKey = { encryptionType: 18, bytes: SESSION_KEY };
+    const times = { startsMs: NOW - MINUTE, endsMs: NOW + 60 * MINUTE };
+    const ticket = { client: 'ann@R', service, ticket: ticketOf(), sessionKey, ...times };
+    return new GssapiInitiator(ticket, new MicroClock(() => NOW));
+  };
+
+  test('shows its ticket, checks the server, and takes no layer', () => {
+    const [client, server] = [start(), begin()];
+    const answer = client.step(tokenOf(server.step(client.start())));
+    expect(answer).toHaveLength(0);
+    expect(client.isComplete).toBe(false);
+    const last = client.step(tokenOf(server.step(answer)));
+    expect(client.isComplete).toBe(true);
+    expect(server.step(last)).toMatchObject({ kind: 'success', identities: [{ scheme: 'sasl', id: 'ann@R' }] });
+    expect(() => client.step(last)).toThrow('after its end');
+  });
+
+  test('never sends the same authenticator twice', () => {
+    const clock = new MicroClock(() => NOW);
+    expect([clock.next(), clock.next(), clock.next()]).toEqual([0, 1, 2].map((micros) => NOW * 1000 + micros));
+  });
+
+  test('refuses a server that does not prove that it knows the key', () => {
+    const reply = (key: Uint8Array, ctime: number): Uint8Array => {
+      const part = writeDer(0x7b, seq(ctx(0, time(ctime)), ctx(1, int(0)), ctx(3, int(1))));
+      const message = seq(ctx(0, int(5)), ctx(1, int(15)), ctx(2, encrypted(type.encrypt(key, 12, part))));
+      return writeDer(0x60, Buffer.from('06092a864886f7120102020200', 'hex'), writeDer(0x6f, message));
+    };
+    const answerTo = (token: Uint8Array): (() => Uint8Array) => {
+      const client = start();
+      client.start();
+      return () => client.step(token);
+    };
+    expect(answerTo(reply(SESSION_KEY, NOW))()).toHaveLength(0);
+    expect(answerTo(reply(SERVICE_KEY, NOW))).toThrow(/does not prove that it is .*: it does not know the key/);
+    expect(answerTo(reply(SESSION_KEY, NOW + 1000))).toThrow(/it answers another request/);
+    expect(answerTo(wrap())).toThrow(/does not prove that it is zookeeper\/localhost@R/);
+    expect(answerTo(request())).toThrow(/its first token is no AP-REP/);
+    expect(answerTo(Buffer.alloc(0))).toThrow(/cannot be read/);
+  });
+
+  test('refuses layers that were changed on the way, or that it does not have', () => {
+    const offer = (): readonly [GssapiInitiator, Buffer] => {
+      const [client, server] = [start(), begin()];
+      const token = tokenOf(server.step(client.step(tokenOf(server.step(client.start())))));
+      return [client, token];
+    };
+    const [first, changed] = offer();
+    changed[16] = 7;
+    expect(() => first.step(changed)).toThrow(/with its layers has a wrong checksum/);
+    const [second] = offer();
+    expect(() => second.step(wrap())).toThrow(/has the flags 0, expected 1/);
   });
 });
 

@@ -1,20 +1,27 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Identity, SaslConversation, SaslStep } from '@meerkat/core';
-import { DerError, DerTag, formatObjectIdentifier, readDer } from '../../tls/der.ts';
-import { objectIdentifier, writeDer } from '../../tls/der-writer.ts';
-import { ENCRYPTION_TYPES, type EncryptionType } from './encryption.ts';
-import type { Keytab } from './keytab.ts';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   type Authenticator,
+  ENCRYPTION_TYPES,
   type EncryptedData,
   type EncryptionKey,
+  type EncryptionType,
+  frame,
+  type Keytab,
+  KeyUsage,
   readApRequest,
   readAuthenticator,
   readTicket,
   type Ticket,
+  TokenId,
+  unframe,
+  unwrap,
+  type WrapKey,
+  wrap,
   writeApReply,
   writeApReplyPart,
-} from './messages.ts';
+} from '@meerkat/client/kerberos';
+import type { Identity, SaslConversation, SaslStep } from '@meerkat/core';
+import { DerError } from '@meerkat/protocol/der';
 import type { ReplayCache } from './replay-cache.ts';
 
 export interface GssapiServerOptions {
@@ -29,22 +36,15 @@ export interface GssapiServerOptions {
   authorize(principal: string): readonly Identity[] | string;
 }
 
-const MECHANISM = '1.2.840.113554.1.2.2';
-const TokenId = { apRequest: [1, 0], apReply: [2, 0], wrap: [5, 4] } as const;
-/** What a key is used for. */
-const Usage = { ticket: 2, authenticator: 11, apReply: 12, acceptorWrap: 22, initiatorWrap: 24 } as const;
 const CLOCK_SKEW_MS = 300_000;
 const MUTUAL_FLAG = 2;
 const NO_LAYER = 1;
 /** No layer, and messages of 64 KiB, as Java's server says it. */
 const OFFER = Uint8Array.of(NO_LAYER, 1, 0, 0);
-const WRAP_HEADER_BYTES = 16;
 
 /** What is sealed with after the ticket was accepted. */
-interface Context {
+interface Context extends WrapKey {
   readonly client: string;
-  readonly type: EncryptionType;
-  readonly key: Uint8Array;
   readonly sequenceNumber: number;
 }
 
@@ -93,7 +93,9 @@ export class GssapiServer implements SaslConversation {
   }
 
   #accept(token: Uint8Array): SaslStep {
-    const request = readApRequest(unframe(token));
+    const message = unframe(TokenId.apRequest, token);
+    if (message === null) throw new Refusal('its first token is no AP-REQ of Kerberos');
+    const request = readApRequest(message);
     const { principal, replays, nowMs } = this.#options;
     if (request.service !== principal) {
       throw new Refusal(`its ticket is for ${request.service}, and this service is ${principal}`);
@@ -106,7 +108,7 @@ export class GssapiServer implements SaslConversation {
     const { cipher, encryptionType } = request.authenticator;
     const plain =
       encryptionType === sessionKey.encryptionType
-        ? sessionType.decrypt(sessionKey.bytes, Usage.authenticator, cipher)
+        ? sessionType.decrypt(sessionKey.bytes, KeyUsage.authenticator, cipher)
         : null;
     if (plain === null) throw new Refusal('its authenticator was not made with the key of its ticket');
     const authenticator = readAuthenticator(plain);
@@ -119,13 +121,19 @@ export class GssapiServer implements SaslConversation {
     const sealing = authenticator.subkey ?? sessionKey;
     // 31 bits: some clients take it for a number with a sign.
     const sequenceNumber = isMutual ? randomBytes(4).readUInt32BE() >>> 2 : authenticator.sequenceNumber;
-    const context = { client: ticket.client, type: typeOf(sealing), key: sealing.bytes, sequenceNumber };
+    const context = {
+      client: ticket.client,
+      type: typeOf(sealing),
+      key: sealing.bytes,
+      isOfAcceptor: false,
+      sequenceNumber,
+    };
     this.#context = context;
     if (!isMutual) return this.#offer(context);
     this.#phase = 'reply';
     const part = writeApReplyPart(authenticator, sequenceNumber);
-    const sealed = sessionType.encrypt(sessionKey.bytes, Usage.apReply, part);
-    const reply = writeApReply({ encryptionType: sessionKey.encryptionType, cipher: sealed });
+    const sealed = sessionType.encrypt(sessionKey.bytes, KeyUsage.apReply, part);
+    const reply = writeApReply({ encryptionType: sessionKey.encryptionType, version: null, cipher: sealed });
     return { kind: 'challenge', token: frame(TokenId.apReply, reply) };
   }
 
@@ -143,7 +151,7 @@ export class GssapiServer implements SaslConversation {
     const type = ENCRYPTION_TYPES.get(encryptionType);
     if (type === undefined) return null;
     for (const key of this.#options.keytab(mustBeNew).find(this.#options.principal, encryptionType, version)) {
-      const plain = key.length === type.keyBytes ? type.decrypt(key, Usage.ticket, cipher) : null;
+      const plain = key.length === type.keyBytes ? type.decrypt(key, KeyUsage.ticket, cipher) : null;
       if (plain !== null) return plain;
     }
     return null;
@@ -151,20 +159,14 @@ export class GssapiServer implements SaslConversation {
 
   #offer(context: Context): SaslStep {
     this.#phase = 'choice';
-    const { type, key, sequenceNumber } = context;
-    // 05 04, sent by the acceptor, filler; the length of the checksum and the rotation count for nothing in the checksum.
-    const header = Buffer.alloc(WRAP_HEADER_BYTES);
-    header.set([...TokenId.wrap, 0x01, 0xff]);
-    header.writeUInt32BE(sequenceNumber, 12);
-    const checksum = type.checksum(key, Usage.acceptorWrap, Buffer.concat([OFFER, header]));
-    header.writeUInt16BE(checksum.length, 4);
-    return { kind: 'challenge', token: Buffer.concat([header, OFFER, checksum]) };
+    return { kind: 'challenge', token: wrap('acceptor', context, context.sequenceNumber, OFFER) };
   }
 
   #conclude(context: Context, token: Uint8Array): SaslStep {
-    const choice = unwrap(context, Buffer.from(token));
+    const choice = unwrap('initiator', context, token);
+    if (typeof choice === 'string') throw new Refusal(`its last token ${choice}`);
     if (choice[0] !== NO_LAYER) throw new Refusal('it asks for a security layer, and none is offered');
-    const authzid = choice.subarray(4).toString('utf8');
+    const authzid = Buffer.from(choice.subarray(4)).toString('utf8');
     if (authzid !== '' && authzid !== context.client) {
       throw new Refusal(`${context.client} asks to act as ${JSON.stringify(authzid)}, and nobody acts as another here`);
     }
@@ -201,41 +203,6 @@ function typeOf({ encryptionType, bytes }: EncryptionKey): EncryptionType {
     throw new Refusal(`its key is of encryption type ${encryptionType}; AES is demanded: 17, 18, 19 or 20`);
   }
   return type;
-}
-
-function unframe(token: Uint8Array): Uint8Array {
-  const { contents } = readDer(token, 0x60);
-  const mechanism = readDer(contents, DerTag.objectIdentifier);
-  if (formatObjectIdentifier(mechanism) !== MECHANISM)
-    throw new Refusal('its token is of another mechanism than Kerberos');
-  const at = mechanism.bytes.length;
-  const [first, second] = TokenId.apRequest;
-  if (contents[at] !== first || contents[at + 1] !== second) throw new Refusal('its first token is no AP-REQ');
-  return contents.subarray(at + 2);
-}
-
-function frame(id: readonly number[], message: Uint8Array): Uint8Array {
-  return writeDer(0x60, objectIdentifier(MECHANISM), Uint8Array.from(id), message);
-}
-
-/** RFC 4121 §4.2: header, then text and checksum, rotated to the right by RRC bytes. */
-function unwrap({ type, key }: Context, token: Buffer): Buffer {
-  const isWrap = token.length >= WRAP_HEADER_BYTES && token[0] === TokenId.wrap[0] && token[1] === TokenId.wrap[1];
-  if (!isWrap || token[3] !== 0xff) throw new Refusal('its last token is not wrapped');
-  // Sent by an acceptor, sealed, with a subkey of the acceptor: none of it was agreed on.
-  if (token[2] !== 0) throw new Refusal(`its last token has the flags ${token[2]}, expected 0`);
-  const checksumBytes = token.readUInt16BE(4);
-  const body = token.subarray(WRAP_HEADER_BYTES);
-  const rotation = body.length === 0 ? 0 : token.readUInt16BE(6) % body.length;
-  const straight = Buffer.concat([body.subarray(rotation), body.subarray(0, rotation)]);
-  const end = straight.length - checksumBytes;
-  if (checksumBytes !== type.checksumBytes || end < 4) throw new Refusal('its last token is too short');
-  const header = Buffer.from(token.subarray(0, WRAP_HEADER_BYTES));
-  header.fill(0, 4, 8);
-  const text = straight.subarray(0, end);
-  const expected = type.checksum(key, Usage.initiatorWrap, Buffer.concat([text, header]));
-  if (!timingSafeEqual(expected, straight.subarray(end))) throw new Refusal('the checksum of its last token is wrong');
-  return text;
 }
 
 function formatTime(ms: number): string {

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
+import { type Keytab, parseKeytab } from '@meerkat/client/kerberos';
 import { ExitCode, ServerError } from '../../exit-codes.ts';
-import { type Keytab, parseKeytab } from './keytab.ts';
 
 /** Milliseconds between two looks at the file, when a ticket needs a key that is not there. */
 const LOOK_MS = 1000;

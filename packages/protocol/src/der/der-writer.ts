@@ -4,7 +4,14 @@ import { DerTag } from './der.ts';
 export function writeDer(tag: number, ...contents: readonly Uint8Array[]): Uint8Array {
   const length = contents.reduce((sum, part) => sum + part.length, 0);
   const header = length < 0x80 ? [tag, length] : [tag, 0x80 + bytesOf(length).length, ...bytesOf(length)];
-  return Buffer.concat([Uint8Array.from(header), ...contents]);
+  const value = new Uint8Array(header.length + length);
+  value.set(header);
+  let at = header.length;
+  for (const part of contents) {
+    value.set(part, at);
+    at += part.length;
+  }
+  return value;
 }
 
 export function sequence(...contents: readonly Uint8Array[]): Uint8Array {
@@ -32,17 +39,7 @@ export function unsigned(bytes: Uint8Array): Uint8Array {
 }
 
 export function utf8String(text: string): Uint8Array {
-  return writeDer(DerTag.utf8String, Buffer.from(text, 'utf8'));
-}
-
-/** UTCTime until 2049, GeneralizedTime from then on, as RFC 5280 wants it; whole seconds. */
-export function time(atMs: number): Uint8Array {
-  const digits = new Date(atMs).toISOString().replace(/[-:T]|\.\d+/g, '');
-  const isUtcTime = digits < '2050';
-  return writeDer(
-    isUtcTime ? DerTag.utcTime : DerTag.generalizedTime,
-    Buffer.from(isUtcTime ? digits.slice(2) : digits, 'latin1'),
-  );
+  return writeDer(DerTag.utf8String, new TextEncoder().encode(text));
 }
 
 function bytesOf(value: number): number[] {

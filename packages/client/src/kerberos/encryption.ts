@@ -12,6 +12,8 @@ export interface EncryptionType {
   readonly keyBytes: number;
   /** Bytes of a checksum. */
   readonly checksumBytes: number;
+  /** The number of its checksum, where one is sent with its type. */
+  readonly checksumNumber: number;
   /** Null when the message was not made with this key, or for another use. */
   decrypt(key: Uint8Array, usage: number, message: Uint8Array): Buffer | null;
   encrypt(key: Uint8Array, usage: number, plaintext: Uint8Array): Buffer;
@@ -24,7 +26,7 @@ const ZERO_IV = Buffer.alloc(BLOCK);
 const Derived = { checksum: 0x99, encryption: 0xaa, integrity: 0x55 } as const;
 
 /** AES-CTS-HMAC-SHA1-96. */
-function makeSha1Type(number: number, keyBytes: number): EncryptionType {
+function makeSha1Type(number: number, keyBytes: number, checksumNumber: number): EncryptionType {
   const macBytes = 12;
   const mac = (key: Buffer, data: Uint8Array): Buffer =>
     createHmac('sha1', key).update(data).digest().subarray(0, macBytes);
@@ -34,6 +36,7 @@ function makeSha1Type(number: number, keyBytes: number): EncryptionType {
     name: `aes${keyBytes * 8}-cts-hmac-sha1-96`,
     keyBytes,
     checksumBytes: macBytes,
+    checksumNumber,
     decrypt(key, usage, message) {
       if (message.length < BLOCK + macBytes) return null;
       const end = message.length - macBytes;
@@ -66,6 +69,7 @@ function makeSha2Type(number: number, keyBytes: number, hash: 'sha256' | 'sha384
     name: `aes${keyBytes * 8}-cts-hmac-${hash}-${macBytes * 8}`,
     keyBytes,
     checksumBytes: macBytes,
+    checksumNumber: number,
     decrypt(key, usage, message) {
       if (message.length < BLOCK + macBytes) return null;
       const end = message.length - macBytes;
@@ -86,8 +90,8 @@ function makeSha2Type(number: number, keyBytes: number, hash: 'sha256' | 'sha384
 /** By their numbers. */
 export const ENCRYPTION_TYPES: ReadonlyMap<number, EncryptionType> = new Map(
   [
-    makeSha1Type(17, 16),
-    makeSha1Type(18, 32),
+    makeSha1Type(17, 16, 15),
+    makeSha1Type(18, 32, 16),
     makeSha2Type(19, 16, 'sha256', 16),
     makeSha2Type(20, 32, 'sha384', 24),
   ].map((type) => [type.number, type]),

@@ -1,0 +1,82 @@
+import { createSocket } from 'node:dgram';
+import { connect } from 'node:net';
+
+export interface KdcAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Asks a key distribution center; rejects with what the system said. */
+export type AskKdc = (kdc: KdcAddress, message: Uint8Array) => Promise<Uint8Array>;
+
+const KDC_PORT = 88;
+const TCP_TIMEOUT_MS = 3000;
+/** Of each of a few datagrams. */
+const UDP_TIMEOUT_MS = 1000;
+const UDP_TRIES = 3;
+const REPLY_BYTES_MAX = 1024 * 1024;
+
+/** `host`, `host:port`, `[v6]:port`. */
+export function parseKdc(text: string): KdcAddress {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]*))(?::(\d+))?$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  // An address of IPv6 without brackets has no port.
+  if (host === undefined) return { host: text, port: KDC_PORT };
+  return { host, port: port === undefined ? KDC_PORT : Number(port) };
+}
+
+/** By TCP (RFC 4120 §7.2.2): each message has its length, of four bytes, in front. */
+export function askByTcp({ host, port }: KdcAddress, message: Uint8Array): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const end = (error: Error | null, reply?: Uint8Array): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      if (error !== null) reject(error);
+      else resolve(reply ?? new Uint8Array(0));
+    };
+    const timer = setTimeout(() => end(new Error(`no answer within ${TCP_TIMEOUT_MS} ms`)), TCP_TIMEOUT_MS);
+    socket.on('error', (error) => end(error));
+    socket.on('close', () => end(new Error('it closed the connection without an answer')));
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes < 4) return;
+      const all = Buffer.concat(chunks);
+      const length = all.readUInt32BE();
+      if (length > REPLY_BYTES_MAX) end(new Error(`it announces an answer of ${length} bytes`));
+      else if (all.length >= 4 + length) end(null, all.subarray(4, 4 + length));
+    });
+    const header = Buffer.alloc(4);
+    header.writeUInt32BE(message.length);
+    socket.write(Buffer.concat([header, message]));
+  });
+}
+
+/** By UDP, a datagram each way; sent again a few times, as either may be lost. */
+export function askByUdp({ host, port }: KdcAddress, message: Uint8Array): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+    let tries = 0;
+    let timer: NodeJS.Timeout | undefined;
+    const end = (error: Error | null, reply?: Uint8Array): void => {
+      clearTimeout(timer);
+      socket.close();
+      if (error !== null) reject(error);
+      else resolve(reply ?? new Uint8Array(0));
+    };
+    const send = (): void => {
+      if (tries++ === UDP_TRIES) {
+        end(new Error(`no answer to ${UDP_TRIES} datagrams`));
+        return;
+      }
+      socket.send(message);
+      timer = setTimeout(send, UDP_TIMEOUT_MS);
+    };
+    socket.once('error', (error) => end(error));
+    socket.once('message', (reply) => end(null, reply));
+    socket.connect(port, host, send);
+  });
+}

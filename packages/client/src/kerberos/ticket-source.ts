@@ -1,0 +1,220 @@
+import { readFileSync, statSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { type CredentialCache, parseCredentialCache } from './credential-cache.ts';
+import { realmOf } from './fields.ts';
+import { KerberosError } from './kerberos-error.ts';
+import { KDC_SURROUNDINGS, type KdcSurroundings, KeyDistribution } from './key-distribution.ts';
+import { type Keytab, parseKeytab } from './keytab.ts';
+import { type Krb5Config, readKrb5Config, realmOfHost } from './krb5-config.ts';
+import type { ServiceTicket } from './service-ticket.ts';
+
+/** Whose tickets are used. */
+export interface TicketSourceOptions {
+  /**
+   * Log in with the key of this file, instead of a ticket that is there. Default: the file of `KRB5_CLIENT_KTNAME`, where there
+   * is no cache.
+   */
+  readonly keytab?: string | undefined;
+  /** Whose key of the keytab, with or without realm. Default: the first one in it. */
+  readonly principal?: string | undefined;
+  /** The cache that `kinit` has written. Default: `KRB5CCNAME`, `default_ccache_name` of krb5.conf, `/tmp/krb5cc_UID`. */
+  readonly cache?: string | undefined;
+  /** krb5.conf. Default: `KRB5_CONFIG`, `/etc/krb5.conf`. */
+  readonly config?: string | undefined;
+}
+
+/** A ticket that ends sooner is not used any more. */
+const LIFE_LEFT_MS = 60_000;
+
+/**
+ * Tickets for services, from a cache or by a keytab. Those that were fetched are kept in memory, and no file is written.
+ *
+ *     cache:   ticket for the service                                 used as it is
+ *              ticket for tickets            ──► TGS ──► ticket for the service
+ *     keytab:  key ──► AS ──► ticket for tickets ──► TGS ──► ticket for the service
+ */
+export class TicketSource {
+  readonly #options: TicketSourceOptions;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #surroundings: KdcSurroundings;
+  /** By service. */
+  readonly #tickets = new Map<string, ServiceTicket>();
+  /** Under way, by service. */
+  readonly #pending = new Map<string, Promise<ServiceTicket>>();
+  /** The cache as it was when the tickets came from it: another login makes them void. */
+  #stamp = '';
+
+  constructor(
+    options: TicketSourceOptions = {},
+    env: NodeJS.ProcessEnv = process.env,
+    surroundings: KdcSurroundings = KDC_SURROUNDINGS,
+  ) {
+    this.#options = options;
+    this.#env = env;
+    this.#surroundings = surroundings;
+  }
+
+  /**
+   * A ticket that is good for another minute at least.
+   *
+   * @param service `zookeeper/host` or `zookeeper/host@REALM`
+   * @returns rejects with a KerberosError that says what is missing and what to do
+   */
+  get(service: string): Promise<ServiceTicket> {
+    const pending = this.#pending.get(service);
+    if (pending !== undefined) return pending;
+    const fetched = this.#fetch(service).finally(() => this.#pending.delete(service));
+    this.#pending.set(service, fetched);
+    return fetched;
+  }
+
+  /** A ticket that was fetched before and is still good; null when there is none. */
+  peek(service: string): ServiceTicket | null {
+    const ticket = this.#tickets.get(service);
+    return ticket !== undefined && this.#isGood(ticket) ? ticket : null;
+  }
+
+  async #fetch(service: string): Promise<ServiceTicket> {
+    const config = readKrb5Config(this.#configPath);
+    const keytabPath = this.#options.keytab ?? null;
+    const origin = keytabPath === null ? this.#readCache(config) : null;
+    const known = this.peek(service);
+    if (known !== null) return known;
+    const ticket =
+      origin === null
+        ? await this.#fetchByKeytab(service, stripScheme(keytabPath ?? this.#env['KRB5_CLIENT_KTNAME'] ?? ''), config)
+        : await this.#fetchByCache(service, origin, config);
+    this.#tickets.set(service, ticket);
+    return ticket;
+  }
+
+  async #fetchByKeytab(service: string, path: string, config: Krb5Config): Promise<ServiceTicket> {
+    const keytab = readKeytab(path);
+    const client = this.#clientOf(keytab, path, config);
+    const realm = realmOf(client);
+    const center = new KeyDistribution(realm, config, this.#surroundings);
+    const granting = `krbtgt/${realm}@${realm}`;
+    const ticket = this.peek(granting) ?? (await center.login(client, keytab, path));
+    this.#tickets.set(granting, ticket);
+    return await center.ticketFor(resolveService(service, realm, config), ticket);
+  }
+
+  #clientOf(keytab: Keytab, path: string, { defaultRealm }: Krb5Config): string {
+    const { principal = keytab.principals[0] } = this.#options;
+    if (principal === undefined)
+      throw new KerberosError(`the keytab ${path} has no key: write one with ktadd of kadmin`);
+    if (principal.includes('@')) return principal;
+    const found = keytab.principals.find((each) => each.startsWith(`${principal}@`));
+    if (found !== undefined) return found;
+    if (defaultRealm !== null) return `${principal}@${defaultRealm}`;
+    throw new KerberosError(
+      `the principal ${principal} has no realm: write it with one, or set default_realm in krb5.conf`,
+    );
+  }
+
+  async #fetchByCache(service: string, { cache, path }: Origin, config: Krb5Config): Promise<ServiceTicket> {
+    const { principal, tickets } = cache;
+    const realm = realmOf(principal);
+    const wanted = resolveService(service, realm, config);
+    const find = (name: string): ServiceTicket | undefined =>
+      tickets.find((ticket) => ticket.service === name && this.#isGood(ticket));
+    const held = find(wanted);
+    if (held !== undefined) return held;
+    const name = `krbtgt/${realm}@${realm}`;
+    const granting = find(name);
+    if (granting !== undefined) {
+      return await new KeyDistribution(realm, config, this.#surroundings).ticketFor(wanted, granting);
+    }
+    const ended = tickets.find((ticket) => ticket.service === name);
+    throw new KerberosError(
+      ended === undefined
+        ? `the ticket cache ${path} of ${principal} has no ticket for ${wanted}, and none to get one with: run kinit`
+        : `the ticket of ${principal} in ${path} ${ended.endsMs < this.#surroundings.nowMs() ? 'ended' : 'ends'} at ${new Date(ended.endsMs).toISOString()}: run kinit`,
+    );
+  }
+
+  /** Null: there is no cache, but a keytab instead. */
+  #readCache(config: Krb5Config): Origin | null {
+    const path = this.#cachePath(config);
+    let bytes: Uint8Array;
+    try {
+      const { ino, size, mtimeMs } = statSync(path);
+      const stamp = `${ino} ${size} ${mtimeMs}`;
+      if (stamp !== this.#stamp) this.#tickets.clear();
+      this.#stamp = stamp;
+      bytes = readFileSync(path);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT' && this.#options.cache === undefined && this.#env['KRB5_CLIENT_KTNAME']) return null;
+      throw new KerberosError(
+        code === 'ENOENT'
+          ? `there is no ticket cache ${path}: run kinit, set KRB5CCNAME, or give a keytab (KRB5_CLIENT_KTNAME)`
+          : `the ticket cache ${path} cannot be read: ${code ?? message}; correct KRB5CCNAME, or the rights of the file`,
+      );
+    }
+    const cache = parseCredentialCache(bytes);
+    if (cache === null) throw new KerberosError(`${path} is no ticket cache of format 0x0503 or 0x0504: run kinit`);
+    return { cache, path };
+  }
+
+  #cachePath({ defaultCacheName }: Krb5Config): string {
+    const uid = String(process.getuid?.() ?? '');
+    const name = this.#options.cache ?? this.#env['KRB5CCNAME'] ?? defaultCacheName ?? `FILE:/tmp/krb5cc_${uid}`;
+    const [, type = 'FILE', rest = ''] = /^(?:([A-Za-z]{2,}):)?(.*)$/.exec(name) ?? [];
+    if (type !== 'FILE') {
+      throw new KerberosError(
+        `the ticket cache ${name} is of type ${type}; only FILE is read: set KRB5CCNAME=FILE:/path and run kinit`,
+      );
+    }
+    return rest.replaceAll(/%\{([^}]+)\}/g, (whole, variable: string) => {
+      if (variable === 'uid' || variable === 'euid' || variable === 'USERID') return uid;
+      if (variable === 'username') return userInfo().username;
+      if (variable === 'TEMP') return tmpdir();
+      return whole;
+    });
+  }
+
+  get #configPath(): string {
+    return this.#options.config ?? this.#env['KRB5_CONFIG'] ?? '/etc/krb5.conf';
+  }
+
+  #isGood({ endsMs }: ServiceTicket): boolean {
+    return endsMs > this.#surroundings.nowMs() + LIFE_LEFT_MS;
+  }
+}
+
+interface Origin {
+  readonly cache: CredentialCache;
+  readonly path: string;
+}
+
+/** With its realm: what `[domain_realm]` says of its host, otherwise that of the client. */
+function resolveService(service: string, realm: string, config: Krb5Config): string {
+  const named = service.includes('@') ? service : `${service}@${realmOfHost(config, hostOf(service)) ?? realm}`;
+  if (realmOf(named) === realm) return named;
+  throw new KerberosError(
+    `${named} is of another realm than the ticket of ${realm}, and tickets are not fetched across realms: log in to that realm`,
+  );
+}
+
+function hostOf(service: string): string {
+  return service.slice(service.indexOf('/') + 1);
+}
+
+function readKeytab(path: string): Keytab {
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new KerberosError(`the keytab ${path} cannot be read: ${code ?? message}; correct its path, or its rights`);
+  }
+  const keytab = parseKeytab(bytes);
+  if (keytab === null)
+    throw new KerberosError(`${path} is no keytab of version 0x0502: write one with ktadd of kadmin`);
+  return keytab;
+}
+
+function stripScheme(path: string): string {
+  return path.replace(/^(?:FILE|file):/, '');
+}

@@ -1,0 +1,49 @@
+import type { TicketSourceOptions } from '../kerberos/ticket-source.ts';
+import type { HostPort, SaslExchange } from '../machine/ports.ts';
+
+/** Whose tickets are used, and for which service. */
+export interface KerberosOptions extends TicketSourceOptions {
+  /**
+   * The principal of the servers, `_HOST` for the host of the connect string. Default `zookeeper/_HOST`. Names are not looked
+   * up: it is the host as the connect string has it, in lower case.
+   */
+  readonly servicePrincipal?: string | undefined;
+}
+
+/**
+ * SASL GSSAPI with Kerberos (RFC 4752): for the option `sasl` of `connect`. No Kerberos library has to be installed.
+ *
+ * The ticket comes from the cache of `kinit`, or by a keytab from the key distribution center of krb5.conf; it is fetched before
+ * the connection is made, and renewed before it ends. The server proves itself, too. The messages after it are neither signed nor
+ * encrypted; TLS does that.
+ *
+ * @example
+ * const client = await connect('zk1.example.org:2181', { sasl: kerberos({ keytab: '/etc/app.keytab' }) });
+ */
+export function kerberos(options: KerberosOptions = {}): (server: HostPort) => Promise<SaslExchange> {
+  const { servicePrincipal = 'zookeeper/_HOST', ...login } = options;
+  let parts: Promise<KerberosParts> | null = null;
+  return async ({ host }) => {
+    parts ??= load(login);
+    const { source, GssapiInitiator } = await parts;
+    const initiator = new GssapiInitiator(await source.get(servicePrincipal.replace('_HOST', host.toLowerCase())));
+    return {
+      start: () => initiator.start(),
+      respond: (token) => initiator.step(token),
+      get isComplete() {
+        return initiator.isComplete;
+      },
+    };
+  };
+}
+
+type Kerberos = typeof import('../kerberos/index.ts');
+interface KerberosParts extends Pick<Kerberos, 'GssapiInitiator'> {
+  readonly source: InstanceType<Kerberos['TicketSource']>;
+}
+
+/** Loaded by those alone who use it. */
+async function load(login: TicketSourceOptions): Promise<KerberosParts> {
+  const { TicketSource, GssapiInitiator } = await import('../kerberos/index.ts');
+  return { source: new TicketSource(login), GssapiInitiator };
+}

@@ -1,7 +1,6 @@
 import {
   ErrorCode,
   JuteChunks,
-  type JuteWriter,
   type MultiReadOp,
   OpCode,
   Perm,
@@ -145,7 +144,7 @@ export class MultiRead implements LongRead, TreeObserver {
       return STEPS_PER_OP;
     }
     const before = this.#chunks.bytes;
-    this.#unfinished = this.#read(op, this.#chunks.writer);
+    this.#unfinished = this.#read(op, this.#chunks);
     return STEPS_PER_OP + Math.ceil((this.#chunks.bytes - before) / BYTES_PER_STEP);
   }
 
@@ -169,16 +168,18 @@ export class MultiRead implements LongRead, TreeObserver {
   }
 
   /** Writes the result of an op, but for names that are many. @returns what is then to be finished, otherwise null */
-  #read({ op, path }: MultiReadOp, writer: JuteWriter): Result | null {
+  #read({ op, path }: MultiReadOp, chunks: JuteChunks): Result | null {
     const { tree, access } = this.#parts;
     const znode = tree.znodes.find(path);
     const error = access.check(znode, Perm.read, this.#identities);
     if (error !== ErrorCode.ok) {
-      writeMultiError(writer, error);
+      writeMultiError(chunks.writer, error);
       return null;
     }
     if (op === OpCode.getData) {
-      if (!this.#hasRoomFor(tree.dataLengthOf(znode) + STAT_BYTES)) return null;
+      const bytes = tree.dataLengthOf(znode) + STAT_BYTES;
+      if (!this.#hasRoomFor(bytes)) return null;
+      const writer = chunks.writerFor(bytes);
       writeMultiHeader(writer, op, false, ErrorCode.ok);
       tree.writeDataAndStat(znode, writer);
       return null;
@@ -186,6 +187,7 @@ export class MultiRead implements LongRead, TreeObserver {
     const childCount = tree.znodes.childCountOf(znode);
     if (!this.#hasRoomFor(childCount * NAME_BYTES_MIN)) return null;
     if (childCount <= SLICE_STEPS) {
+      const { writer } = chunks;
       writeMultiHeader(writer, op, false, ErrorCode.ok);
       tree.writeChildren(znode, writer);
       return null;
@@ -203,7 +205,7 @@ export class MultiRead implements LongRead, TreeObserver {
       const key = keyOf(op);
       if (index < this.#at || this.#early.has(key)) continue;
       const whole = new Result();
-      const result = this.#read(op, whole.chunks.writer) ?? whole;
+      const result = this.#read(op, whole.chunks) ?? whole;
       result.countedBytes = result.bytes;
       this.#earlyBytes += result.countedBytes;
       this.#early.set(key, result);

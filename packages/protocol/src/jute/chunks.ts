@@ -15,6 +15,12 @@ export class JuteChunks {
     return this.#writer;
   }
 
+  /** Where a value of so many bytes is written next: a long one in a piece that has room for it, so that none grows, which moves what it has. */
+  writerFor(bytes: number): JuteWriter {
+    if (bytes >= LONG_BYTES && bytes > this.#writer.bytes.length - this.#writer.position) this.#begin(bytes);
+    return this.writer;
+  }
+
   /** Number of bytes written. */
   get bytes(): number {
     return this.#fullBytes + this.#writer.position;
@@ -31,21 +37,23 @@ export class JuteChunks {
       for (const piece of other.pieces) this.writer.raw(piece);
       return;
     }
-    this.#begin();
+    if (this.#writer.position > 0) this.#begin();
     for (const piece of other.pieces) this.#full.push(piece);
     this.#fullBytes += other.bytes;
   }
 
-  #begin(): void {
-    if (this.#writer.position === 0) return;
-    this.#full.push(this.#writer.written());
+  /** A new piece with room for so many bytes, and some more. */
+  #begin(bytes: number = CHUNK_BYTES): void {
+    if (this.#writer.position > 0) this.#full.push(this.#writer.written());
     this.#fullBytes += this.#writer.position;
-    this.#writer = new JuteWriter(CHUNK_BYTES + SLACK_BYTES);
+    this.#writer = new JuteWriter(Math.max(CHUNK_BYTES, bytes) + SLACK_BYTES);
   }
 }
 
 /** What most need. */
 const FIRST_BYTES = 1024;
+/** Length from which on a value is not copied once more where that can be avoided. */
+const LONG_BYTES = 0x8000;
 /** Length from which on a piece is full. */
 const CHUNK_BYTES = 0x40000;
 /** Room for what begins just before that. */

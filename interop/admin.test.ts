@@ -5,7 +5,9 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CertificateAuthority } from '@meerkat/server';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RunningCommand } from './cli/harness.ts';
 import { describeWith } from './harness/peers.ts';
 import { Op, RawClient } from './harness/raw-client.ts';
 import { OPEN_ACL, record } from './harness/record-builder.ts';
@@ -42,14 +44,48 @@ function shapeOf(text: string, isOrdered: boolean): unknown {
   return fields(JSON.parse(text));
 }
 
-describeWith(['apache'], 'the admin port of a server on its own', () => {
+/** Certificates for the admin ports, and for who asks them. */
+const certificates = mkdtempSync(join(tmpdir(), 'interop-admin-tls-'));
+const authority = new CertificateAuthority();
+const file = (name: string, text: string): string => {
+  writeFileSync(join(certificates, name), text);
+  return join(certificates, name);
+};
+const CA = file('ca.pem', authority.certificate);
+const KEYS = file('server.pem', authority.issue('server', { names: ['IP:127.0.0.1'] }).keyStore);
+const ROOT = file('root.pem', authority.issue('root').keyStore);
+const ANN = file('ann.pem', authority.issue('ann').keyStore);
+afterAll(() => rmSync(certificates, { recursive: true }));
+
+/** The keys that Apache's server has for TLS at its admin port. */
+const UNIFIED = {
+  'admin.portUnification': true,
+  'ssl.quorum.keyStore.location': KEYS,
+  'ssl.quorum.keyStore.type': 'PEM',
+  'ssl.quorum.trustStore.location': CA,
+  'ssl.quorum.trustStore.type': 'PEM',
+};
+
+/** What comes back through `openssl s_client`. */
+async function throughOpenssl(port: number, request: readonly string[], ...more: readonly string[]): Promise<string> {
+  const words = ['s_client', '-quiet', '-verify_return_error', '-CAfile', CA, '-connect', `127.0.0.1:${port}`, ...more];
+  const child = spawn('openssl', words, { stdio: ['pipe', 'pipe', 'ignore'] });
+  child.stdin.on('error', () => {});
+  child.stdin.write([...request, 'Host: 127.0.0.1', 'Connection: close', '', ''].join('\r\n'));
+  let text = '';
+  for await (const chunk of child.stdout) text += String(chunk);
+  return text;
+}
+
+describeWith(['apache', 'openssl'], 'the admin port of a server on its own', () => {
   const answers = new Map<ServerKind, Map<string, string>>();
   const methods = new Map<ServerKind, Map<string, number>>();
+  const secured = new Map<ServerKind, string>();
 
   beforeAll(async () => {
     await Promise.all(
       SERVER_KINDS.map(async (kind) => {
-        await using server = await ServerProcess.start(kind, { hasAdmin: true });
+        await using server = await ServerProcess.start(kind, { hasAdmin: true, config: UNIFIED });
         const client = await RawClient.connect(server.port, { timeoutMs: 40_000 });
         await client.demand(Op.create, record().ustring('/e').buffer('x').acls(OPEN_ACL).int(1).build());
         await client.demand(Op.getData, record().ustring('/e').bool(true).build());
@@ -75,6 +111,7 @@ describeWith(['apache'], 'the admin port of a server on its own', () => {
           codes.set(method, status);
         }
         methods.set(kind, codes);
+        secured.set(kind, await throughOpenssl(server.adminPort, ['GET /commands/ruok HTTP/1.1']));
         await client.close();
       }),
     );
@@ -130,19 +167,51 @@ describeWith(['apache'], 'the admin port of a server on its own', () => {
     );
   });
 
+  test("answers by TLS on the same port as Apache's, and counts who comes without", () => {
+    const ours = secured.get('meerkat') ?? '';
+    const theirs = secured.get('apache') ?? '';
+    const parts = (text: string): unknown => [
+      /^HTTP\/1\.1 \d+/.exec(text)?.[0],
+      /^strict-transport-security: .*$/im.exec(text)?.[0].toLowerCase(),
+      text.slice(text.indexOf('\r\n\r\n')),
+    ];
+    expect(parts(ours)).toEqual(parts(theirs));
+    expect(theirs).toContain('max-age');
+    for (const kind of SERVER_KINDS) {
+      expect(answers.get(kind)?.get('monitor'), kind).toMatch(/"insecure_admin_count" : [1-9]\d*,/);
+    }
+  });
+
   test("answers other methods with Apache's codes", () => {
     expect(Object.fromEntries(methods.get('meerkat') ?? [])).toEqual(Object.fromEntries(methods.get('apache') ?? []));
   });
 });
 
-describe('the admin port of Meerkat', () => {
+describeWith(['openssl'], 'the admin port of Meerkat', () => {
   let server: ServerProcess;
   let base: string;
+  let metricsPort: number;
 
   beforeAll(async () => {
+    metricsPort = await freePort();
     server = await ServerProcess.start('meerkat', {
       hasAdmin: true,
-      config: { 'ssl.keyStore.password': 'hush-1', 'admin.rateLimiterIntervalInMS': 0 },
+      config: {
+        'client.portUnification': true,
+        'ssl.keyStore.location': KEYS,
+        'ssl.trustStore.location': CA,
+        'ssl.keyStore.password': 'hush-1',
+        'admin.rateLimiterIntervalInMS': 0,
+        'admin.portUnification': true,
+        'admin.needClientAuth': true,
+        'admin.ssl.keyStore.location': KEYS,
+        'admin.ssl.trustStore.location': CA,
+        'X509AuthenticationProvider.superUser': 'CN=root',
+        'metricsProvider.className': 'org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider',
+        'metricsProvider.httpsPort': metricsPort,
+        'metricsProvider.ssl.keyStore.location': KEYS,
+        'metricsProvider.ssl.trustStore.location': CA,
+      },
     });
     base = `http://127.0.0.1:${server.adminPort}`;
   });
@@ -237,6 +306,47 @@ describe('the admin port of Meerkat', () => {
     expect((await post(readFileSync(theirs), 'digest super:test')).status).toBe(200);
     expect([await exists('/then'), await exists('/a')]).toEqual([-101, 0]);
     expect(server.output).toContain('was restored in place of all there was');
+  });
+
+  test('takes a certificate for who asks, and none for nobody', async () => {
+    const ask = (...words: readonly string[]): Promise<string> => {
+      return throughOpenssl(server.adminPort, ['GET /commands/archive HTTP/1.1', 'Authorization: x509'], ...words);
+    };
+    expect(await ask('-cert', ROOT, '-key', ROOT)).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*"last_zxid" : "0x/);
+    const client = await RawClient.connect(server.port);
+    await client.demand(
+      Op.setACL,
+      record().ustring('/').int(1).int(1).ustring('world').ustring('anyone').int(-1).build(),
+    );
+    await client.close();
+    expect(await ask('-cert', ANN, '-key', ANN)).toContain('HTTP/1.1 403 ');
+    expect(await ask()).toBe('');
+    // Without TLS the word says nothing.
+    expect((await fetch(`${base}/commands/archive`, { headers: { authorization: 'x509' } })).status).toBe(401);
+  });
+
+  test('is asked by the command with TLS, by whom its certificate names', async () => {
+    const to = join(certificates, 'backup');
+    const meerkat = async (...words: readonly string[]): Promise<string> => {
+      const { exitCode, stderr } = await new RunningCommand(words, {}, false).ended;
+      return `${exitCode} ${stderr}`;
+    };
+    const backup = ['backup', '--to', to, '--admin', `https://127.0.0.1:${server.adminPort}`];
+    expect(await meerkat(...backup, '--tls-ca', CA, '--tls-cert', ROOT)).toMatch(/^0 /);
+    expect(await meerkat('restore', to, '--check')).toMatch(/^0 /);
+    expect(await meerkat(...backup, '--tls-ca', CA, '--tls-cert', ANN)).toMatch(/^\d+ .*Not authorized/s);
+    expect(await meerkat(...backup, '--tls-cert', ROOT)).toMatch(/^3 .*its certificate is not trusted; --tls-ca/s);
+    expect(await meerkat(...backup, '--tls-ca', CA)).toMatch(/^3 .*--tls-cert/s);
+    const drain = ['drain', '--server', `127.0.0.1:${server.port}`, '--http-port', String(server.adminPort), '--https'];
+    expect(await meerkat(...drain, '--tls-ca', CA, '--tls-cert', ANN)).toMatch(/^\d+ .*Not authorized/s);
+    expect(await meerkat(...drain, '--tls-ca', CA, '--tls-cert', ROOT)).toMatch(/^0 /);
+    expect(await meerkat(...drain, '--tls-ca', CA, '--tls-cert', ROOT, '--undo')).toMatch(/^0 /);
+  });
+
+  test('has a port for Prometheus with TLS, for who has a certificate', async () => {
+    const request = ['GET /metrics HTTP/1.1'];
+    expect(await throughOpenssl(metricsPort, request, '-cert', ANN, '-key', ANN)).toContain('# TYPE znode_count gauge');
+    expect(await throughOpenssl(metricsPort, request)).toBe('');
   });
 
   // The second is made of the digits of an IPv6 address, and is a name all the same.

@@ -24,6 +24,7 @@ import { Deferred } from './deferred.ts';
 import { describeFailure } from './describe-failure.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
 import { GrowthWatch } from './growth-watch.ts';
+import { HttpFigures } from './http/figures.ts';
 import type { HttpThread } from './http/http-thread.ts';
 import { type Logger, SILENT_LOGGER } from './logger.ts';
 import { type ClientAddress, ClientPortWatch } from './membership/client-port.ts';
@@ -243,6 +244,7 @@ class Server implements RunningServer {
         },
       },
     };
+    const figures = new HttpFigures();
     const parts = {
       configuration,
       metrics: this.#metrics,
@@ -254,6 +256,9 @@ class Server implements RunningServer {
         handshakes: this.#clientPorts.handshakeCount,
         clientCertificateDays: this.#credentials.clientDaysLeft,
         quorumCertificateDays: this.#credentials.peerDaysLeft,
+        adminCertificateDays: figures.adminDaysLeft,
+        plainAdminConnections: figures.plainConnections,
+        httpHandshakesFailed: figures.failedHandshakes,
       }),
     };
     const fourLetterWords = makeFourLetterWords(parts);
@@ -290,6 +295,7 @@ class Server implements RunningServer {
       authenticator: ports.authenticator,
       core: this.#core,
       logger,
+      figures,
       deliver,
     });
   }

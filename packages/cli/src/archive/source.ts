@@ -1,3 +1,4 @@
+import type { ConnectionOptions } from 'node:tls';
 import { type ArchiveFiles, DirectoryFiles, RemoteFiles } from '@meerkat/server/archive';
 import { InvocationFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
@@ -13,16 +14,19 @@ export async function openSources(context: Context, words: SourceWords): Promise
   }
   if (dir !== undefined) return [await DirectoryFiles.open(dir, logDir ?? null)];
   if (logDir !== undefined) throw new InvocationFailure('--log-dir goes with --dir');
-  // Whoever has not shown to be anybody is an address: enough while the root is open to all.
-  const authorization = (await credentialsOf(context)) ?? 'ip';
   const { signal } = context;
+  const tls = await adminTls(context);
   const urls =
     admin === undefined
       ? (await context.servers()).map(
           ({ host }) => `http://${host.includes(':') ? `[${host}]` : host}:${ADMIN_PORT}/commands`,
         )
       : admin.split(',').map(adminUrl);
-  return urls.map((url) => new RemoteFiles({ url, authorization, signal }));
+  const credentials = await credentialsOf(context);
+  return urls.map((url) => {
+    const authorization = credentials ?? withoutCredentials(url, tls);
+    return new RemoteFiles({ url, authorization, tls, signal });
+  });
 }
 
 /** The first that answers. */
@@ -46,6 +50,17 @@ export async function credentialsOf(context: Context): Promise<string | null> {
   if (first === undefined) return null;
   const { scheme, auth } = first;
   return `${scheme} ${typeof auth === 'string' ? auth : Buffer.from(auth ?? []).toString()}`;
+}
+
+/** What is shown and trusted at admin ports with TLS: what the options of the command say. */
+export async function adminTls(context: Context): Promise<ConnectionOptions> {
+  const { tls = null } = (await context.settings()).options;
+  return typeof tls === 'object' && tls !== null ? tls : {};
+}
+
+/** Who has no credentials is what the certificate says, else an address: enough while the root is open to all. */
+export function withoutCredentials(url: string, { cert }: ConnectionOptions): string {
+  return url.startsWith('https:') && cert !== undefined ? 'x509' : 'ip';
 }
 
 function adminUrl(text: string): string {

@@ -15,6 +15,7 @@ interface Words {
   readonly session?: string;
   readonly lock?: string;
   readonly httpPort?: string;
+  readonly https?: boolean;
   readonly opensSessions: boolean;
   readonly asksServers: boolean;
 }
@@ -31,6 +32,7 @@ export const doctor: DefineCommand = (command, host) => {
       '--http-port <ports>',
       'admin port or port for metrics, to compare clocks: one for all servers, or one each with commas',
     )
+    .option('--https', 'these speak TLS: with the --tls options')
     .option('--no-sessions', 'open no sessions')
     .option('--no-servers', 'ask no servers: files and logs only')
     .addHelpText(
@@ -76,7 +78,9 @@ async function examine(context: Context, words: Words): Promise<Examination> {
   findings.push(...(await readLogs(words, sessionId)));
   if (words.asksServers) {
     const { examineServers } = await import('../doctor/examination.ts');
-    const options = { settings: await context.settings(), httpPorts: parsePorts(words.httpPort), timeoutMs };
+    const httpTls = words.https === true ? await (await import('../archive/source.ts')).adminTls(context) : null;
+    const httpPorts = parsePorts(words.httpPort);
+    const options = { settings: await context.settings(), httpPorts, httpTls, timeoutMs };
     const examined = await examineServers(
       await context.servers(),
       { ...options, opensSessions: words.opensSessions },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { credentialsOf } from '../archive/source.ts';
+import { adminTls, credentialsOf } from '../archive/source.ts';
 import { parseDuration } from '../connection/duration.ts';
 import { askAdmin } from '../draining/admin-request.ts';
 import { clientsLeft } from '../draining/clients-left.ts';
@@ -12,6 +12,7 @@ import { ANSWER_MS } from './status.ts';
 
 interface Words {
   readonly httpPort: string;
+  readonly https?: boolean;
   readonly perSecond: string;
   readonly within: string;
   readonly undo?: boolean;
@@ -21,6 +22,7 @@ interface Words {
 export const drain: DefineCommand = (command, host) => {
   command
     .option('--http-port <port>', 'the admin port of the server', '8080')
+    .option('--https', 'it speaks TLS: with the --tls options')
     .option('--per-second <count>', 'clients that are sent away in a second', '500')
     .option('--within <duration>', 'how long to wait until they are gone', '1m')
     .option('--undo', 'take clients again')
@@ -35,7 +37,10 @@ servers of their connect strings, with their sessions, watches and ephemerals. T
     .action((words: Words) => host.run((context) => run(context, words)));
 };
 
-async function run(context: Context, { httpPort, perSecond, within, undo = false }: Words): Promise<CommandExit> {
+async function run(
+  context: Context,
+  { httpPort, https = false, perSecond, within, undo = false }: Words,
+): Promise<CommandExit> {
   const { timeoutMs = ANSWER_MS, signal, report } = context;
   const servers = await context.servers();
   const [server] = servers;
@@ -45,8 +50,9 @@ async function run(context: Context, { httpPort, perSecond, within, undo = false
     );
   }
   const port = parsePort(httpPort);
-  const authorization = (await credentialsOf(context)) ?? 'ip';
-  const request = { server, port, authorization, timeoutMs, signal };
+  const credentials = await credentialsOf(context);
+  const tls = https ? await adminTls(context) : null;
+  const request = { server, port, tls, credentials, timeoutMs, signal };
   if (!/^[1-9]\d{0,5}$/.test(perSecond))
     throw new InvocationFailure(`--per-second: expected a number, found "${perSecond}"`);
   await askAdmin(undo ? 'undrain' : `drain?per_second=${perSecond}`, request);

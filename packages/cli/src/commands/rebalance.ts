@@ -1,4 +1,4 @@
-import { credentialsOf } from '../archive/source.ts';
+import { adminTls, credentialsOf } from '../archive/source.ts';
 import { askAdmin, excessOf } from '../draining/admin-request.ts';
 import { readStates } from '../monitoring/server-state.ts';
 import type { Column } from '../output/column.ts';
@@ -11,6 +11,7 @@ import { ANSWER_MS } from './status.ts';
 
 interface Words {
   readonly httpPort: string;
+  readonly https?: boolean;
   readonly dryRun?: boolean;
 }
 
@@ -24,6 +25,7 @@ interface Shed {
 export const rebalance: DefineCommand = (command, host) => {
   command
     .option('--http-port <ports>', 'the admin port: one for all servers, or one each with commas', '8080')
+    .option('--https', 'it speaks TLS: with the --tls options')
     .option('--dry-run', 'say how many would move')
     .addHelpText(
       'after',
@@ -36,7 +38,7 @@ their sessions, to any server of their connect strings. Needed after a rolling r
     .action((words: Words) => host.run((context) => run(context, words)));
 };
 
-async function run(context: Context, { httpPort, dryRun = false }: Words): Promise<CommandExit> {
+async function run(context: Context, { httpPort, https = false, dryRun = false }: Words): Promise<CommandExit> {
   const { timeoutMs = ANSWER_MS, signal, report } = context;
   const servers = await context.servers();
   const ports = httpPort.split(',').map(parsePort);
@@ -49,12 +51,14 @@ async function run(context: Context, { httpPort, dryRun = false }: Words): Promi
   // Of each the question was a connection, too.
   const counts = states.map(({ connections }) => Math.max(0, connections - 1));
   const excess = excessOf(counts);
-  const authorization = (await credentialsOf(context)) ?? 'ip';
+  const credentials = await credentialsOf(context);
+  const tls = https ? await adminTls(context) : null;
   const list = await report.list(COLUMNS);
   for (const [i, server] of servers.entries()) {
     const count = excess[i] ?? 0;
     const port = ports[i] ?? ports.at(-1) ?? 8080;
-    if (count > 0 && !dryRun) await askAdmin(`shed?count=${count}`, { server, port, authorization, timeoutMs, signal });
+    if (count > 0 && !dryRun)
+      await askAdmin(`shed?count=${count}`, { server, port, tls, credentials, timeoutMs, signal });
     await list.add({ server: server.name, connections: counts[i] ?? 0, closed: count });
   }
   await list.end();

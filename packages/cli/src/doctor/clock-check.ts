@@ -1,4 +1,6 @@
+import type { ConnectionOptions } from 'node:tls';
 import type { MonitoredServer } from '@meerkat/console/monitoring';
+import { askHttp } from '@meerkat/server/archive';
 import type { Finding } from './faults.ts';
 
 /** What a server's clock is ahead of ours, in milliseconds, and how far that may be wrong; null when it tells no time. */
@@ -12,25 +14,32 @@ export interface ClockOffset {
 export async function readClock(
   { host, name }: MonitoredServer,
   port: number,
+  tls: ConnectionOptions | null,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<ClockOffset | null> {
+  const scheme = tls === null ? 'http' : 'https';
   const shown = host.includes(':') ? `[${host}]` : host;
   // Apache's server tells no time along with what it has not.
   for (const path of ['/commands/ruok', '/metrics']) {
-    const url = `http://${shown}:${port}${path}`;
-    const offset = await askDate(name, url, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+    const url = `${scheme}://${shown}:${port}${path}`;
+    const offset = await askDate(name, url, tls ?? {}, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
     signal.throwIfAborted();
     if (offset !== null) return offset;
   }
   return null;
 }
 
-async function askDate(name: string, url: string, signal: AbortSignal): Promise<ClockOffset | null> {
+async function askDate(
+  name: string,
+  url: string,
+  tls: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<ClockOffset | null> {
   const sentMs = Date.now();
-  let date: string | null;
+  let date: string | undefined;
   try {
-    date = (await fetch(url, { method: 'HEAD', redirect: 'manual', signal })).headers.get('date');
+    ({ date } = (await askHttp(url, { method: 'HEAD', tls, signal })).headers);
   } catch {
     return null;
   }

@@ -1,3 +1,4 @@
+import type { ConnectionOptions } from 'node:tls';
 import type { MonitoredServer } from '@meerkat/console/monitoring';
 import type { ConnectionSettings } from '../connection/connection-settings.ts';
 import { parseState } from '../monitoring/server-state.ts';
@@ -14,6 +15,8 @@ export interface ExaminationOptions {
   readonly settings: ConnectionSettings;
   /** Port that answers by HTTP, of each server, the last one for all that follow; it tells the time. */
   readonly httpPorts: readonly number[];
+  /** What they are asked with; null: plain HTTP. */
+  readonly httpTls: ConnectionOptions | null;
   /** False: no session is opened. */
   readonly opensSessions: boolean;
   readonly timeoutMs: number;
@@ -36,7 +39,9 @@ export async function examineServers(
     servers.map((server, i) => {
       const port = options.httpPorts[i] ?? options.httpPorts.at(-1);
       const isReached = seen[i]?.server.isReached === true;
-      return port === undefined || !isReached ? null : readClock(server, port, options.timeoutMs, signal);
+      return port === undefined || !isReached
+        ? null
+        : readClock(server, port, options.httpTls, options.timeoutMs, signal);
     }),
   );
   const findings = [

@@ -1,12 +1,17 @@
+import type { ConnectionOptions } from 'node:tls';
 import type { MonitoredServer } from '@meerkat/console/monitoring';
+import { askHttp, describeHttpFailure, type HttpAnswer, jsonOf } from '@meerkat/server/archive';
+import { withoutCredentials } from '../archive/source.ts';
 import { CommandFailure } from '../run/command-failure.ts';
 import { CommandExit } from '../run/exit-code.ts';
 
 export interface AdminRequest {
   readonly server: MonitoredServer;
   readonly port: number;
-  /** As the header of that name. */
-  readonly authorization: string;
+  /** Null: plain HTTP. */
+  readonly tls: ConnectionOptions | null;
+  /** As the header of that name; null: none were given. */
+  readonly credentials: string | null;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -18,31 +23,34 @@ export interface AdminRequest {
  * @throws CommandFailure when the port does not answer, or refuses
  */
 export async function askAdmin(command: string, request: AdminRequest): Promise<Readonly<Record<string, unknown>>> {
-  const { server, port, authorization, timeoutMs, signal } = request;
+  const { server, port, tls, credentials, timeoutMs, signal } = request;
   const host = server.host.includes(':') ? `[${server.host}]` : server.host;
   const place = `the admin port of ${server.name}, ${host}:${port}`;
-  let response: Response;
+  const url = `${tls === null ? 'http' : 'https'}://${host}:${port}/commands/${command}`;
+  let answer: HttpAnswer;
   try {
-    response = await fetch(`http://${host}:${port}/commands/${command}`, {
-      headers: { authorization },
+    answer = await askHttp(url, {
+      headers: { authorization: credentials ?? withoutCredentials(url, tls ?? {}) },
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      tls: tls ?? {},
     });
   } catch (error) {
     signal.throwIfAborted();
     const advice =
-      'it is open on loopback alone unless admin.serverAddress says otherwise; --http-port names another one';
-    throw new CommandFailure(CommandExit.unreachable, `${place}, does not answer: ${advice}`, error as Error);
+      'it is open on loopback alone unless admin.serverAddress says otherwise; --http-port names another one, --https one with TLS';
+    const found = describeHttpFailure(error);
+    throw new CommandFailure(CommandExit.unreachable, `${place}, does not answer: ${found}; ${advice}`, error as Error);
   }
-  const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+  const body = jsonOf(answer);
   const { error = null } = body;
-  if (response.status === 401 || response.status === 403) {
+  if (answer.status === 401 || answer.status === 403) {
     const advice = 'give credentials with all permissions of the root: --auth digest:user:password';
     throw new CommandFailure(CommandExit.credentials, `${place}, refuses ${command}: ${String(error)}; ${advice}`);
   }
-  if (response.status !== 200 || error !== null) {
+  if (answer.status !== 200 || error !== null) {
     throw new CommandFailure(
       CommandExit.unsupported,
-      `${place}, does not do ${command}: ${String(error ?? response.status)}`,
+      `${place}, does not do ${command}: ${String(error ?? answer.status)}`,
     );
   }
   return body;

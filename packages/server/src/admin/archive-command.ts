@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FilePart } from '../http/messages.ts';
-import type { AdminAuthorization, Refusal } from './authorization.ts';
+import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
 import type { Fields } from './commands.ts';
 import { JsonFields, JsonList } from './java-json.ts';
 
@@ -36,13 +36,9 @@ export class ArchiveCommand {
     this.#parts = parts;
   }
 
-  async run(
-    query: Readonly<Record<string, string>>,
-    authorization: string | null,
-    remote: string,
-  ): Promise<ArchiveAnswer> {
+  async run(query: Readonly<Record<string, string>>, caller: Caller): Promise<ArchiveAnswer> {
     if (!this.#parts.isServing()) return { status: 200, error: NOT_SERVING };
-    const refusal = this.#parts.authorization.refusalOf(authorization, remote);
+    const refusal = this.#parts.authorization.refusalOf(caller);
     if (refusal !== null) return refusal;
     if (!this.#parts.isEnabled) return { status: 503, error: 'admin.snapshot.enabled=false' };
     const { file } = query;

@@ -1,7 +1,9 @@
+import { X509Certificate } from 'node:crypto';
 import type { ServerView } from '@meerkat/core';
 import type { Acl } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
 import { DEFAULT_AUTH_OPTIONS, makeAuthenticator, makeDigestId } from '../auth/authenticator.ts';
+import { CertificateAuthority } from '../tls/certificate-authority.ts';
 import { AdminAuthorization } from './authorization.ts';
 
 const ALL = 31;
@@ -9,10 +11,16 @@ const ANN = 'digest ann:secret';
 const annMay = (perms: number): Acl => ({ perms, scheme: 'digest', id: makeDigestId('ann:secret', 'sha1') });
 
 /** The status of the refusal, null for none. */
-function statusOf(acl: readonly Acl[], header: string | null, remote = '10.0.0.1'): number | null {
+function statusOf(
+  acl: readonly Acl[],
+  authorization: string | null,
+  remote = '10.0.0.1',
+  certificate: Uint8Array | null = null,
+): number | null {
   const view = { database: () => ({ znodes: () => [{ path: '/', acl }] }) } as unknown as ServerView;
-  const parts = { view, authenticator: makeAuthenticator(DEFAULT_AUTH_OPTIONS), skipAcl: false };
-  return new AdminAuthorization(parts).refusalOf(header, remote)?.status ?? null;
+  const options = { ...DEFAULT_AUTH_OPTIONS, x509Enabled: true, x509SuperUser: 'CN=root' };
+  const parts = { view, authenticator: makeAuthenticator(options), skipAcl: false };
+  return new AdminAuthorization(parts).refusalOf({ authorization, remote, certificate })?.status ?? null;
 }
 
 test.each([1, 2, 4, 8, 16])(
@@ -38,4 +46,18 @@ test('an address is that of the connection (CVE-2024-51504)', () => {
   expect(statusOf(acl, 'ip')).toBeNull();
   expect(statusOf(acl, 'ip', '10.0.0.2')).toBe(403);
   expect(statusOf(acl, 'ip 10.0.0.1', '10.0.0.2')).toBe(403);
+});
+
+test('a certificate is who it says, and a word without one is nobody', () => {
+  const authority = new CertificateAuthority();
+  const der = (name: string): Uint8Array => new X509Certificate(authority.issue(name).certificate).raw;
+  const acl = [{ perms: ALL, scheme: 'x509', id: 'CN=ann' }];
+  expect(statusOf(acl, 'x509', '10.0.0.1', der('ann'))).toBeNull();
+  expect(statusOf(acl, 'x509', '10.0.0.1', der('eve'))).toBe(403);
+  expect(statusOf(acl, 'x509', '10.0.0.1', der('root'))).toBeNull();
+  expect(statusOf(acl, 'x509')).toBe(401);
+  expect(statusOf(acl, 'x509 CN=ann')).toBe(401);
+  expect(statusOf(acl, 'x509', '10.0.0.1', Buffer.from('no certificate'))).toBe(401);
+  // It is shown by the connection, and asked for by the header.
+  expect(statusOf(acl, 'ip', '10.0.0.1', der('ann'))).toBe(403);
 });

@@ -1,11 +1,23 @@
-import type { Authenticator, Identity, PeerAddress, ServerView } from '@meerkat/core';
+import type { Authenticator, Identity, PeerAddress, PeerCertificate, ServerView } from '@meerkat/core';
 import { type Acl, Perm } from '@meerkat/protocol';
+import { DerError } from '@meerkat/protocol/der';
 import { parseIp } from '../auth/ip-address.ts';
+import { readPeerCertificate } from '../tls/peer-certificate.ts';
 
 /** Why a command is not carried out, with the code of HTTP. */
 export interface Refusal {
   readonly status: number;
   readonly error: string | null;
+}
+
+/** Who asks. */
+export interface Caller {
+  /** The header of that name; null when there is none. */
+  readonly authorization: string | null;
+  /** The address, as text. */
+  readonly remote: string;
+  /** In DER, checked; null when none was shown. */
+  readonly certificate: Uint8Array | null;
 }
 
 export interface AuthorizationParts {
@@ -19,6 +31,7 @@ export interface AuthorizationParts {
  *
  *     Authorization: digest ann:secret
  *     Authorization: ip
+ *     Authorization: x509        with TLS: what the certificate says
  */
 export class AdminAuthorization {
   readonly #parts: AuthorizationParts;
@@ -27,15 +40,14 @@ export class AdminAuthorization {
     this.#parts = parts;
   }
 
-  /** @param remote address of the caller, as text */
-  refusalOf(header: string | null, remote: string): Refusal | null {
+  refusalOf({ authorization: header, remote, certificate }: Caller): Refusal | null {
     const { authenticator, skipAcl, view } = this.#parts;
     if (header === null) return { status: 401, error: 'Auth info is missing for the command' };
     const [scheme = '', credentials, ...more] = header.split(' ');
     const ip = parseIp(remote);
     if (more.length > 0 || ip === null) return NOT_AUTHENTICATED;
     const address: PeerAddress = { ip, host: remote, port: 0 };
-    const identities = this.#identitiesOf(scheme.toLowerCase(), credentials, address);
+    const identities = this.#identitiesOf(scheme.toLowerCase(), credentials, address, certificate);
     if (identities === null || identities.length === 0) return NOT_AUTHENTICATED;
     if (skipAcl || identities.some((identity) => identity.scheme === 'super')) return null;
     const [root] = view.database()?.znodes() ?? [];
@@ -45,11 +57,28 @@ export class AdminAuthorization {
     return isAllowed ? null : { status: 403, error: 'Not authorized' };
   }
 
-  #identitiesOf(scheme: string, credentials: string | undefined, address: PeerAddress): readonly Identity[] | null {
+  #identitiesOf(
+    scheme: string,
+    credentials: string | undefined,
+    address: PeerAddress,
+    certificate: Uint8Array | null,
+  ): readonly Identity[] | null {
     const { authenticator } = this.#parts;
     if (scheme === 'ip') return authenticator.initialIdentities(address, null);
+    if (scheme === 'x509') return authenticator.authenticate(scheme, null, address, readCertificate(certificate));
     if (credentials === undefined) return null;
     return authenticator.authenticate(scheme, Buffer.from(credentials), address, null);
+  }
+}
+
+/** Null for one that cannot be decoded, too. */
+function readCertificate(der: Uint8Array | null): PeerCertificate | null {
+  if (der === null) return null;
+  try {
+    return readPeerCertificate({ raw: der });
+  } catch (error) {
+    if (error instanceof DerError) return null;
+    throw error;
   }
 }
 

@@ -82,18 +82,19 @@ export class AdminDesk implements Desk {
 
   async #onSnapshot(question: Command): Promise<Answer> {
     const { snapshot } = this.#parts;
-    const outcome = await snapshot.run(question.authorization, question.remote);
+    const outcome = await snapshot.run(question);
     if (isRefusal(outcome)) return commandAnswer(SNAPSHOT, [], outcome.error, outcome.status);
     const headers = { last_zxid: `0x${outcome.zxid.toString(16)}`, snapshot_size: String(outcome.bytes) };
     if (question.query['streaming'] === 'false') return { ...commandAnswer(SNAPSHOT, [], null), headers };
     return { ...PLAIN, contentType: 'application/octet-stream', headers, file: outcome.path, pieces: [] };
   }
 
-  #onRestore({ method, authorization, remote, hasBody }: Command): Answer {
+  #onRestore(question: Command): Answer {
+    const { method, hasBody } = question;
     if (method !== 'POST') {
       return { ...PLAIN, status: 405, headers: { allow: 'POST' }, pieces: ['restore is asked for with POST\n'] };
     }
-    const outcome = this.#parts.restore.begin(authorization, remote, hasBody);
+    const outcome = this.#parts.restore.begin(question, hasBody);
     if (isRefusal(outcome)) return commandAnswer(RESTORE, [], outcome.error, outcome.status);
     return { ...PLAIN, upload: outcome, pieces: [] };
   }
@@ -104,8 +105,8 @@ export class AdminDesk implements Desk {
     return commandAnswer(RESTORE, [['last_zxid', outcome.lastZxid]], null);
   }
 
-  #onDrain(name: 'drain' | 'undrain' | 'shed', { query, authorization, remote }: Command): Answer {
-    const outcome = this.#parts.drain.run(name, query, authorization, remote);
+  #onDrain(name: 'drain' | 'undrain' | 'shed', question: Command): Answer {
+    const outcome = this.#parts.drain.run(name, question.query, question);
     if (isRefusal(outcome)) return commandAnswer(name, [], outcome.error, outcome.status);
     const { isDraining, connections, closed } = outcome;
     const fields: Fields = [
@@ -117,7 +118,7 @@ export class AdminDesk implements Desk {
   }
 
   async #onArchive(question: Command): Promise<Answer> {
-    const outcome = await this.#parts.archive.run(question.query, question.authorization, question.remote);
+    const outcome = await this.#parts.archive.run(question.query, question);
     if (isRefusal(outcome)) return commandAnswer(ARCHIVE, [], outcome.error, outcome.status);
     if ('fields' in outcome) return commandAnswer(ARCHIVE, outcome.fields, null);
     const { path, part } = outcome;

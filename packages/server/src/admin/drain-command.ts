@@ -1,5 +1,5 @@
 import type { ServerCore } from '@meerkat/core';
-import type { AdminAuthorization, Refusal } from './authorization.ts';
+import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
 
 export interface DrainCommandParts {
   readonly authorization: AdminAuthorization;
@@ -33,13 +33,8 @@ export class DrainCommand {
     this.#parts = parts;
   }
 
-  run(
-    name: 'drain' | 'undrain' | 'shed',
-    query: Readonly<Record<string, string>>,
-    authorization: string | null,
-    remote: string,
-  ): Drained | Refusal {
-    const refusal = this.#parts.authorization.refusalOf(authorization, remote);
+  run(name: 'drain' | 'undrain' | 'shed', query: Readonly<Record<string, string>>, caller: Caller): Drained | Refusal {
+    const refusal = this.#parts.authorization.refusalOf(caller);
     if (refusal !== null) return refusal;
     const { core, deliver } = this.#parts;
     let closed = 0;

@@ -134,7 +134,14 @@ function words(serverView: ServerView, allowed: readonly string[] = ['*']): Word
 
 const NO_TLS = {
   secureClientPort: () => -1,
-  tls: () => ({ handshakes: 0, clientCertificateDays: null, quorumCertificateDays: null }),
+  tls: () => ({
+    handshakes: 0,
+    clientCertificateDays: null,
+    quorumCertificateDays: null,
+    adminCertificateDays: null,
+    plainAdminConnections: 0,
+    httpHandshakesFailed: 0,
+  }),
 };
 
 function inOnePiece(made: FourLetterWords): Words {

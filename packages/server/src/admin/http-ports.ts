@@ -1,7 +1,9 @@
 import type { Authenticator, ServerCore, SnapshotFile } from '@meerkat/core';
 import type { Configuration } from '../config/options.ts';
+import type { HttpFigures } from '../http/figures.ts';
 import { HttpThread } from '../http/http-thread.ts';
-import type { ConsolePlace } from '../http/messages.ts';
+import type { ConsolePlace, MetricsPlace } from '../http/messages.ts';
+import type { MetricsPortOptions } from '../http/options.ts';
 import type { Logger } from '../logger.ts';
 import { Exposition } from '../metrics/exposition.ts';
 import { LoopDelay } from '../metrics/loop-delay.ts';
@@ -22,6 +24,8 @@ export interface HttpPortsParts {
   readonly authenticator: Authenticator;
   readonly core: Pick<ServerCore, 'takeSnapshot' | 'restore' | 'shed' | 'isDraining' | 'setDraining' | 'view'>;
   readonly logger: Logger;
+  /** What the thread counts. */
+  readonly figures: HttpFigures;
   /** Gives the core an event, in a turn of its own. */
   deliver(event: () => void): void;
 }
@@ -54,10 +58,23 @@ export function makeHttpPorts(parts: HttpPortsParts): HttpThread | null {
             port: admin.port,
             commandUrl: admin.commandUrl,
             idleTimeoutMs: admin.idleTimeoutMs,
+            tls: admin.tls,
           },
-    metrics: metricsPort,
+    metrics: metricsPort === null ? [] : metricsPlaces(metricsPort),
+    figures: parts.figures.buffer,
   };
   return new HttpThread(data, desk, logger, () => consolePlace(parts));
+}
+
+/** One port, or two, for Prometheus. */
+function metricsPlaces({ host, port, secure }: MetricsPortOptions): readonly MetricsPlace[] {
+  const tls = secure === null ? null : { options: secure.options, isUnified: secure.port === port };
+  const places: MetricsPlace[] = [];
+  if (port !== null) places.push({ name: 'metrics', host, port, tls: tls?.isUnified === true ? tls : null });
+  if (secure !== null && tls?.isUnified === false) {
+    places.push({ name: 'secure-metrics', host, port: secure.port, tls });
+  }
+  return places;
 }
 
 /** Known once the clients' port is open. A console in the same process needs no TLS to reach it, and gets none. */

@@ -4,7 +4,7 @@ import type { Zxid } from '@meerkat/protocol';
 import type { RestoreUpload, Uploaded } from '../http/messages.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { AdminAuthorization, Refusal } from './authorization.ts';
+import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
 
 export interface RestoreCommandParts {
   readonly isEnabled: boolean;
@@ -41,10 +41,10 @@ export class RestoreCommand {
     this.#parts = parts;
   }
 
-  begin(authorization: string | null, remote: string, hasBody: boolean): RestoreUpload | Refusal {
+  begin(caller: Caller, hasBody: boolean): RestoreUpload | Refusal {
     const { isEnabled, isOfEnsemble, intervalMs, metrics, logger, snapshotDirectory, diskFreeBytesMin } = this.#parts;
     if (!this.#parts.isServing()) return { status: 200, error: NOT_SERVING };
-    const refusal = this.#parts.authorization.refusalOf(authorization, remote);
+    const refusal = this.#parts.authorization.refusalOf(caller);
     if (refusal !== null) return refusal;
     if (!isEnabled) return { status: 503, error: null };
     if (isOfEnsemble) return { status: 409, error: OF_ENSEMBLE };
@@ -56,7 +56,7 @@ export class RestoreCommand {
     }
     this.#lastMs = nowMs;
     this.#beganMs = nowMs;
-    logger.log('info', `a snapshot to be restored is being received from ${remote}`, { event: 'restore' });
+    logger.log('info', `a snapshot to be restored is being received from ${caller.remote}`, { event: 'restore' });
     return { path: join(snapshotDirectory, UPLOAD_NAME), freeBytesMin: diskFreeBytesMin };
   }
 

@@ -1,5 +1,5 @@
 import type { Metrics } from '../metrics/metrics.ts';
-import type { AdminAuthorization, Refusal } from './authorization.ts';
+import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
 
 /** A snapshot that has been written. */
 export interface TakenSnapshot {
@@ -31,10 +31,10 @@ export class SnapshotCommand {
     this.#parts = parts;
   }
 
-  async run(authorization: string | null, remote: string): Promise<TakenSnapshot | Refusal> {
+  async run(caller: Caller): Promise<TakenSnapshot | Refusal> {
     const { isEnabled, intervalMs, metrics } = this.#parts;
     if (!this.#parts.isServing()) return { status: 200, error: NOT_SERVING };
-    const refusal = this.#parts.authorization.refusalOf(authorization, remote);
+    const refusal = this.#parts.authorization.refusalOf(caller);
     if (refusal !== null) return refusal;
     if (!isEnabled) return { status: 503, error: null };
     const nowMs = this.#parts.monotonicMs();

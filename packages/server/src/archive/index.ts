@@ -8,6 +8,7 @@ export { viewDatabase, type ZxidFile } from '@meerkat/core/files';
 export type { Acl, TxnEntry, Zxid } from '@meerkat/protocol';
 export { ArchiveError, type ArchiveFault, systemError } from './archive-error.ts';
 export type { ArchiveFiles, ArchiveListing, OpenFile } from './archive-files.ts';
+export { askHttp, describeHttpFailure, type HttpAnswer, type HttpQuestion, jsonOf } from './ask-http.ts';
 export { Backup, type BackupOptions, type BackupState } from './backup.ts';
 export { DirectoryFiles, openFile } from './directory-files.ts';
 export { type CheckedLog, checkLog } from './log-check.ts';

@@ -1,13 +1,17 @@
+import type { ConnectionOptions } from 'node:tls';
 import { logFilesOf, snapshotFilesOf } from '@meerkat/core/files';
 import { parseZxid } from '@meerkat/protocol';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveFiles, ArchiveListing, OpenFile } from './archive-files.ts';
+import { askHttp, describeHttpFailure, type HttpAnswer, jsonOf } from './ask-http.ts';
 
 export interface RemoteFilesOptions {
   /** Where the commands of the admin port are: `http://127.0.0.1:8080/commands`. */
   readonly url: string;
   /** The header Authorization: `digest ann:secret`, or `ip`. */
   readonly authorization: string;
+  /** For a URL of https; left out: the authorities of this machine. */
+  readonly tls?: ConnectionOptions;
   readonly signal: AbortSignal;
 }
 
@@ -27,8 +31,7 @@ export class RemoteFiles implements ArchiveFiles {
   }
 
   async list(): Promise<ArchiveListing> {
-    const response = await this.request({});
-    const listed = (await response.json()) as Listed;
+    const listed = jsonOf(await this.request({})) as Listed;
     if (typeof listed.error === 'string') throw this.#refused(listed.error);
     const files = listed.files ?? [];
     return {
@@ -55,56 +58,48 @@ export class RemoteFiles implements ArchiveFiles {
   }
 
   /** @throws ArchiveError */
-  async request(query: Readonly<Record<string, string>>): Promise<Response> {
-    const { url, authorization, signal } = this.#options;
-    let response: Response;
+  async request(query: Readonly<Record<string, string>>): Promise<HttpAnswer> {
+    const { url, authorization, tls, signal } = this.#options;
+    let answer: HttpAnswer;
     try {
-      response = await fetch(`${url}/archive?${new URLSearchParams(query)}`, {
+      answer = await askHttp(`${url}/archive?${new URLSearchParams(query)}`, {
         headers: { authorization },
         signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+        ...(tls === undefined ? {} : { tls }),
       });
     } catch (error) {
       signal.throwIfAborted();
-      const { code } = ((error as Error).cause ?? {}) as { readonly code?: string };
-      const found = FAILURES[code ?? ''] ?? code ?? (error as Error).message;
       throw new ArchiveError(
         'unreachable',
-        `the admin port ${url} does not answer: ${found}; --admin host:port names another one, --dir a directory on this machine`,
+        `the admin port ${url} does not answer: ${describeHttpFailure(error)}; --admin host:port names another one, --dir a directory on this machine`,
         error,
       );
     }
-    if (response.status === 200) return response;
-    if (response.status === 404)
+    if (answer.status === 200) return answer;
+    if (answer.status === 404)
       throw new ArchiveError('missing', `${url} has no ${query['file'] ?? 'command archive'} any more`);
-    const { error = null } = (await response.json().catch(() => ({}))) as Listed;
-    throw this.#refused(error ?? `HTTP ${response.status}`);
+    const { error = null } = jsonOf(answer) as Listed;
+    throw this.#refused(error ?? `HTTP ${answer.status}`);
   }
 
   async #read(name: string, position: number, length: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     let filled = 0;
     while (filled < length) {
-      const response = await this.request({
+      const { body, headers, ...answer } = await this.request({
         file: name,
         from: String(position + filled),
         length: String(length - filled),
       });
-      if (!(response.headers.get('content-type') ?? '').startsWith('application/octet-stream')) {
-        const { error = null } = (await response.json().catch(() => ({}))) as Listed;
+      if (!(headers['content-type'] ?? '').startsWith('application/octet-stream')) {
+        const { error = null } = jsonOf({ ...answer, headers, body }) as Listed;
         throw this.#refused(error ?? 'it answers something else than a file');
       }
-      let bytes: Uint8Array;
-      try {
-        bytes = new Uint8Array(await response.arrayBuffer());
-      } catch (error) {
-        this.#options.signal.throwIfAborted();
-        throw new ArchiveError('unreachable', `${this.pathOf(name)} was cut off`, error);
-      }
-      const zeros = Number(response.headers.get('trailing_zeros') ?? 0);
-      parts.push(bytes);
+      const zeros = Number(headers['trailing_zeros'] ?? 0);
+      parts.push(body);
       if (zeros > 0) parts.push(new Uint8Array(zeros));
-      filled += bytes.length + zeros;
-      if (response.headers.get('file_end') === 'true') break;
+      filled += body.length + zeros;
+      if (headers['file_end'] === 'true') break;
     }
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts, filled);
   }
@@ -124,13 +119,6 @@ export class RemoteFiles implements ArchiveFiles {
     return new ArchiveError(isPassing ? 'unreachable' : 'unusable', `${url} refuses: ${reason}${what}`);
   }
 }
-
-const FAILURES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there',
-  ENOTFOUND: 'the name is not known',
-  UND_ERR_SOCKET: 'what listens there does not speak HTTP',
-  HPE_INVALID_CONSTANT: 'what listens there does not speak HTTP',
-};
 
 interface Listed {
   readonly files?: readonly { readonly name: string; readonly size: number }[];

@@ -4,8 +4,9 @@ import { type AuthOptions, DEFAULT_AUTH_OPTIONS } from '../auth/authenticator.ts
 import {
   type AdminOptions,
   DEFAULT_ADMIN_OPTIONS,
+  DEFAULT_ADMIN_TLS_OPTIONS,
   DEFAULT_METRICS_PORT,
-  type MetricsPortOptions,
+  DEFAULT_METRICS_TLS_OPTIONS,
 } from '../http/options.ts';
 import {
   DEFAULT_QUORUM_TLS_OPTIONS,
@@ -57,9 +58,18 @@ export interface Draft {
   readonly audit: { isEnabled: boolean; path: string | null; format: 'text' | 'json' };
   ensembleNames: readonly string[];
   adminEnabled: boolean;
-  readonly admin: Mutable<AdminOptions>;
+  readonly admin: Mutable<Omit<AdminOptions, 'tls'>>;
+  adminPortUnification: boolean;
+  adminForceHttps: boolean;
+  readonly adminTls: TlsDraft;
   metricsPortEnabled: boolean;
-  readonly metricsPort: Mutable<MetricsPortOptions>;
+  metricsHost: string;
+  /** −1 = none. */
+  metricsHttpPort: number | null;
+  metricsHttpsPort: number;
+  readonly metricsTls: TlsDraft;
+  metricsNeedsClientAuth: boolean;
+  metricsWantsClientAuth: boolean;
   dataDirectory: string | null;
   dataLogDirectory: string | null;
   clientPort: number | null;
@@ -93,6 +103,7 @@ export function makeDraft(): Draft {
     metricsPort: _metricsPort,
     ...server
   } = DEFAULT_SERVER_OPTIONS;
+  const { tls: _adminTls, ...admin } = DEFAULT_ADMIN_OPTIONS;
   const { sasl: _sasl, ...authOptions } = DEFAULT_AUTH_OPTIONS;
   return {
     core: { ...DEFAULT_CORE_OPTIONS },
@@ -105,9 +116,17 @@ export function makeDraft(): Draft {
     audit: { isEnabled: false, path: null, format: 'text' },
     ensembleNames: [],
     adminEnabled: true,
-    admin: { ...DEFAULT_ADMIN_OPTIONS },
+    admin: { ...admin },
+    adminPortUnification: false,
+    adminForceHttps: false,
+    adminTls: makeTlsDraft(DEFAULT_ADMIN_TLS_OPTIONS),
     metricsPortEnabled: false,
-    metricsPort: { ...DEFAULT_METRICS_PORT },
+    metricsHost: DEFAULT_METRICS_PORT.host,
+    metricsHttpPort: null,
+    metricsHttpsPort: -1,
+    metricsTls: makeTlsDraft(DEFAULT_METRICS_TLS_OPTIONS),
+    metricsNeedsClientAuth: true,
+    metricsWantsClientAuth: true,
     dataDirectory: null,
     dataLogDirectory: null,
     clientPort: null,

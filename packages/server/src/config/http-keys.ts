@@ -1,7 +1,9 @@
 import { accepted, type Key, later, security, supported } from './key.ts';
 import * as kinds from './kinds.ts';
+import { contextKeys } from './tls-keys.ts';
 
 const port = kinds.integer({ min: 0, max: 65_535 });
+const portOrNone = kinds.integer({ min: -1, max: 65_535 });
 
 const APACHE_METRICS = 'org.apache.zookeeper.metrics.';
 /** Apache's classes, and whether each opens a port for Prometheus. */
@@ -82,9 +84,34 @@ export const HTTP_KEYS: readonly Key[] = [
     draft.admin.restoreEnabled = value;
   }),
   accepted('admin.httpVersion', kinds.anything, '11', 'There is HTTP/1.1'),
-  security('admin.portUnification', ['false'], 'TLS on the admin port'),
-  security('admin.forceHttps', ['false'], 'TLS on the admin port'),
-  security('admin.needClientAuth', ['false'], 'TLS on the admin port'),
+  supported(
+    'admin.portUnification',
+    kinds.boolean,
+    'false',
+    'The admin port speaks [TLS](admin.md#tls) too: the first byte decides',
+    (draft, value) => {
+      draft.adminPortUnification = value;
+    },
+  ),
+  supported(
+    'admin.forceHttps',
+    kinds.boolean,
+    'false',
+    'The admin port speaks TLS alone; counts more than `admin.portUnification`',
+    (draft, value) => {
+      draft.adminForceHttps = value;
+    },
+  ),
+  supported(
+    'admin.needClientAuth',
+    kinds.boolean,
+    'false',
+    'Who speaks TLS with the admin port has to show a certificate',
+    (draft, value) => {
+      draft.adminTls.clientAuth = value ? 'need' : 'none';
+    },
+  ),
+  ...contextKeys('admin.ssl', (draft) => draft.adminTls),
   supported(
     'metricsProvider.className',
     kinds.oneOf(...Object.keys(PROVIDERS)),
@@ -100,12 +127,46 @@ export const HTTP_KEYS: readonly Key[] = [
     '127.0.0.1',
     "Where the port for Prometheus is open: loopback alone, where Apache's is open to all",
     (draft, value) => {
-      draft.metricsPort.host = value;
+      draft.metricsHost = value;
     },
   ),
-  supported('metricsProvider.httpPort', port, '7000', 'The port for Prometheus', (draft, value) => {
-    draft.metricsPort.port = value;
-  }),
+  supported(
+    'metricsProvider.httpPort',
+    portOrNone,
+    '7000',
+    'The port for Prometheus; −1 is none, as is no such line beside `metricsProvider.httpsPort`',
+    (draft, value) => {
+      draft.metricsHttpPort = value;
+    },
+  ),
+  supported(
+    'metricsProvider.httpsPort',
+    portOrNone,
+    '-1',
+    'The port for Prometheus with TLS; that of `metricsProvider.httpPort` takes both (Apache: from 3.10)',
+    (draft, value) => {
+      draft.metricsHttpsPort = value;
+    },
+  ),
+  supported(
+    'metricsProvider.ssl.need.client.auth',
+    kinds.boolean,
+    'true',
+    'Who speaks TLS there has to show a certificate',
+    (draft, value) => {
+      draft.metricsNeedsClientAuth = value;
+    },
+  ),
+  supported(
+    'metricsProvider.ssl.want.client.auth',
+    kinds.boolean,
+    'true',
+    'Without `need.client.auth`: may show one, which is checked',
+    (draft, value) => {
+      draft.metricsWantsClientAuth = value;
+    },
+  ),
+  ...contextKeys('metricsProvider.ssl', (draft) => draft.metricsTls),
   supported(
     'metricsProvider.exportJvmInfo',
     kinds.boolean,
@@ -129,7 +190,7 @@ export const HTTP_KEYS: readonly Key[] = [
     '60',
     'The window of quantiles is eight to ten minutes',
   ),
-  security('metricsProvider.httpsPort', ['-1'], 'TLS on the port for Prometheus'),
-  security('metricsProvider.ssl.*', [], 'TLS on the port for Prometheus'),
+  security('admin.ssl.*', [], 'another setting of TLS on the admin port'),
+  security('metricsProvider.ssl.*', [], 'another setting of TLS on the port for Prometheus'),
   later('metricsProvider.*', [], 'Settings of other metrics providers'),
 ];

@@ -110,7 +110,7 @@ function formatSupported(keys: readonly Key[]): string {
   return formatTable(
     ['key', 'default', 'value', 'meaning'],
     rows.map((key) => [
-      `\`${key.name}\`${formatTwin(key, keys)}`,
+      `\`${key.name}\`${formatTwins(key, keys)}`,
       formatCode(key.default),
       formatValue(key),
       key.meaning,
@@ -119,29 +119,32 @@ function formatSupported(keys: readonly Key[]): string {
 }
 
 const CLIENTS = 'ssl.';
-const SERVERS = 'ssl.quorum.';
+/** Where keys of `ssl.` are found again, about other ports. */
+const OTHERS = ['ssl.quorum.', 'admin.ssl.', 'metricsProvider.ssl.'];
 
-function findTwin(key: Key, keys: readonly Key[]): Key | undefined {
-  if (!key.name.startsWith(CLIENTS) || key.name.startsWith(SERVERS)) return undefined;
-  const name = SERVERS + key.name.slice(CLIENTS.length);
-  const twin = keys.find((other) => other.name === name);
-  const same = (text: string): string => text.replaceAll(SERVERS, CLIENTS);
-  const isSame =
-    twin !== undefined &&
-    twin.default === key.default &&
-    twin.expected === key.expected &&
-    same(twin.meaning) === same(key.meaning);
-  return isSame ? twin : undefined;
+/** The same about other ports. */
+function findTwins(key: Key, keys: readonly Key[]): readonly Key[] {
+  if (!key.name.startsWith(CLIENTS) || key.name.startsWith('ssl.quorum.')) return [];
+  return OTHERS.flatMap((prefix) => {
+    const twin = keys.find((other) => other.name === prefix + key.name.slice(CLIENTS.length));
+    const isSame =
+      twin !== undefined &&
+      twin.default === key.default &&
+      twin.expected === key.expected &&
+      twin.meaning.replaceAll(prefix, CLIENTS) === key.meaning;
+    return isSame ? [twin] : [];
+  });
 }
 
-/** Of keys that are alike for clients and between servers one row says both. */
-function formatTwin(key: Key, keys: readonly Key[]): string {
-  const twin = findTwin(key, keys);
-  return twin === undefined ? '' : ` \`${twin.name}\``;
+/** Of keys that are alike for several ports one row says all. */
+function formatTwins(key: Key, keys: readonly Key[]): string {
+  return findTwins(key, keys)
+    .map(({ name }) => ` \`${name}\``)
+    .join('');
 }
 
 function isSaidOfClients(key: Key, keys: readonly Key[]): boolean {
-  return keys.some((other) => findTwin(other, keys) === key);
+  return keys.some((other) => findTwins(other, keys).includes(key));
 }
 
 /** A default of true or false says what else it may be. */

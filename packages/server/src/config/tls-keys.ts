@@ -121,30 +121,7 @@ export const TLS_KEYS: readonly Key[] = [
 /** The keys that both kinds of port have. */
 function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: TlsOptions): readonly Key[] {
   return [
-    ...storeKeys(`${prefix}.keyStore`, "this server's key and certificates", (draft) => draftOf(draft).keyStore),
-    ...storeKeys(
-      `${prefix}.trustStore`,
-      'the authorities that peers are checked against',
-      (draft) => draftOf(draft).trustStore,
-    ),
-    supported(
-      `${prefix}.crl.location`,
-      file,
-      '',
-      'File of certificate revocation lists, PEM or DER: one of each authority. Meerkat only',
-      (draft, value) => {
-        draftOf(draft).crlPath = value;
-      },
-    ),
-    supported(
-      `${prefix}.crl`,
-      kinds.boolean,
-      'false',
-      `Check whether certificates are revoked; lists are not downloaded, so \`${prefix}.crl.location\` has to name them`,
-      (draft, value) => {
-        draftOf(draft).wantsCrl = value;
-      },
-    ),
+    ...contextKeys(prefix, draftOf),
     supported(
       `${prefix}.ocsp`,
       isFalse('OCSP is not asked here'),
@@ -166,25 +143,6 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       `The only version to speak, unless \`${prefix}.enabledProtocols\` lists some`,
       (draft, value) => {
         draftOf(draft).protocol = value === 'TLS' ? null : value;
-      },
-    ),
-    supported(
-      `${prefix}.enabledProtocols`,
-      protocols,
-      'TLSv1.2,TLSv1.3',
-      'Versions to speak; older ones are left out with a warning',
-      (draft, { spoken, leftOut }) => {
-        draftOf(draft).enabledProtocols = spoken;
-        if (leftOut.length > 0) draft.notes.push(`lists ${leftOut.join(', ')}, which this server does not speak`);
-      },
-    ),
-    supported(
-      `${prefix}.ciphersuites`,
-      cipherSuites,
-      '',
-      "Cipher suites, the preferred first, by Java's or OpenSSL's names; those of Node.js if it is not given",
-      (draft, value) => {
-        draftOf(draft).cipherSuites = value;
       },
     ),
     supported(
@@ -232,6 +190,55 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       'Time from the accept of a connection to the end of its TLS handshake',
       (draft, value) => {
         if (value > 0) draftOf(draft).handshakeTimeoutMs = value;
+      },
+    ),
+  ];
+}
+
+/** Those that every port with TLS has: what it shows, whom it trusts, what it speaks. */
+export function contextKeys(prefix: string, draftOf: (draft: Draft) => TlsDraft): readonly Key[] {
+  return [
+    ...storeKeys(`${prefix}.keyStore`, "this server's key and certificates", (draft) => draftOf(draft).keyStore),
+    ...storeKeys(
+      `${prefix}.trustStore`,
+      'the authorities that peers are checked against',
+      (draft) => draftOf(draft).trustStore,
+    ),
+    supported(
+      `${prefix}.crl.location`,
+      file,
+      '',
+      'File of certificate revocation lists, PEM or DER: one of each authority. Meerkat only',
+      (draft, value) => {
+        draftOf(draft).crlPath = value;
+      },
+    ),
+    supported(
+      `${prefix}.crl`,
+      kinds.boolean,
+      'false',
+      `Check whether certificates are revoked; lists are not downloaded, so \`${prefix}.crl.location\` has to name them`,
+      (draft, value) => {
+        draftOf(draft).wantsCrl = value;
+      },
+    ),
+    supported(
+      `${prefix}.enabledProtocols`,
+      protocols,
+      'TLSv1.2,TLSv1.3',
+      'Versions to speak; older ones are left out with a warning',
+      (draft, { spoken, leftOut }) => {
+        draftOf(draft).enabledProtocols = spoken;
+        if (leftOut.length > 0) draft.notes.push(`lists ${leftOut.join(', ')}, which this server does not speak`);
+      },
+    ),
+    supported(
+      `${prefix}.ciphersuites`,
+      cipherSuites,
+      '',
+      "Cipher suites, the preferred first, by Java's or OpenSSL's names; those of Node.js if it is not given",
+      (draft, value) => {
+        draftOf(draft).cipherSuites = value;
       },
     ),
   ];

@@ -140,3 +140,64 @@ test('a secret stands in no message', () => {
     /superDigest: found a value that is not shown, expected user:hash/,
   );
 });
+
+describe('TLS for administrators and Prometheus', () => {
+  const CLIENT = `${BASE}clientPort=2181`;
+  const PROMETHEUS = 'metricsProvider.className=org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider';
+  const METRICS_STORES = STORES.replaceAll('ssl.', 'metricsProvider.ssl.');
+
+  test('is that of the stores between servers, unless the admin port has its own', () => {
+    const { server, warnings } = read(CLIENT, QUORUM_STORES, 'admin.portUnification=true');
+    expect(warnings).toEqual([]);
+    expect(server.admin?.tls).toMatchObject({
+      isUnified: true,
+      options: { prefix: 'ssl.quorum', keyStore: { path: '/etc/zk/k.pem' }, clientAuth: 'none' },
+    });
+    const own = read(CLIENT, QUORUM_STORES, 'admin.ssl.keyStore.location=a.pem\nadmin.forceHttps=true');
+    expect(own.server.admin?.tls).toMatchObject({
+      isUnified: false,
+      options: { prefix: 'admin.ssl', keyStore: { path: '/etc/zk/a.pem' }, trustStore: { path: null } },
+    });
+    expect(own.server.auth.x509Enabled).toBe(false);
+    expect(read(CLIENT).server.admin?.tls).toBeNull();
+  });
+
+  test('asks administrators for certificates, which make identities', () => {
+    const text = 'admin.forceHttps=true\nadmin.portUnification=true\nadmin.needClientAuth=true';
+    const { server } = read(CLIENT, QUORUM_STORES, text);
+    expect(server.admin?.tls).toMatchObject({ isUnified: false, options: { clientAuth: 'need' } });
+    expect(server.auth.x509Enabled).toBe(true);
+    expect(faultsOf(CLIENT, text)).toMatch(
+      /ssl\.quorum\.keyStore\.location: found "no such line"[\s\S]*ssl\.quorum\.trustStore\.location: .* or admin\.needClientAuth=false/,
+    );
+    expect(faultsOf(CLIENT, 'admin.needClientAuth=true')).toMatch(/admin\.needClientAuth: found "true", .*forceHttps/);
+    expect(faultsOf(CLIENT, QUORUM_STORES, text, 'admin.ssl.crl=true')).toContain('admin.ssl.keyStore.location');
+    expect(faultsOf(CLIENT, text, 'admin.enableServer=false')).toBe('');
+  });
+
+  test("has Apache's keys for Prometheus: a port beside the plain one, instead of it, or the same", () => {
+    const base = [CLIENT, PROMETHEUS, METRICS_STORES];
+    const secure = { port: 7001, options: { prefix: 'metricsProvider.ssl', clientAuth: 'need' } };
+    expect(read(...base, 'metricsProvider.httpsPort=7001').server.metricsPort).toMatchObject({ port: null, secure });
+    const both = read(...base, 'metricsProvider.httpsPort=7001\nmetricsProvider.httpPort=7000').server;
+    expect(both.metricsPort).toMatchObject({ host: '127.0.0.1', port: 7000, secure });
+    expect(read(...base).server.metricsPort).toMatchObject({ port: 7000, secure: null });
+    const want = read(...base, 'metricsProvider.httpsPort=7001\nmetricsProvider.ssl.need.client.auth=false').server;
+    expect(want.metricsPort?.secure?.options.clientAuth).toBe('want');
+    const none = 'metricsProvider.ssl.need.client.auth=false\nmetricsProvider.ssl.want.client.auth=false';
+    const open = read(
+      CLIENT,
+      PROMETHEUS,
+      none,
+      'metricsProvider.httpsPort=7001\nmetricsProvider.ssl.keyStore.location=k',
+    );
+    expect(open.server.metricsPort?.secure?.options.clientAuth).toBe('none');
+    expect(faultsOf(CLIENT, PROMETHEUS, 'metricsProvider.httpsPort=7001')).toMatch(
+      /metricsProvider\.ssl\.keyStore\.location[\s\S]*metricsProvider\.ssl\.trustStore\.location/,
+    );
+    expect(faultsOf(CLIENT, PROMETHEUS, 'metricsProvider.httpPort=-1')).toContain(
+      'metricsProvider.httpPort: found "-1"',
+    );
+    expect(faultsOf(CLIENT, 'metricsProvider.ssl.hostnameVerification=true')).toContain('another setting of TLS');
+  });
+});

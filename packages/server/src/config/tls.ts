@@ -31,17 +31,18 @@ export function makeTlsOptions(draft: TlsDraft, resolvePath: (path: string) => s
  * What keeps TLS from working, or from checking what the file asks for.
  *
  * @param reason the line that asks for TLS, as `secureClientPort`
+ * @param without the line with which no authorities are needed; null: they are needed in any case
  */
-export function findTlsFaults(draft: TlsDraft, reason: string): readonly TlsFault[] {
+export function findTlsFaults(draft: TlsDraft, reason: string, without: string | null): readonly TlsFault[] {
   const { prefix, keyStore, trustStore, clientAuth, wantsCrl, crlPath } = draft;
   const faults: TlsFault[] = [];
   if (keyStore.path === null) {
     const expected = `the file with this server's key and certificate, which ${reason} needs`;
     faults.push({ key: `${prefix}.keyStore.location`, found: null, expected });
   }
-  if (trustStore.path === null && (clientAuth === 'need' || prefix === 'ssl.quorum')) {
-    const without = prefix === 'ssl.quorum' ? '' : `, or ${prefix}.clientAuth=none`;
-    const expected = `the file with the authorities that peers are checked against${without}`;
+  if (trustStore.path === null && (clientAuth === 'need' || without === null)) {
+    const orElse = without === null ? '' : `, or ${without}`;
+    const expected = `the file with the authorities that peers are checked against${orElse}`;
     faults.push({ key: `${prefix}.trustStore.location`, found: null, expected });
   }
   if (wantsCrl && crlPath === null) {

@@ -252,7 +252,7 @@ describe('zoo.cfg', () => {
     expect(read(`${REQUIRED}admin.enableServer=false`).server.admin).toBeNull();
     const provider = 'org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider';
     const { server } = read(`${REQUIRED}metricsProvider.className=${provider}\nmetricsProvider.httpHost=0.0.0.0`);
-    expect(server.metricsPort).toEqual({ host: '0.0.0.0', port: 7000 });
+    expect(server.metricsPort).toEqual({ host: '0.0.0.0', port: 7000, secure: null });
     expect(faultsOf(`${REQUIRED}metricsProvider.className=com.example.Mine`)).toHaveLength(1);
   });
 

@@ -5,6 +5,7 @@ import type { AuditOptions } from '../audit/audit-log.ts';
 import type { AuthOptions } from '../auth/authenticator.ts';
 import { type Draft, makeDraft } from './draft.ts';
 import { type EnsembleSource, type Findings, readEnsemble } from './ensemble.ts';
+import { findHttpFaults, hasAdminCertificates, makeAdminOptions, makeMetricsPort } from './http.ts';
 import type { Key } from './key.ts';
 import { findKey, findSimilarName } from './keys.ts';
 import type { Configuration } from './options.ts';
@@ -160,8 +161,8 @@ class ZooCfgReader {
       },
       server: {
         ...draft.server,
-        admin: draft.adminEnabled ? { ...draft.admin, configurationText: hideSecrets(this.#source.text) } : null,
-        metricsPort: draft.metricsPortEnabled ? draft.metricsPort : null,
+        admin: makeAdminOptions(draft, hideSecrets(this.#source.text), (path) => this.#resolvePath(path)),
+        metricsPort: makeMetricsPort(draft, (path) => this.#resolvePath(path)),
         quorumSasl,
         sessionSecrets,
         audit: this.#readAudit(),
@@ -169,7 +170,7 @@ class ZooCfgReader {
           ...draft.auth,
           ...sasl,
           ...this.#readProviders(),
-          x509Enabled: draft.auth.x509Enabled || this.#hasTlsForClients,
+          x509Enabled: draft.auth.x509Enabled || this.#hasTlsForClients || hasAdminCertificates(draft),
         },
         dataDirectory: absoluteDataDirectory,
         dataLogDirectory,
@@ -206,8 +207,9 @@ class ZooCfgReader {
       secureClientPort !== null ? 'secureClientPort' : server.clientPortUnification ? PORT_UNIFICATION : null;
     const servers = server.sslQuorum ? 'sslQuorum' : server.quorumPortUnification ? 'portUnification' : null;
     const faults = [
-      ...(clients === null ? [] : findTlsFaults(tls, clients)),
-      ...(servers === null ? [] : findTlsFaults(quorumTls, servers)),
+      ...(clients === null ? [] : findTlsFaults(tls, clients, 'ssl.clientAuth=none')),
+      ...(servers === null ? [] : findTlsFaults(quorumTls, servers, null)),
+      ...findHttpFaults(this.#draft),
     ];
     for (const { key, found, expected } of faults) {
       const property = this.#lines.get(key);

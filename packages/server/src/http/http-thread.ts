@@ -98,7 +98,10 @@ export class HttpThread {
   #onMessage(message: ToService): void {
     switch (message.kind) {
       case 'listening':
-        this.#onListening(message.port, message.at);
+        this.#onListening(message.port, message.at, message.scheme);
+        return;
+      case 'log':
+        this.#logger.log(message.level, message.text);
         return;
       case 'failed':
         this.#logger.log('warn', describeFailure(message.port, message.at, message.reason), {
@@ -119,14 +122,15 @@ export class HttpThread {
     }
   }
 
-  #onListening(port: HttpPort, at: ListenPlace): void {
+  #onListening(port: HttpPort, at: ListenPlace, scheme: string): void {
     this.#listening.set(port, at);
     const host = at.host.includes(':') ? `[${at.host}]` : at.host;
+    const place = `${scheme.split(' ')[0]}://${host}:${at.port}`;
     const text =
       port === 'admin'
-        ? `admin commands are answered at http://${host}:${at.port}${this.#data.admin?.commandUrl ?? ''}`
-        : `metrics are answered at http://${host}:${at.port}/metrics`;
-    this.#logger.log('info', text, { event: `${port}-listening`, host: at.host, port: at.port });
+        ? `admin commands are answered at ${place}${this.#data.admin?.commandUrl ?? ''}`
+        : `metrics are answered at ${place}/metrics`;
+    this.#logger.log('info', text, { event: `${port}-listening`, host: at.host, port: at.port, scheme });
   }
 
   async #onAsked(id: number, question: Question): Promise<void> {
@@ -250,11 +254,17 @@ function entry(): URL {
 
 function describeFailure(port: HttpPort, { host, port: number }: ListenPlace, reason: string): string {
   const what = port === 'admin' ? 'admin commands' : 'metrics';
-  const key = port === 'admin' ? 'admin.serverPort' : 'metricsProvider.httpPort';
+  const key = KEY_OF[port];
   const off = port === 'admin' ? ', or admin.enableServer=false' : '';
   const why = reason === 'EADDRINUSE' ? 'it is in use' : reason;
   return `cannot listen on ${host}:${number} for ${what}: ${why}; set another ${key}${off}. Clients are served as before`;
 }
+
+const KEY_OF: Readonly<Record<HttpPort, string>> = {
+  admin: 'admin.serverPort',
+  metrics: 'metricsProvider.httpPort',
+  'secure-metrics': 'metricsProvider.httpsPort',
+};
 
 function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

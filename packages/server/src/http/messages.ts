@@ -1,3 +1,5 @@
+import type { HttpTls } from './options.ts';
+
 /* What the thread of the HTTP servers and the thread of the service say to each other. */
 
 export interface ListenPlace {
@@ -8,7 +10,9 @@ export interface ListenPlace {
 /** What the HTTP thread is told when it starts. */
 export interface HttpThreadData {
   readonly admin: AdminPlace | null;
-  readonly metrics: ListenPlace | null;
+  readonly metrics: readonly MetricsPlace[];
+  /** `HttpFigures`. */
+  readonly figures: SharedArrayBuffer;
   /** null: there is no console. */
   readonly console: ConsolePlace | null;
 }
@@ -23,9 +27,16 @@ export interface AdminPlace extends ListenPlace {
   /** Where ZooKeeper's commands are: `/commands`. */
   readonly commandUrl: string;
   readonly idleTimeoutMs: number;
+  /** Null: plain HTTP. */
+  readonly tls: HttpTls | null;
 }
 
-export type HttpPort = 'admin' | 'metrics';
+export interface MetricsPlace extends ListenPlace {
+  readonly name: Exclude<HttpPort, 'admin'>;
+  readonly tls: HttpTls | null;
+}
+
+export type HttpPort = 'admin' | 'metrics' | 'secure-metrics';
 
 /** What somebody wants to know, or to be done. */
 export type Question =
@@ -38,6 +49,8 @@ export type Question =
       readonly authorization: string | null;
       /** Where the caller is, as text. */
       readonly remote: string;
+      /** The certificate that the caller has shown, in DER, checked; null when it has shown none. */
+      readonly certificate: Uint8Array | null;
       readonly hasBody: boolean;
     }
   /** What came of an upload that an answer has asked for. */
@@ -78,8 +91,10 @@ export interface FilePart {
 }
 
 export type ToService =
-  | { readonly kind: 'listening'; readonly port: HttpPort; readonly at: ListenPlace }
+  | { readonly kind: 'listening'; readonly port: HttpPort; readonly at: ListenPlace; readonly scheme: string }
   | { readonly kind: 'failed'; readonly port: HttpPort; readonly at: ListenPlace; readonly reason: string }
+  /** About certificates and handshakes. */
+  | { readonly kind: 'log'; readonly level: 'info' | 'warn'; readonly text: string }
   | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
   /** Parts of an answer have been taken: as many more may come. */
   | { readonly kind: 'taken'; readonly id: number; readonly parts: number }

@@ -1,3 +1,15 @@
+import { DEFAULT_TLS_OPTIONS, type TlsOptions } from '../tls/options.ts';
+
+/** Connections of one port that answers by HTTP. */
+export const CONNECTIONS_MAX = 64;
+
+/** TLS on a port that answers by HTTP. */
+export interface HttpTls {
+  readonly options: TlsOptions;
+  /** The port takes plain HTTP, too. */
+  readonly isUnified: boolean;
+}
+
 /** The admin port (`admin.*`). */
 export interface AdminOptions {
   readonly host: string;
@@ -17,6 +29,8 @@ export interface AdminOptions {
   readonly consoleIsWritable: boolean;
   /** What `initial_configuration` shows, without secrets. */
   readonly configurationText: string;
+  /** Null: plain HTTP. */
+  readonly tls: HttpTls | null;
 }
 
 export const DEFAULT_ADMIN_OPTIONS: AdminOptions = {
@@ -30,13 +44,26 @@ export const DEFAULT_ADMIN_OPTIONS: AdminOptions = {
   consoleEnabled: false,
   consoleIsWritable: false,
   configurationText: '',
+  tls: null,
 };
 
-/** A port of its own for Prometheus (`metricsProvider.*`). */
+/** As Apache's, which asks for no certificate unless told so. */
+export const DEFAULT_ADMIN_TLS_OPTIONS: TlsOptions = {
+  ...DEFAULT_TLS_OPTIONS,
+  prefix: 'admin.ssl',
+  clientAuth: 'none',
+};
+
+/** Ports of their own for Prometheus (`metricsProvider.*`). */
 export interface MetricsPortOptions {
   readonly host: string;
-  /** 0 = any free port. */
-  readonly port: number;
+  /** 0 = any free port; null = no port without TLS. */
+  readonly port: number | null;
+  /** With TLS; null = there is none. One port when it is the same. */
+  readonly secure: { readonly port: number; readonly options: TlsOptions } | null;
 }
 
-export const DEFAULT_METRICS_PORT: MetricsPortOptions = { host: '127.0.0.1', port: 7000 };
+/** Where Apache's port for Prometheus is, on loopback alone. */
+export const DEFAULT_METRICS_PORT: { readonly host: string; readonly port: number } = { host: '127.0.0.1', port: 7000 };
+
+export const DEFAULT_METRICS_TLS_OPTIONS: TlsOptions = { ...DEFAULT_TLS_OPTIONS, prefix: 'metricsProvider.ssl' };

@@ -24,6 +24,12 @@ export interface TlsFigures {
   readonly clientCertificateDays: number | null;
   /** The same of those that other servers are shown. */
   readonly quorumCertificateDays: number | null;
+  /** The same of those that administrators are shown. */
+  readonly adminCertificateDays: number | null;
+  /** Connections without TLS to an admin port that has it. */
+  readonly plainAdminConnections: number;
+  /** Handshakes of the ports for HTTP that failed. */
+  readonly httpHandshakesFailed: number;
 }
 
 export interface Gauge {
@@ -77,7 +83,6 @@ const ABSENT_COUNTERS: readonly string[] = [
   'ensemble_auth_success',
   'ensemble_auth_fail',
   'ensemble_auth_skip',
-  'insecure_admin_count',
   'cnxn_closed_without_zk_server_running',
   'skip_learner_request_to_next_processor_count',
   'requests_not_forwarded_to_commit_processor',
@@ -165,6 +170,7 @@ export const GAUGES: readonly Gauge[] = [
   gauge('outstanding_tls_handshake', ({ tls }) => tls().handshakes),
   gauge('ssl_certificate_days_left', ({ tls }) => tls().clientCertificateDays),
   gauge('ssl_quorum_certificate_days_left', ({ tls }) => tls().quorumCertificateDays),
+  gauge('ssl_admin_certificate_days_left', ({ tls }) => tls().adminCertificateDays),
   // Apache counts connections to a port that does not ask for certificates here, which is not done.
   gauge('non_mtls_remote_conn_count', () => 0),
   gauge('non_mtls_local_conn_count', () => 0),
@@ -216,7 +222,8 @@ export const COUNTERS: readonly Counter[] = [
   counter('prep_processor_request_queued', ({ view }) => view.meters.prepared),
   counter('sync_processor_request_queued', ({ metrics }) => metrics.batch.sum),
   counter('request_commit_queued', ({ view }) => view.meters.applied),
-  counter('unsuccessful_handshake', ({ metrics }) => metrics.handshakesFailed),
+  counter('unsuccessful_handshake', ({ metrics, tls }) => metrics.handshakesFailed + tls().httpHandshakesFailed),
+  counter('insecure_admin_count', ({ tls }) => tls().plainAdminConnections),
   counter('tls_handshake_exceeded', ({ metrics }) => metrics.handshakesExceeded),
   counter('snapshot_error_count', ({ metrics }) => metrics.snapshotErrors),
   counter('snapshot_rate_limited_count', ({ metrics }) => metrics.snapshotsRateLimited),

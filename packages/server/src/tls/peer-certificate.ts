@@ -1,4 +1,3 @@
-import type { X509Certificate } from 'node:crypto';
 import type { PeerCertificate } from '@meerkat/core';
 import { DerTag, type DerValue, formatObjectIdentifier, readDer, readDerValues } from '@meerkat/protocol/der';
 import { formatDistinguishedName } from './distinguished-name.ts';
@@ -12,7 +11,7 @@ import { formatDistinguishedName } from './distinguished-name.ts';
  *
  * @throws DerError
  */
-export function readPeerCertificate({ raw }: X509Certificate): PeerCertificate {
+export function readPeerCertificate({ raw }: { readonly raw: Uint8Array }): PeerCertificate {
   const [body] = readDerValues(readDer(raw, DerTag.sequence).contents);
   const fields = body === undefined ? [] : readDerValues(body.contents);
   if (fields[0]?.tag === VERSION) fields.shift();

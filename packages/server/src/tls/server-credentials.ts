@@ -6,7 +6,7 @@ import type { PeerTls } from '../node/peer-network.ts';
 import { Credentials } from './credentials.ts';
 import type { TlsOptions } from './options.ts';
 import { StoreError } from './stores.ts';
-import type { TlsSettings } from './tls-settings.ts';
+import { readTlsSettings, type TlsSettings } from './tls-settings.ts';
 
 /** Who is told that connections from now on are shown other certificates. */
 export interface RenewalEvents {
@@ -33,6 +33,15 @@ export class ServerCredentials {
     const { secureClientPort, clientPortUnification, tls, quorumTls } = this.#configuration.server;
     if (secureClientPort !== null || clientPortUnification) this.#clients = await this.#read(tls, onClientsRenewed);
     if (this.#hasPeerTls) this.#peers = await this.#read(quorumTls, onPeersRenewed);
+    await this.#checkHttp();
+  }
+
+  /** The thread of the HTTP ports reads these for itself: here they stop the start when they cannot be used. */
+  async #checkHttp(): Promise<void> {
+    const { admin, metricsPort } = this.#configuration.server;
+    for (const options of [admin?.tls?.options, metricsPort?.secure?.options]) {
+      if (options !== undefined) await refusingStart(readTlsSettings(options, Date.now()));
+    }
   }
 
   stop(): void {
@@ -73,16 +82,22 @@ export class ServerCredentials {
     return core.ensemble !== null && (server.sslQuorum || server.quorumPortUnification);
   }
 
-  async #read(options: TlsOptions, onRenewed: (settings: TlsSettings) => void): Promise<Credentials> {
-    try {
-      return await Credentials.open(options, {
-        onRenewed,
-        onNotice: (message) => this.#logger.log('info', message),
-        onWarning: (message) => this.#logger.log('warn', message),
-      });
-    } catch (error) {
-      if (error instanceof StoreError) throw new ServerError(ExitCode.invocation, error.message, error);
-      throw error;
-    }
+  #read(options: TlsOptions, onRenewed: (settings: TlsSettings) => void): Promise<Credentials> {
+    const events = {
+      onRenewed,
+      onNotice: (message: string) => this.#logger.log('info', message),
+      onWarning: (message: string) => this.#logger.log('warn', message),
+    };
+    return refusingStart(Credentials.open(options, events));
+  }
+}
+
+/** @throws ServerError when a store cannot be used */
+async function refusingStart<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof StoreError) throw new ServerError(ExitCode.invocation, error.message, error);
+    throw error;
   }
 }

@@ -2,17 +2,19 @@ import { createReadStream } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { Readable } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { AdminPlace, Question } from '../messages.ts';
 import { sendPart } from './file-part.ts';
 import { formatChecks, HealthReader } from './health.ts';
 import { LIMITS } from './listen.ts';
-import { addMetrics } from './metrics-app.ts';
+import { addMetrics, type MetricsReader } from './metrics-app.ts';
+import { certificateOf } from './secure-connections.ts';
 import { BusyError, type Reply, type ServiceThread } from './service-thread.ts';
 import { receiveSnapshot } from './upload.ts';
 
 /** The admin port: ZooKeeper's commands, health, metrics, and a description of all of it. */
-export function makeAdminApp(place: AdminPlace, service: ServiceThread): FastifyInstance {
+export function makeAdminApp(place: AdminPlace, service: ServiceThread, metrics: MetricsReader): FastifyInstance {
   const app = fastify({
     ...LIMITS,
     // A snapshot may be long; whoever sends nothing of it for a while is cut off earlier.
@@ -22,6 +24,7 @@ export function makeAdminApp(place: AdminPlace, service: ServiceThread): Fastify
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+  if (place.tls !== null) app.addHook('onRequest', keepSecure);
   if (isLoopback(place.host)) app.addHook('onRequest', refuseOtherNames);
   app.setNotFoundHandler((request, reply) => {
     reply.code(request.method === 'TRACE' ? 403 : 404);
@@ -39,7 +42,7 @@ export function makeAdminApp(place: AdminPlace, service: ServiceThread): Fastify
   });
   addCommands(app, place, service);
   addHealth(app, service);
-  addMetrics(app, service);
+  addMetrics(app, metrics);
   app.get('/openapi.json', async (_request, reply) => {
     const { text } = await service.askAll({ kind: 'openapi' });
     return await reply.type(JSON_TYPE).send(text);
@@ -86,7 +89,16 @@ function questionOf(request: FastifyRequest, name: string): Command {
     query[key] = Array.isArray(value) ? (value[0] ?? '') : value;
   }
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-  return { kind: 'command', method, name, query, authorization: headers.authorization ?? null, remote: ip, hasBody };
+  return {
+    kind: 'command',
+    method,
+    name,
+    query,
+    authorization: headers.authorization ?? null,
+    remote: ip,
+    certificate: certificateOf(request.raw.socket),
+    hasBody,
+  };
 }
 
 /** A short answer with its length, a long one in chunks as it comes. */
@@ -126,6 +138,14 @@ function addHealth(app: FastifyInstance, service: ServiceThread): void {
       return await reply.type(TEXT).send(formatChecks(checks, isVerbose, url.slice(1)));
     });
   }
+}
+
+/** Browsers that have come with TLS once come with TLS for a day, as Apache's port tells them. */
+function keepSecure(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  if (request.raw.socket instanceof TLSSocket) {
+    reply.header('strict-transport-security', 'max-age=86400; includeSubDomains');
+  }
+  done();
 }
 
 /**

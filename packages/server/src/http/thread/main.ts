@@ -1,21 +1,27 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { HttpFigures } from '../figures.ts';
 import type { AdminPlace, HttpThreadData } from '../messages.ts';
 import { makeAdminApp } from './admin-app.ts';
 import { listen } from './listen.ts';
-import { makeMetricsApp } from './metrics-app.ts';
+import { MetricsReader, makeMetricsApp } from './metrics-app.ts';
 import { ServiceThread } from './service-thread.ts';
 
 /* The thread of the HTTP servers: whatever comes in by HTTP is read, checked and written here, not in the thread that serves clients. */
 
-const { admin, metrics, console } = workerData as HttpThreadData;
+const { admin, metrics, console, figures: buffer } = workerData as HttpThreadData;
+const figures = new HttpFigures(buffer);
 if (parentPort === null) throw new Error('this file is the entry of a thread');
 const service = new ServiceThread(parentPort);
+const metricsReader = new MetricsReader(service);
 if (admin !== null) void openAdminPort(admin);
-if (metrics !== null) void listen(makeMetricsApp(service), 'metrics', metrics, service);
+for (const { name, tls, ...at } of metrics) {
+  void listen(makeMetricsApp(metricsReader), { port: name, at, tls }, service, figures);
+}
 
 async function openAdminPort(at: AdminPlace): Promise<void> {
-  const app = makeAdminApp(at, service);
+  const app = makeAdminApp(at, service, metricsReader);
   // Loaded where it is wanted: it brings the client.
   if (console !== null) await (await import('./console-mount.ts')).mountConsole(app, console);
-  await listen(app, 'admin', at, service, at.idleTimeoutMs);
+  const { tls, idleTimeoutMs } = at;
+  await listen(app, { port: 'admin', at, tls, idleTimeoutMs }, service, figures);
 }

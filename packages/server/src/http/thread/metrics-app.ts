@@ -3,14 +3,13 @@ import { LIMITS } from './listen.ts';
 import type { ServiceThread } from './service-thread.ts';
 
 /** The port that Prometheus reads, as ZooKeeper's provider opens it. */
-export function makeMetricsApp(service: ServiceThread): FastifyInstance {
+export function makeMetricsApp(reader: MetricsReader): FastifyInstance {
   const app = fastify(LIMITS);
-  addMetrics(app, service);
+  addMetrics(app, reader);
   return app;
 }
 
-export function addMetrics(app: FastifyInstance, service: ServiceThread): void {
-  const reader = new MetricsReader(service);
+export function addMetrics(app: FastifyInstance, reader: MetricsReader): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const wanted = (request.query as Record<string, string | string[] | undefined>)['name[]'] ?? [];
     return await reply.type(CONTENT_TYPE).send(await reader.read(typeof wanted === 'string' ? [wanted] : wanted));
@@ -18,8 +17,8 @@ export function addMetrics(app: FastifyInstance, service: ServiceThread): void {
   app.route({ method: ['GET', 'POST'], url: '/metrics', handler: answer });
 }
 
-/** Asks the service four times a second at most; whoever asks in between is given what there is. */
-class MetricsReader {
+/** Asks the service four times a second at most, for all ports together; whoever asks in between is given what there is. */
+export class MetricsReader {
   readonly #service: ServiceThread;
   #askedMs = Number.NEGATIVE_INFINITY;
   #text: Promise<string> = Promise.resolve('');

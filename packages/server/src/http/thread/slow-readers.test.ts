@@ -1,9 +1,11 @@
 import { connect, type Socket } from 'node:net';
 import { MessageChannel } from 'node:worker_threads';
 import { afterEach, expect, test } from 'vitest';
+import { HttpFigures } from '../figures.ts';
 import type { ToHttp, ToService } from '../messages.ts';
 import { makeAdminApp } from './admin-app.ts';
 import { listen } from './listen.ts';
+import { MetricsReader } from './metrics-app.ts';
 import { ServiceThread } from './service-thread.ts';
 
 const ends: (() => unknown)[] = [];
@@ -73,12 +75,12 @@ async function start(idleTimeoutMs: number): Promise<{
       }
     });
   });
-  const place = { host: '127.0.0.1', port: 0, commandUrl: '/commands', idleTimeoutMs };
+  const place = { host: '127.0.0.1', port: 0, commandUrl: '/commands', idleTimeoutMs, tls: null };
   const service = new ServiceThread(port1);
-  const app = makeAdminApp(place, service);
+  const app = makeAdminApp(place, service, new MetricsReader(service));
   ends.push(() => port2.close());
   ends.push(() => app.close());
-  await listen(app, 'admin', place, service, idleTimeoutMs);
+  await listen(app, { port: 'admin', at: place, tls: null, idleTimeoutMs }, service, new HttpFigures());
   return {
     port: await listening,
     dropped,

@@ -31,7 +31,13 @@ beforeEach(() => {
   said = [];
   const files = [1, 2, 3].map((id) => ({ id }) as ServerFiles);
   const ensemble = new RealEnsemble(files, network, { onMessage() {}, onStarted() {}, onDied() {} });
-  nemesis = new Nemesis(ensemble, network, ['c1'], (what) => said.push(what));
+  nemesis = new Nemesis(
+    ensemble,
+    network,
+    ['c1'],
+    (what) => said.push(what),
+    () => {},
+  );
 });
 
 afterEach(() => {

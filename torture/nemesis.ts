@@ -14,6 +14,8 @@ export class Nemesis {
   readonly #timers = new Set<NodeJS.Timeout>();
   /** What is cut, and how many faults want it so. */
   readonly #cuts = new Map<string, { readonly cut: Cut; count: number }>();
+  /** Changes the members, as a draw decides. */
+  readonly #changeMembers: (random: SeededRandom) => void;
   /** Faults that keep a server from being started; by id. */
   readonly #down = new Map<number, number>();
   /** Servers whose disk has been made to fail in this life: they are free to end by themselves. */
@@ -26,11 +28,13 @@ export class Nemesis {
     network: TortureNetwork,
     clients: readonly string[],
     say: (what: string) => void,
+    changeMembers: (random: SeededRandom) => void,
   ) {
     this.#ensemble = ensemble;
     this.#network = network;
     this.#clients = clients;
     this.#say = say;
+    this.#changeMembers = changeMembers;
   }
 
   /** From now on, faults happen at their moments. */
@@ -115,6 +119,9 @@ export class Nemesis {
         this.#after(fault.durationMs, () => this.#network.delay?.(hosts, 0));
         return;
       }
+      case 'members':
+        this.#changeMembers(random);
+        return;
       case 'break':
         this.#network.breakStreams?.(hosts, () => random.chance(0.5));
         return;

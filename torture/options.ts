@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { FAULT_KINDS, type FaultKind } from '@meerkat/simulator';
+import { ALL_FAULT_KINDS, type FaultKind } from '@meerkat/simulator';
 
 export interface TortureOptions {
   readonly servers: number;
@@ -34,7 +34,10 @@ export const REAL_FAULTS = [
   'disk-stall',
   'disk-error',
   'disk-full',
+  'members',
 ] as const satisfies readonly FaultKind[];
+/** Of those, what has a plan of its own. */
+export const MEMBERS = 'members';
 export type RealFault = (typeof REAL_FAULTS)[number];
 
 /** Between processes that know nothing of it only a proxy slows a connection down, or breaks it. */
@@ -122,7 +125,7 @@ function parseFaults(value: string | boolean | undefined): readonly RealFault[] 
   for (const name of value.split(',')) {
     const kind = REAL_FAULTS.find((known) => known === name);
     if (kind !== undefined) kinds.push(kind);
-    else if (FAULT_KINDS.some((known) => known === name)) return `--faults: "${name}" only exists in the simulator`;
+    else if (ALL_FAULT_KINDS.some((known) => known === name)) return `--faults: "${name}" only exists in the simulator`;
     else return `--faults: there is no "${name}"; there are ${REAL_FAULTS.join(', ')}, or none`;
   }
   return kinds;

@@ -7,6 +7,8 @@ export interface ServerFiles {
   readonly id: number;
   readonly directory: string;
   readonly configuration: string;
+  /** What it began with: all servers are members. */
+  readonly firstConfiguration: string;
   /** What it prints, over all its lives. */
   readonly log: string;
   /** Its process, while it has one. */
@@ -29,10 +31,12 @@ const TICK_MS = 200;
  * many times an hour.
  */
 export function writeServerFiles(directory: string, places: readonly ServerPlace[]): readonly ServerFiles[] {
-  const members = places.map(({ id, peerHost, ports }) => `server.${id}=${peerHost}:${ports.quorum}:${ports.election}`);
+  const members = places.map(
+    ({ id, peerHost, ports }) => `server.${id}=${peerHost}:${ports.quorum}:${ports.election}:participant`,
+  );
   return places.map(({ id, clientHost, ports }) => {
     const own = join(directory, String(id));
-    const files: ServerFiles = {
+    const paths = {
       id,
       directory: own,
       configuration: join(own, 'zoo.cfg'),
@@ -58,13 +62,28 @@ export function writeServerFiles(directory: string, places: readonly ServerPlace
       'commitLogCount=500',
       'preAllocSize=64',
       'admin.enableServer=false',
+      'standaloneEnabled=false',
+      'reconfigEnabled=true',
+      // super:super
+      'DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=',
       // As a leader every second one sends a snapshot wherever its memory does not reach back, the others what they have logged.
       ...(id % 2 === 1 ? ['snapshotSizeFactor=-1'] : []),
       ...members,
     ];
-    writeFileSync(files.configuration, `${lines.join('\n')}\n`);
+    const files: ServerFiles = { ...paths, firstConfiguration: `${lines.join('\n')}\n` };
+    writeFileSync(files.configuration, files.firstConfiguration);
     return files;
   });
+}
+
+/**
+ * A server that was removed does not start: its list of members is without it. Whoever wants it back gives it a list that has it, which
+ * the others correct.
+ */
+export function listAgain({ id, configuration, firstConfiguration }: ServerFiles): void {
+  const path = /^dynamicConfigFile=(.+)$/m.exec(readIfThere(configuration))?.[1];
+  if (path === undefined || readIfThere(path).includes(`server.${id}=`)) return;
+  writeFileSync(configuration, firstConfiguration);
 }
 
 /** By epoch: the zxid behind which it began; of all servers together. */

@@ -4,7 +4,7 @@ import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type FromServer, type Inspection, isFromServer, type ServerStatus, type ToServer } from './messages.ts';
 import { hostOf, type TortureNetwork } from './network.ts';
-import { readIfThere, type ServerFiles } from './server-files.ts';
+import { listAgain, readIfThere, type ServerFiles } from './server-files.ts';
 
 export interface ServerEvents {
   onMessage(message: FromServer): void;
@@ -54,6 +54,7 @@ export class ServerProcess {
 
   start(): void {
     if (this.#process !== null) return;
+    listAgain(this.files);
     const log = openSync(this.files.log, 'a');
     const redirections = JSON.stringify(this.#network.redirectionsOf(this.id));
     const command = [process.execPath, MAIN, this.files.configuration, redirections];

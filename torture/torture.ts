@@ -4,6 +4,7 @@ import { type Client, connect } from '@meerkat/client';
 import {
   type FaultKind,
   History,
+  planChanges,
   planFaults,
   SeededRandom,
   type Violation,
@@ -16,7 +17,8 @@ import { emptyAttic, readLogsOfServer } from './log-files.ts';
 import type { Inspection } from './messages.ts';
 import { Nemesis } from './nemesis.ts';
 import type { TortureNetwork } from './network.ts';
-import { PROXY_FAULTS, REAL_FAULTS, type TortureOptions } from './options.ts';
+import { Operator } from './operator.ts';
+import { MEMBERS, PROXY_FAULTS, REAL_FAULTS, type TortureOptions } from './options.ts';
 import { RealEnsemble } from './real-ensemble.ts';
 import { type Evidence, RunChecker } from './run-checker.ts';
 import { formatTime, RunTotals, tableOf } from './run-totals.ts';
@@ -50,6 +52,7 @@ export class Torture {
   readonly #files: readonly ServerFiles[];
   readonly #ensemble: RealEnsemble;
   readonly #nemesis: Nemesis;
+  readonly #operator: Operator;
   readonly #checker = new RunChecker();
   readonly #clients: readonly string[];
   readonly #startMs = performance.now();
@@ -83,7 +86,12 @@ export class Torture {
       },
       onDied: (server, reason) => this.#onDied(server, reason),
     });
-    this.#nemesis = new Nemesis(this.#ensemble, network, this.#clients, (what) => this.#say(what));
+    const say = (what: string): void => this.#say(what);
+    this.#operator = new Operator(network, say);
+    const changeMembers = (random: SeededRandom): void => {
+      void this.#operator.change(random, this.#ensemble.leader?.id ?? null);
+    };
+    this.#nemesis = new Nemesis(this.#ensemble, network, this.#clients, say, changeMembers);
     this.totals.faults = this.#nemesis.counts;
   }
 
@@ -149,17 +157,19 @@ export class Torture {
       keys: KEYS,
     });
     const random = new SeededRandom(seed, `nemesis ${round}`);
-    const plan = planFaults(random, {
+    const kinds = this.#kinds;
+    const faults = planFaults(random, {
       pauseMs: PAUSE_MIN_MS * (PAUSE_MAX_MS / PAUSE_MIN_MS) ** random.fraction(),
-      kinds: this.#kinds,
+      kinds: kinds.filter((kind) => kind !== MEMBERS),
       durationMs,
       servers: this.#ensemble.servers.map(({ host }) => host),
       clients: this.#clients,
     });
+    const changes = kinds.includes(MEMBERS) ? planChanges(new SeededRandom(seed, `members ${round}`), durationMs) : [];
     const beganMs = performance.now();
     const elapsedMs = (): number => performance.now() - beganMs;
     workload.start();
-    this.#nemesis.unleash(plan);
+    this.#nemesis.unleash([...faults, ...changes]);
     while (elapsedMs() < durationMs && !this.#isOver) {
       await sleep(Math.min(LOOK_MS, durationMs - elapsedMs()));
       this.#showProgress(round, elapsedMs());
@@ -181,6 +191,13 @@ export class Torture {
         return check();
       });
     if (!(await holds('there is a leader', 'L1', () => this.#ensemble.leader !== null))) return;
+    let isComplete = false;
+    void this.#operator
+      .restore(() => this.violations.length > 0)
+      .then(() => {
+        isComplete = true;
+      });
+    if (!(await holds('every server is a participant', 'L1', () => isComplete))) return;
     if (!(await holds('every client has a connection', 'L3', () => workload.isConnected))) return;
     if (!(await this.#within('every request of a client is answered', 'L3', workload.stop()))) return;
     if (

@@ -13,6 +13,7 @@ export type { ZnodeState } from './checkers/znode-state.ts';
 export { committedTree } from './committed-of.ts';
 export { type FileSource, readLogs } from './disk-reader.ts';
 export {
+  ALL_FAULT_KINDS,
   FAULT_KINDS,
   type Fault,
   type FaultKind,
@@ -20,6 +21,7 @@ export {
   formatFault,
   LEADER,
   parseFault,
+  planChanges,
   planFaults,
 } from './fault.ts';
 export { History, type HistoryEntry, type Operation, type OperationRequest } from './history.ts';

@@ -1,0 +1,127 @@
+import { type Client, connect } from '@meerkat/client';
+import type { SeededRandom } from '@meerkat/simulator';
+import type { TortureNetwork } from './network.ts';
+
+export type Role = 'participant' | 'observer';
+
+/** What an operator asks for, as `reconfig` takes it. */
+export type MemberChange =
+  | { readonly joining?: readonly string[]; readonly leaving?: readonly number[] }
+  | { readonly members: readonly string[] };
+
+/** Milliseconds after which a change is given up; another one may be asked for meanwhile. */
+const PATIENCE_MS = 3000;
+const RETRY_MS = 200;
+/** Fewer participants are not asked for: the ensemble is to survive the loss of one. */
+const PARTICIPANTS_MIN = 2;
+
+/** Changes the members of the ensemble while it runs. Whether a change is possible the leader decides, and the answer may be lost. */
+export class Operator {
+  readonly #network: TortureNetwork;
+  readonly #say: (what: string) => void;
+
+  constructor(network: TortureNetwork, say: (what: string) => void) {
+    this.#network = network;
+    this.#say = say;
+  }
+
+  /** Asks for one change. @param leader id of the server that leads; null when none does */
+  async change(random: SeededRandom, leader: number | null): Promise<void> {
+    await this.#withClient(async (client) => {
+      const { data, stat } = await client.config({ timeoutMs: PATIENCE_MS });
+      const change = drawChange(random, parseRoles(data), this.#ids, leader, (id, role) => this.#line(id, role));
+      if (change === null) return;
+      // Another operator may have changed the list since it was read: then this change is refused.
+      const version = random.chance(0.3) ? { fromVersion: stat.mzxid } : {};
+      this.#say(`an operator changes the members: ${JSON.stringify(change)}`);
+      await client.reconfig({ ...change, ...version, timeoutMs: PATIENCE_MS });
+      this.#say('the members are changed');
+    }).catch((error: Error) => this.#say(`the members are not changed, or it is not known: ${error.message}`));
+  }
+
+  /** Makes every server a participant again, however often that takes. */
+  async restore(isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      const isDone = await this.#withClient(async (client) => {
+        const roles = parseRoles((await client.config({ timeoutMs: PATIENCE_MS })).data);
+        const missing = this.#ids.filter((id) => roles.get(id) !== 'participant');
+        if (missing.length === 0) return true;
+        const joining = missing.map((id) => this.#line(id, 'participant'));
+        await client.reconfig({ joining, timeoutMs: PATIENCE_MS });
+        return false;
+      }).catch(() => false);
+      if (isDone) return;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+
+  get #ids(): readonly number[] {
+    return this.#network.places.map(({ id }) => id);
+  }
+
+  #line(id: number, role: Role): string {
+    const { peerHost, ports } = this.#network.places.find((place) => place.id === id)!;
+    return `server.${id}=${peerHost}:${ports.quorum}:${ports.election}:${role}`;
+  }
+
+  async #withClient<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    const client = await connect({
+      servers: this.#network.connectString(1, this.#ids),
+      auth: [{ scheme: 'digest', auth: 'super:super' }],
+      sessionTimeoutMs: 2000,
+      connectTimeoutMs: PATIENCE_MS,
+    });
+    try {
+      return await work(client);
+    } finally {
+      await client.close().catch(() => {});
+    }
+  }
+}
+
+/** Reads the list in force. @returns roles of the members, by id */
+export function parseRoles(data: Uint8Array): ReadonlyMap<number, Role> {
+  const roles = new Map<number, Role>();
+  for (const line of new TextDecoder().decode(data).split('\n')) {
+    const match = /^server\.(\d+)=.*:(participant|observer)(;|$)/.exec(line);
+    if (match !== null) roles.set(Number(match[1]), match[2] as Role);
+  }
+  return roles;
+}
+
+/** @returns null when the draw finds nothing to change */
+export function drawChange(
+  random: SeededRandom,
+  roles: ReadonlyMap<number, Role>,
+  ids: readonly number[],
+  leader: number | null,
+  lineOf: (id: number, role: Role) => string,
+): MemberChange | null {
+  const participants = ids.filter((id) => roles.get(id) === 'participant');
+  const observers = ids.filter((id) => roles.get(id) === 'observer');
+  const outside = ids.filter((id) => !roles.has(id));
+  const canLose = participants.length > PARTICIPANTS_MIN;
+  const losable = canLose && leader !== null && random.chance(0.4) ? [leader] : canLose ? participants : [];
+  const goes = [...losable, ...observers];
+  const comes = [...outside, ...observers];
+  const kind = random.pick(['leave', 'demote', 'join', 'join', 'exchange', 'list'] as const);
+  switch (kind) {
+    case 'leave':
+      return goes.length === 0 ? null : { leaving: [random.pick(goes)] };
+    case 'demote':
+      return losable.length === 0 ? null : { joining: [lineOf(random.pick(losable), 'observer')] };
+    case 'join': {
+      if (comes.length === 0) return null;
+      return { joining: [lineOf(random.pick(comes), random.chance(0.8) ? 'participant' : 'observer')] };
+    }
+    case 'exchange': {
+      if (outside.length === 0 || participants.length === 0) return null;
+      return { leaving: [random.pick(participants)], joining: [lineOf(random.pick(outside), 'participant')] };
+    }
+    case 'list': {
+      const demoted = losable.length === 0 ? null : random.pick(losable);
+      const members = [...roles.keys()].filter((id) => ids.includes(id));
+      return { members: members.map((id) => lineOf(id, id === demoted ? 'observer' : 'participant')) };
+    }
+  }
+}

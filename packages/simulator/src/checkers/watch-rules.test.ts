@@ -52,6 +52,18 @@ describe('a watch for one change', () => {
     expect(script.broken).toEqual(broken);
   });
 
+  it('of children is told on another connection when the client says that it has seen nothing, not even the znode', () => {
+    const script = watching();
+    const read = script.read('c2', 'children', '/a', { hasWatch: true });
+    script.connect('c2');
+    script.rearm('c2', 0, { child: ['/a'] });
+    script.event('c2', 'children', '/a', null);
+    script.told(read, 'children', '/a', null);
+    script.read('c2', 'get', '/a');
+    script.make('c1', '/later');
+    expect(script.broken).toEqual([]);
+  });
+
   it.each(['exists', 'children'] as const)('W1: no event comes for the watch of %s', (op) => {
     const script = watching();
     script.read('c2', op, op === 'exists' ? '/b' : '/', { hasWatch: true });

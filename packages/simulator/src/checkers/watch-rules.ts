@@ -8,6 +8,7 @@ import { type Identity, mayRead } from './access.ts';
 import { type ClientLog, type ConnectionLog, describe, type Event, type Rearmed, type Told } from './client-log.ts';
 import { type Change, type ChangeType, type CommittedTree, countUpTo } from './committed-tree.ts';
 import { hex, type Violations } from './violation.ts';
+import type { ZnodeState } from './znode-state.ts';
 
 /** What a standard watch waits for. */
 type WatchKind = 'data' | 'exist' | 'child';
@@ -236,8 +237,12 @@ export class WatchRules {
     // It has seen, or been told by, a server whose end of the log was never committed.
     if (this.#isProvisional(this.#log.isReadOnly(operation), zxid)) return;
     if (this.#isProvisional(connection?.connected.isReadOnly ?? false, until)) return;
-    const change = this.#firstChange({ path: request.path, kind: request.op === 'children' ? 'child' : 'data' }, since);
+    const kind = request.op === 'children' ? 'child' : 'data';
+    const change = this.#firstChange({ path: request.path, kind }, since);
     if (change !== null && change.zxid <= until) return;
+    // A server compares pzxid, which a new znode has as well: a client that says 0, after all servers had forgotten its session, is told of it.
+    const isNew = (state: ZnodeState): boolean => state.exists && state.pzxid > since;
+    if (kind === 'child' && this.#tree.statesBetween(request.path, since, until).some(isNew)) return;
     // What was hidden from an older watch of this client on the path has left it waiting, and it is told for all of them.
     if (this.#wasHidden(request.path, this.#log.identityOf(client), 0, until)) return;
     const message = `was told ${told.type} ${told.path}, where nothing has changed between ${hex(since)} and ${hex(until)}`;

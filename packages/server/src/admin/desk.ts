@@ -54,6 +54,10 @@ export class AdminDesk implements Desk {
     }
   }
 
+  onThreadLost(): void {
+    this.#parts.restore.abandon();
+  }
+
   stop(): void {
     this.#parts.drain.stop();
   }

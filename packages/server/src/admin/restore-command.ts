@@ -36,6 +36,8 @@ export class RestoreCommand {
   readonly #parts: RestoreCommandParts;
   #lastMs = Number.NEGATIVE_INFINITY;
   #beganMs: number | null = null;
+  /** The body has come, and the core is exchanging its history. */
+  #isExchanging = false;
 
   constructor(parts: RestoreCommandParts) {
     this.#parts = parts;
@@ -60,10 +62,21 @@ export class RestoreCommand {
     return { path: join(snapshotDirectory, UPLOAD_NAME), freeBytesMin: diskFreeBytesMin };
   }
 
+  /** Who receives the body has gone, and with it the body. What the core has been given goes on. */
+  abandon(): void {
+    if (this.#beganMs === null || this.#isExchanging) return;
+    this.#beganMs = null;
+    this.#lastMs = Number.NEGATIVE_INFINITY;
+    this.#parts.metrics.restoreErrors++;
+    const text = 'no snapshot was restored, and nothing has changed: the thread that received it has ended';
+    this.#parts.logger.log('error', text, { event: 'restore' });
+  }
+
   /** @returns the zxid of the snapshot */
   async finish(uploaded: Uploaded): Promise<{ readonly lastZxid: number } | Refusal> {
     const { metrics, logger, monotonicMs } = this.#parts;
     const beganMs = this.#beganMs;
+    this.#isExchanging = true;
     try {
       if ('fault' in uploaded) throw new Error(uploaded.fault);
       const zxid = uploaded.zxid as Zxid;
@@ -80,6 +93,7 @@ export class RestoreCommand {
       return { status: 500, error: null };
     } finally {
       this.#beganMs = null;
+      this.#isExchanging = false;
     }
   }
 

@@ -24,15 +24,20 @@ export interface Answer extends AnswerHead {
 export interface Desk {
   /** An error that it throws or rejects with is a mistake of ours. */
   answer(question: Question): Answer | Promise<Answer>;
+  /** The thread that asked has ended, and what it was doing with it: no upload that has begun will be told of. */
+  onThreadLost(): void;
   /** Nothing is asked any more. */
   stop(): void;
 }
+
+/** What is needed of a thread: of Node.js', unless a test has another one. */
+export type HttpWorker = Pick<Worker, 'on' | 'postMessage' | 'terminate' | 'unref'>;
 
 /**
  * The HTTP servers of a server, in a thread of their own: connections, headers, bodies and slow readers cost the service
  * nothing. The service answers questions, as far as its `WorkBudget` goes.
  *
- * Nothing here ends the server: a port that is in use, or a thread that dies, is a warning.
+ * Nothing here ends the server: a port that is in use is a warning, and a thread that dies is started again.
  */
 export class HttpThread {
   readonly #data: Omit<HttpThreadData, 'console'>;
@@ -42,10 +47,20 @@ export class HttpThread {
   readonly #budget = new WorkBudget();
   readonly #answers = new Map<number, AnswerInParts>();
   readonly #listening = new Map<HttpPort, ListenPlace>();
-  #worker: Worker | null = null;
+  readonly #spawn: (data: HttpThreadData) => HttpWorker;
+  #worker: HttpWorker | null = null;
+  #restart: NodeJS.Timeout | null = null;
+  #restartMs = RESTART_MS;
 
   /** @param console where the console finds its service: known when this starts, and not before */
-  constructor(data: Omit<HttpThreadData, 'console'>, desk: Desk, logger: Logger, console: () => ConsolePlace | null) {
+  constructor(
+    data: Omit<HttpThreadData, 'console'>,
+    desk: Desk,
+    logger: Logger,
+    console: () => ConsolePlace | null,
+    spawn: (data: HttpThreadData) => HttpWorker = spawnWorker,
+  ) {
+    this.#spawn = spawn;
     this.#data = data;
     this.#console = console;
     this.#desk = desk;
@@ -58,20 +73,14 @@ export class HttpThread {
   }
 
   start(): void {
-    const console = this.#console();
-    const workerData: HttpThreadData = { ...this.#data, console };
-    const worker = new Worker(isSingleFile() ? readAsset('http-thread.js') : entry(), {
-      eval: isSingleFile(),
-      workerData,
-      name: 'meerkat-http',
-      // Options of the process, such as a profiler, are not for this thread.
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: console === null ? 128 : 512 },
-    });
+    const worker = this.#spawn({ ...this.#data, console: this.#console() });
     this.#worker = worker;
-    worker.on('message', (message: ToService) => this.#onMessage(message));
-    worker.on('error', (error) => this.#onDead(error.message));
-    worker.on('exit', (code) => this.#onDead(`exit code ${code}`));
+    // What one that has ended has said last is of no use.
+    worker.on('message', (message: ToService) => {
+      if (this.#worker === worker) this.#onMessage(message);
+    });
+    worker.on('error', (error) => this.#onDead(worker, error.message));
+    worker.on('exit', (code) => this.#onDead(worker, `exit code ${code}`));
     // It keeps no process alive by itself.
     worker.unref();
   }
@@ -79,6 +88,7 @@ export class HttpThread {
   async stop(): Promise<void> {
     const worker = this.#worker;
     this.#worker = null;
+    if (this.#restart !== null) clearTimeout(this.#restart);
     this.#desk.stop();
     this.#budget.stop();
     this.#answers.clear();
@@ -86,13 +96,19 @@ export class HttpThread {
     await worker?.terminate();
   }
 
-  #onDead(reason: string): void {
-    if (this.#worker === null) return;
+  #onDead(worker: HttpWorker, reason: string): void {
+    if (this.#worker !== worker) return;
     this.#worker = null;
+    for (const answer of this.#answers.values()) answer.drop();
     this.#answers.clear();
     this.#listening.clear();
-    const text = `the thread of the HTTP ports has ended (${reason}): admin commands and metrics are not answered until the next start; clients are served as before`;
+    this.#desk.onThreadLost();
+    const seconds = this.#restartMs / 1000;
+    const text = `the thread of the HTTP ports has ended (${reason}): admin commands and metrics are answered again in ${seconds} s; clients are served as before`;
     this.#logger.log('error', text, { event: 'http-failed', reason });
+    this.#restart = setTimeout(() => this.start(), this.#restartMs);
+    this.#restart.unref();
+    this.#restartMs = Math.min(RESTART_MS_MAX, this.#restartMs * 2);
   }
 
   #onMessage(message: ToService): void {
@@ -110,7 +126,7 @@ export class HttpThread {
         });
         return;
       case 'ask':
-        void this.#onAsked(message.id, message.question);
+        void this.#onAsked(message.id, message.question, this.#worker);
         return;
       case 'taken':
         this.#answers.get(message.id)?.onTaken(message.parts);
@@ -133,7 +149,7 @@ export class HttpThread {
     this.#logger.log('info', text, { event: `${port}-listening`, host: at.host, port: at.port, scheme });
   }
 
-  async #onAsked(id: number, question: Question): Promise<void> {
+  async #onAsked(id: number, question: Question, asker: HttpWorker | null): Promise<void> {
     let answer: Answer;
     try {
       answer = await this.#desk.answer(question);
@@ -143,6 +159,8 @@ export class HttpThread {
       });
       answer = { ...FAILED, pieces: ['the server could not answer; its log says why\n'] };
     }
+    // Another thread has questions of its own by these numbers.
+    if (this.#worker !== asker) return;
     const { pieces, ...head } = answer;
     this.#tell({ kind: 'head', id, head });
     if (head.file !== null || head.upload !== undefined) return;
@@ -237,6 +255,21 @@ class AnswerInParts {
     this.#isOver ||= isLast;
   }
 }
+
+function spawnWorker(workerData: HttpThreadData): HttpWorker {
+  return new Worker(isSingleFile() ? readAsset('http-thread.js') : entry(), {
+    eval: isSingleFile(),
+    workerData,
+    name: 'meerkat-http',
+    // Options of the process, such as a profiler, are not for this thread.
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: workerData.console === null ? 128 : 512 },
+  });
+}
+
+/** After the first end of a thread; twice as long after each further one. */
+const RESTART_MS = 1000;
+const RESTART_MS_MAX = 60_000;
 
 const PIECES_PER_STEP = 64;
 /** Characters that are handed over together. */

@@ -42,6 +42,7 @@ import { NodeRandom } from './node/random.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
 import { makePeerAuthentication } from './sasl/quorum-sasl.ts';
+import { prepareTickets, QuorumTickets } from './sasl/quorum-tickets.ts';
 import { SessionEnds } from './session-ends.ts';
 import { StallWatch } from './stall-watch.ts';
 import { ServerCredentials } from './tls/server-credentials.ts';
@@ -183,11 +184,15 @@ class Server implements RunningServer {
     this.#descriptors = new Descriptors(countPeerPorts(configuration.core), (message) =>
       traceLog.emit({ kind: 'warning', message }),
     );
+    const memberHosts = (): readonly string[] => this.view.ensemble?.hosts() ?? [];
+    const { quorumSasl } = configuration.server;
+    const tickets = quorumSasl?.credentials ?? null;
     this.#peerNetwork = new PeerNetwork(
       this.#turn,
       configuration.server.quorumListensOnAllIps,
       () => this.#descriptors.shareOfPeers(),
-      this.#credentials.peerTls(() => this.view.ensemble?.hosts() ?? [], onRefused),
+      this.#credentials.peerTls(memberHosts, onRefused),
+      tickets instanceof QuorumTickets ? prepareTickets(tickets, (message) => logger.log('warn', message)) : null,
     );
     this.#stallWatch = new StallWatch(logger);
     this.#growthWatch = new GrowthWatch(configuration.server, {
@@ -236,8 +241,7 @@ class Server implements RunningServer {
       audit: this.#audit,
       membershipStore: makeMembershipStore(configuration, disk ?? this.#disk),
       ...(this.#sessionSecrets === null ? {} : { sessionPasswords: this.#sessionSecrets }),
-      peerAuthentication:
-        configuration.server.quorumSasl === null ? null : makePeerAuthentication(configuration.server.quorumSasl),
+      peerAuthentication: quorumSasl === null ? null : makePeerAuthentication(quorumSasl, memberHosts),
       trace: {
         emit(event) {
           for (const listener of listeners) listener.emit(event);

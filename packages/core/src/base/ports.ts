@@ -158,7 +158,10 @@ export interface PeerAuthentication {
   readonly isRequired: boolean;
   /** For a stream that this server has opened to a host; null: it does not authenticate itself. */
   startInitiator(host: string): SaslInitiator | null;
-  /** For a stream that another server has opened. */
+  /**
+   * For a stream that another server has opened. The identities of its success are the hosts of the membership that it has proved
+   * to be, of the scheme `host`; none where the exchange is about users.
+   */
   startAcceptor(remote: PeerAddress): SaslConversation;
 }
 

@@ -105,7 +105,7 @@ export class Members {
     const memberships = this.#proposed === null ? [this.#committed] : [this.#committed, this.#proposed];
     const claimed = memberships.flatMap((membership) => findMember(membership, id)?.addresses ?? []);
     if (claimed.length === 0 || claimed.some(({ host }) => certifiedHosts.includes(host))) return null;
-    return `it says that it is server ${id}, and its certificate names ${certifiedHosts.join(', ')} and not ${claimed[0]!.host}`;
+    return `it says that it is server ${id}, and has proved to be ${certifiedHosts.join(', ') || 'no member'}, not ${claimed[0]!.host}`;
   }
 
   /** Where a leader takes the connections of its learners; none of a server that is no member. */

@@ -189,6 +189,19 @@ describe('an exchange between servers', () => {
     expect(here.told).toBe('');
   });
 
+  test('may prove which host it is, beside what a certificate says', () => {
+    const hosts = ['b', 'c'].map((id) => ({ scheme: 'host', id }));
+    const conversation: SaslConversation = {
+      step: (token): SaslStep => {
+        const step = CONVERSATION.step(token);
+        return step.kind === 'success' ? { ...step, identities: hosts } : step;
+      },
+    };
+    const proving = { ...sasl('right'), startAcceptor: () => conversation };
+    expect(meet('quorum', sasl('right'), proving, [bytes('x')]).there.stream?.certifiedHosts).toEqual(['b', 'c']);
+    expect(meet('quorum', sasl('right'), sasl('right'), [bytes('x')]).there.stream?.certifiedHosts).toBeNull();
+  });
+
   test('ends for who was dialled after six tokens, and with garbage', () => {
     const raw = (...said: readonly Uint8Array[]): Meeting => meet('quorum', null, sasl('right'), said);
     const endless = raw(...Array.from({ length: 7 }, () => packet(0, '')));

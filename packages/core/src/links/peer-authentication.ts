@@ -82,6 +82,8 @@ abstract class AuthenticatingStream implements ByteStream, StreamEvents {
   /** The exchange is over, or there is none. */
   protected isOpen = false;
   protected hasSpoken = false;
+  /** Hosts of the membership that the peer has proved to be; null: the exchange is about no host. */
+  protected provenHosts: readonly string[] | null = null;
   #isGone = false;
   readonly #port: PeerPort;
   readonly #trace: Trace;
@@ -100,8 +102,12 @@ abstract class AuthenticatingStream implements ByteStream, StreamEvents {
     return this.stream.isCrowding === true;
   }
 
+  /** What both a certificate and the exchange say, where there are both. */
   get certifiedHosts(): readonly string[] | null {
-    return this.stream.certifiedHosts ?? null;
+    const certified = this.stream.certifiedHosts ?? null;
+    const proven = this.provenHosts;
+    if (certified === null || proven === null) return certified ?? proven;
+    return certified.filter((host) => proven.includes(host));
   }
 
   abstract get queuedBytes(): number;
@@ -287,6 +293,8 @@ class Acceptor extends AuthenticatingStream {
     if (step.kind === 'challenge' && this.#tokens < TOKENS_MAX) {
       this.sendPacket(Status.inProgress, step.token);
     } else if (step.kind === 'success') {
+      const hosts = step.identities.filter(({ scheme }) => scheme === 'host').map(({ id }) => id);
+      if (hosts.length > 0) this.provenHosts = hosts;
       this.sendPacket(Status.success, step.token);
       this.#admit();
     } else {

@@ -27,6 +27,7 @@ export interface SaslDraft {
   serverRequires: boolean;
   learnerSection: string;
   quorumServerSection: string;
+  quorumServicePrincipal: string;
 }
 
 export function makeSaslDraft(): SaslDraft {
@@ -52,5 +53,6 @@ export function makeSaslDraft(): SaslDraft {
     serverRequires: false,
     learnerSection: 'QuorumLearner',
     quorumServerSection: 'QuorumServer',
+    quorumServicePrincipal: 'zkquorum/localhost',
   };
 }

@@ -3,6 +3,10 @@ import { accepted, type Key, security, supported } from './key.ts';
 import * as kinds from './kinds.ts';
 
 const file = kinds.text('the path of a file');
+const servicePrincipal = {
+  expected: 'name/host or name/_HOST, with or without @REALM',
+  parse: (text: string) => (/^[^/@\s]+\/[^/@\s]+(@[^/@\s]+)?$/.test(text) && !/_HOST@/.test(text) ? text : null),
+};
 const rules = {
   expected: 'rules that begin with DEFAULT or RULE:, one behind the other',
   parse: parsePrincipalRules,
@@ -196,11 +200,14 @@ export const SASL_KEYS: readonly Key[] = [
       draft.sasl.learnerSection = value;
     },
   ),
-  accepted(
+  supported(
     'quorum.auth.kerberos.servicePrincipal',
-    kinds.anything,
+    servicePrincipal,
     'zkquorum/localhost',
-    'Servers log in by DIGEST-MD5',
+    'Principal of the servers that this one logs in at by Kerberos; `_HOST` is the host of their server.N line',
+    (draft, value) => {
+      draft.sasl.quorumServicePrincipal = value;
+    },
   ),
   accepted('sasl.client*', kinds.anything, '', "Settings of Apache's client"),
   accepted(

@@ -8,7 +8,7 @@ const FILES: Readonly<Record<string, string>> = {
   '/etc/unknown.conf': 'Server { com.example.Login required user_bob="secret1"; };',
   '/etc/quorum.conf': `QuorumServer { ${DIGEST} required user_zk="secret1"; }; QuorumLearner { ${DIGEST} required username="zk" password="secret1"; }; Half { ${DIGEST} required username="zk"; };`,
   '/etc/krb.conf':
-    'Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="zk.keytab" storeKey=true principal="zookeeper/h@R"; }; Half { com.sun.security.auth.module.Krb5LoginModule required; };',
+    'Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="zk.keytab" storeKey=true principal="zookeeper/h@R"; }; Half { com.sun.security.auth.module.Krb5LoginModule required; }; Cached { com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true ticketCache="/tmp/krb5cc_zk"; };',
   '/etc/secrets': `${'s'.repeat(32)}\napache\n`,
   '/etc/weak': 'secret\n',
   '/etc/users': 'bob:secret1\nsuper:secret2\n',
@@ -155,7 +155,7 @@ describe('SASL between servers', () => {
     // The file may be for servers alone.
     expect(enabled.auth.sasl.login).toBeNull();
     const used = read(`${quorum}\nquorum.auth.learnerRequireSasl=true`).server.quorumSasl;
-    expect(used?.credentials?.username).toBe('zk');
+    expect(used?.credentials).toMatchObject({ username: 'zk' });
     expect(JSON.stringify(used)).not.toContain('secret');
     const required = read(`${quorum}\nquorum.auth.learnerRequireSasl=true\nquorum.auth.serverRequireSasl=true`);
     expect(required.server.quorumSasl?.isRequired).toBe(true);
@@ -191,11 +191,34 @@ describe('a login of Kerberos', () => {
     expect(login?.kerberos).toEqual({ keytabPath: '/etc/zk.keytab', principal: 'zookeeper/h@R' });
   });
 
-  test('needs both, and is nothing for servers among themselves', () => {
+  test('is for servers among themselves, too', () => {
+    const quorum = `java.security.auth.login.config=krb.conf\njava.security.krb5.conf=krb5.conf
+quorum.auth.enableSasl=true\nquorum.auth.learnerRequireSasl=true\nquorum.auth.server.saslLoginContext=Server`;
+    const own = `${quorum}\nquorum.auth.learner.saslLoginContext=Server`;
+    const keytab = { keytabPath: '/etc/zk.keytab', principal: 'zookeeper/h@R' };
+    const common = { configPath: '/etc/krb5.conf', servicePrincipal: 'zkquorum/localhost' };
+    expect(read(own).server.quorumSasl).toMatchObject({
+      kerberos: keytab,
+      credentials: { options: { ...common, ...keytab, cachePath: null } },
+    });
+    const service = 'quorum.auth.kerberos.servicePrincipal=zkquorum/_HOST';
+    expect(read(`${own}\n${service}`).server.quorumSasl?.credentials).toMatchObject({
+      options: { servicePrincipal: 'zkquorum/_HOST' },
+    });
+    const cached = read(`${quorum}\nquorum.auth.learner.saslLoginContext=Cached`).server.quorumSasl;
+    expect(cached?.credentials).toMatchObject({
+      options: { ...common, keytabPath: null, cachePath: '/tmp/krb5cc_zk', principal: null },
+    });
+    for (const wrong of ['zkquorum', 'zkquorum/_HOST@R', '/h']) {
+      expect(faultsOf(`${own}\nquorum.auth.kerberos.servicePrincipal=${wrong}`)).toMatch(
+        /expected name\/host or name\/_HOST/,
+      );
+    }
+    expect(faultsOf(`${quorum}\nquorum.auth.learner.saslLoginContext=Half`)).toMatch(/useKeyTab=true with keyTab/);
+  });
+
+  test('needs both', () => {
     const login = 'java.security.auth.login.config=krb.conf';
     expect(faultsOf(`${login}\nsasl.serverconfig=Half`)).toMatch(/useKeyTab=true with keyTab and principal/);
-    expect(faultsOf(`${login}\nquorum.auth.enableSasl=true\nquorum.auth.server.saslLoginContext=Server`)).toMatch(
-      /found "com.sun.*Krb5LoginModule", expected DigestLoginModule/,
-    );
   });
 });

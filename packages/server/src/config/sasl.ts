@@ -6,7 +6,8 @@ import { Credentials } from '../sasl/digest-md5-client.ts';
 import { type JaasEntry, parseJaas } from '../sasl/jaas.ts';
 import { Passwords } from '../sasl/passwords.ts';
 import type { QuorumSaslOptions } from '../sasl/quorum-sasl.ts';
-import type { SaslLogin } from '../sasl/sasl-login.ts';
+import { QuorumTickets } from '../sasl/quorum-tickets.ts';
+import type { KerberosLogin, SaslLogin } from '../sasl/sasl-login.ts';
 import { parseUsersFile } from '../sasl/users-file.ts';
 import type { EnsembleSource, Findings, Place } from './ensemble.ts';
 import type { ServerOptions } from './options.ts';
@@ -44,6 +45,14 @@ export function readQuorumSasl(source: EnsembleSource, findings: Findings): Quor
   const server = readJaasSection(source, findings, loginFile, quorumServerSection, place);
   const learner = server && readJaasSection(source, findings, loginFile, learnerSection, place);
   if (server === null || learner === null) return null;
+  const acceptor = server.find(isKerberos) ?? null;
+  const kerberos = acceptor === null ? null : readKerberosLogin(source, findings, acceptor, loginFile);
+  const common = { users: usersOf(server), kerberos, isRequired: serverRequires };
+  const [first] = learner;
+  if (first !== undefined && isKerberos(first)) {
+    const tickets = readTickets(source, findings, first, loginFile);
+    return { ...common, credentials: learnerRequires ? tickets : null };
+  }
   const [{ options = new Map<string, string>(), line = null } = {}] = learner;
   const [username, password] = [options.get('username'), options.get('password')];
   if (username === undefined || password === undefined) {
@@ -51,11 +60,49 @@ export function readQuorumSasl(source: EnsembleSource, findings: Findings): Quor
     findings.fault({ file, line, key: null }, `section ${learnerSection} without them`, 'username and password');
     return null;
   }
-  return {
-    users: usersOf(server),
-    credentials: learnerRequires ? new Credentials(username, password) : null,
-    isRequired: serverRequires,
-  };
+  return { ...common, credentials: learnerRequires ? new Credentials(username, password) : null };
+}
+
+/** With what this server logs in at others; null after a fault has been told. */
+function readTickets(
+  source: EnsembleSource,
+  findings: Findings,
+  entry: JaasEntry,
+  written: string,
+): QuorumTickets | null {
+  const { krb5File, quorumServicePrincipal } = source.draft.sasl;
+  const configPath = krb5File === null ? null : source.resolvePath(krb5File);
+  const common = { configPath, servicePrincipal: quorumServicePrincipal };
+  if (entry.options.get('useTicketCache') === 'true' && entry.options.get('keyTab') === undefined) {
+    const cache = entry.options.get('ticketCache');
+    const cachePath = cache === undefined ? null : source.resolvePath(stripScheme(cache));
+    return new QuorumTickets({ ...common, keytabPath: null, principal: null, cachePath });
+  }
+  const login = readKerberosLogin(source, findings, entry, written);
+  return login && new QuorumTickets({ ...common, ...login, cachePath: null });
+}
+
+function readKerberosLogin(
+  source: EnsembleSource,
+  findings: Findings,
+  { options, line }: JaasEntry,
+  written: string,
+): KerberosLogin | null {
+  const [keyTab, principal] = [options.get('keyTab'), options.get('principal')];
+  if (keyTab === undefined || principal === undefined) {
+    const place = { file: resolveLogin(source, written), line, key: null };
+    findings.fault(place, 'Krb5LoginModule without one of them', 'useKeyTab=true with keyTab and principal');
+    return null;
+  }
+  return { keytabPath: source.resolvePath(stripScheme(keyTab)), principal };
+}
+
+function isKerberos({ module }: JaasEntry): boolean {
+  return KERBEROS_MODULE.test(module);
+}
+
+function stripScheme(path: string): string {
+  return path.replace(/^(?:FILE|file):/, '');
 }
 
 const LEARNER_REQUIRES = 'quorum.auth.learnerRequireSasl';
@@ -131,23 +178,14 @@ class SaslReader {
     // The file may be there for the servers alone.
     const instead = this.#source.lines.has('sasl.serverconfig') ? null : quorumServerSection;
     const place = this.#placeOf(LOGIN_KEY);
-    const entries = readJaasSection(this.#source, this.#findings, written, loginSection, place, instead, [
-      DIGEST_MODULE,
-      KERBEROS_MODULE,
-    ]);
-    const kerberos = entries?.find(({ module }) => KERBEROS_MODULE.test(module));
+    const entries = readJaasSection(this.#source, this.#findings, written, loginSection, place, instead);
+    const kerberos = entries?.find(isKerberos);
     return kerberos === undefined ? loginOf(entries && usersOf(entries)) : this.#readKerberos(kerberos, written);
   }
 
-  #readKerberos({ options, line }: JaasEntry, written: string): SaslLogin | null {
-    const [keyTab, principal] = [options.get('keyTab'), options.get('principal')];
-    if (keyTab === undefined || principal === undefined) {
-      const place = { file: resolveLogin(this.#source, written), line, key: null };
-      this.#findings.fault(place, 'Krb5LoginModule without one of them', 'useKeyTab=true with keyTab and principal');
-      return null;
-    }
-    const keytabPath = this.#source.resolvePath(keyTab.replace(/^(?:FILE|file):/, ''));
-    return { users: new Passwords(new Map()), kerberos: { keytabPath, principal } };
+  #readKerberos(entry: JaasEntry, written: string): SaslLogin | null {
+    const kerberos = readKerberosLogin(this.#source, this.#findings, entry, written);
+    return kerberos && { users: new Passwords(new Map()), kerberos };
   }
 
   #readDefaultRealm(): string {
@@ -199,7 +237,6 @@ export function readJaasSection(
   section: string,
   place: Place,
   instead: string | null = null,
-  modules: readonly RegExp[] = [DIGEST_MODULE],
 ): readonly JaasEntry[] | null {
   const file = resolveLogin(source, written);
   const text = readText(source, findings, file, place);
@@ -217,11 +254,9 @@ export function readJaasSection(
     findings.fault({ file, line: null, key: null }, found, `a section named ${section}`);
     return null;
   }
-  // Servers log in at each other by password.
-  const expected = modules.includes(KERBEROS_MODULE) ? 'DigestLoginModule or Krb5LoginModule' : 'DigestLoginModule';
   for (const { module, line } of entries) {
-    if (modules.some((each) => each.test(module))) continue;
-    findings.fault({ file, line, key: null }, module, expected);
+    if (DIGEST_MODULE.test(module) || KERBEROS_MODULE.test(module)) continue;
+    findings.fault({ file, line, key: null }, module, 'DigestLoginModule or Krb5LoginModule');
     return null;
   }
   return entries;

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, Server } from 'node:net';
-import type { ListenEvents } from '@meerkat/core';
+import type { ConnectEvents, ListenEvents } from '@meerkat/core';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Deferred } from '../deferred.ts';
 import { NODE_CLOCK } from './clock.ts';
 import { PeerNetwork } from './peer-network.ts';
 import { Turn } from './turn.ts';
@@ -52,6 +53,47 @@ async function takePort(): Promise<{ port: number; holder: Server }> {
   await once(holder, 'listening');
   return { port: (holder.address() as AddressInfo).port, holder };
 }
+
+test('what comes before a connection delays it, fails it, and is forgotten when it was cancelled', async () => {
+  const { port, holder } = await takePort();
+  const deferreds: Deferred<void>[] = [];
+  const waiting = new PeerNetwork(turn, false, undefined, null, () => {
+    const deferred = new Deferred<void>();
+    deferreds.push(deferred);
+    return deferred.promise;
+  });
+  const told: string[] = [];
+  const events: ConnectEvents = {
+    onConnected: (stream) => {
+      told.push('connected');
+      stream.destroy();
+      return { onBytes() {}, onDrain() {}, onClosed() {} };
+    },
+    onConnectFailed: (reason) => told.push(reason),
+  };
+  const to = { host: '127.0.0.1', port };
+  const sockets = vi.fn();
+  holder.on('connection', sockets);
+  waiting.connect(to, events);
+  await new Promise(setImmediate);
+  expect(sockets).not.toHaveBeenCalled();
+  deferreds.at(-1)?.resolve();
+  await expect.poll(() => told).toEqual(['connected']);
+  waiting.connect(to, events);
+  deferreds.at(-1)?.reject(new Error('no ticket: run kinit'));
+  await expect.poll(() => told).toEqual(['connected', 'no ticket: run kinit']);
+  expect(waiting.failureAt(to)).toBe('no ticket: run kinit');
+  for (const end of ['resolve', 'reject'] as const) {
+    const dial = waiting.connect(to, events);
+    dial.cancel();
+    if (end === 'resolve') deferreds.at(-1)?.resolve();
+    else deferreds.at(-1)?.reject(new Error('too late'));
+  }
+  await new Promise(setImmediate);
+  expect(told).toHaveLength(2);
+  waiting.destroyAll();
+  holder.close();
+});
 
 test('a port that is taken is told, and the next attempt gets it once it is free', async () => {
   const { port, holder } = await takePort();

@@ -28,6 +28,7 @@ export class PeerNetwork implements Network {
   readonly #listensOnAllIps: boolean;
   readonly #makeShare: () => ConnectionShare;
   readonly #tls: PeerTls | null;
+  readonly #prepare: ((host: string) => Promise<void>) | null;
   /** Of the ports that take TLS. */
   readonly #handshakes = new Set<Handshakes>();
   readonly #streams = new Set<SocketStream>();
@@ -41,17 +42,20 @@ export class PeerNetwork implements Network {
    * @param listensOnAllIps listens on every address of the machine, whatever the core asks for
    * @param makeShare how many connections a port may take before they crowd
    * @param tls null: no TLS
+   * @param prepare comes before each attempt to connect to a host, which fails with it
    */
   constructor(
     turn: Turn,
     listensOnAllIps: boolean,
     makeShare: () => ConnectionShare = () => UNLIMITED_SHARE,
     tls: PeerTls | null = null,
+    prepare: ((host: string) => Promise<void>) | null = null,
   ) {
     this.#turn = turn;
     this.#listensOnAllIps = listensOnAllIps;
     this.#makeShare = makeShare;
     this.#tls = tls;
+    this.#prepare = prepare;
   }
 
   listen(at: Endpoint, events: ListenEvents): { close(): void } {
@@ -120,6 +124,29 @@ export class PeerNetwork implements Network {
   }
 
   connect(to: Endpoint, events: ConnectEvents): { cancel(): void } {
+    if (this.#prepare === null) return this.#dial(to, events);
+    let dial: { cancel(): void } | null = null;
+    let isOver = false;
+    this.#prepare(to.host).then(
+      () => {
+        if (!isOver && !this.#turn.isStopped) dial = this.#dial(to, events);
+      },
+      ({ message }: Error) => {
+        if (isOver) return;
+        isOver = true;
+        this.#failures.set(`${to.host}:${to.port}`, message);
+        this.#turn.run(() => events.onConnectFailed(message));
+      },
+    );
+    return {
+      cancel: () => {
+        isOver = true;
+        dial?.cancel();
+      },
+    };
+  }
+
+  #dial(to: Endpoint, events: ConnectEvents): { cancel(): void } {
     const place = `${to.host}:${to.port}`;
     let isOver = false;
     const socket = connectSocket({ host: to.host, port: to.port, allowHalfOpen: true, noDelay: true, keepAlive: true });

@@ -1,6 +1,6 @@
 import type { Identity, PeerAddress, SaslConversation } from '@meerkat/core';
 import { DigestMd5Server } from './digest-md5-server.ts';
-import { GssapiServer } from './kerberos/gssapi-server.ts';
+import { GssapiServer, type GssapiServerOptions } from './kerberos/gssapi-server.ts';
 import { KeytabFile } from './kerberos/keytab-file.ts';
 import { ReplayCache } from './kerberos/replay-cache.ts';
 import type { Passwords } from './passwords.ts';
@@ -64,16 +64,30 @@ export function makeSaslStarter(options: SaslOptions): (remote: PeerAddress) => 
   return () => new DigestMd5Server(digest);
 }
 
-function startGssapi({ keytabPath, principal }: KerberosLogin, options: SaslOptions): () => SaslConversation {
+function startGssapi(login: KerberosLogin, options: SaslOptions): () => SaslConversation {
+  const gssapi = gssapiOptions(login, (name) => authorize(name, options));
+  return () => new GssapiServer(gssapi);
+}
+
+/**
+ * What all exchanges of a service share.
+ *
+ * @param authorize is given the principal of this service, too
+ * @throws ServerError when the keytab cannot be used
+ */
+export function gssapiOptions(
+  { keytabPath, principal }: KerberosLogin,
+  authorize: (name: string, own: string) => readonly Identity[] | string,
+): GssapiServerOptions {
   const file = new KeytabFile(keytabPath);
-  const gssapi = {
-    principal: file.resolvePrincipal(principal),
-    keytab: (mustBeNew: boolean) => file.get(mustBeNew, Date.now()),
+  const own = file.resolvePrincipal(principal);
+  return {
+    principal: own,
+    keytab: (mustBeNew) => file.get(mustBeNew, Date.now()),
     replays: new ReplayCache(),
     nowMs: () => Date.now(),
-    authorize: (name: string) => authorize(name, options),
+    authorize: (name) => authorize(name, own),
   };
-  return () => new GssapiServer(gssapi);
 }
 
 /**

@@ -1,0 +1,55 @@
+import { KerberosError } from '@meerkat/client/kerberos';
+import { describe, expect, test } from 'vitest';
+import { authorizePeer } from './quorum-sasl.ts';
+import { GssapiPeer, prepareTickets, QuorumTickets } from './quorum-tickets.ts';
+
+describe('a server that has logged in by Kerberos', () => {
+  const OWN = 'zkquorum/zk1.example.org@R';
+  const HOSTS = ['zk1.example.org', 'ZK2.example.org'];
+
+  test('is the host of its principal, whatever the name before it', () => {
+    expect(authorizePeer('zkquorum/zk2.example.org@R', OWN, HOSTS)).toEqual([
+      { scheme: 'host', id: 'ZK2.example.org' },
+    ]);
+    expect(authorizePeer('learner/ZK1.example.org@R', OWN, HOSTS)).toEqual([{ scheme: 'host', id: 'zk1.example.org' }]);
+  });
+
+  // The first is CVE-2023-44981.
+  test.each([
+    ['eve@R', /names no host/],
+    ['zk1.example.org', /names no host/],
+    ['a/zk1.example.org/b@R', /names no host/],
+    ['zkquorum/zk3.example.org@R', /at none of the hosts of the server.N lines: zk1.example.org, ZK2.example.org/],
+    ['zkquorum/@R', /at none of the hosts/],
+    ['zkquorum/zk1.example.org@OTHER', /is of another realm than zkquorum\/zk1/],
+  ])('is refused as %s', (name, reason) => {
+    expect(authorizePeer(name, OWN, HOSTS)).toMatch(reason);
+  });
+});
+
+test('a ticket that has gone fails the exchange, not the server', () => {
+  const options = { keytabPath: null, principal: null, cachePath: '/nowhere', configPath: null };
+  const peer = new GssapiPeer(new QuorumTickets({ ...options, servicePrincipal: 'zkquorum/_HOST' }), 'ZK2');
+  expect(peer.step(new Uint8Array(0))).toEqual({ kind: 'failure', reason: 'its exchange has not begun' });
+  expect(peer.start()).toHaveLength(0);
+  expect(peer.step(new Uint8Array(0))).toEqual({
+    kind: 'failure',
+    reason: 'there is no ticket for zkquorum/zk2 any more',
+  });
+});
+
+test('why there is no ticket is told once, and again when it is something else or was mended', async () => {
+  const failures = ['no cache', 'no cache', 'expired', null, 'expired'];
+  const told: string[] = [];
+  const prepare = prepareTickets(
+    {
+      prepare: async () => {
+        const failure = failures.shift() ?? null;
+        if (failure !== null) throw new KerberosError(failure);
+      },
+    },
+    (message) => told.push(message),
+  );
+  for (let i = 0; i < 5; i++) await prepare('zk2').catch(() => {});
+  expect(told).toEqual(['no cache', 'expired', 'expired'].map((what) => `cannot log in at the server at zk2: ${what}`));
+});

@@ -84,7 +84,7 @@ test('a server comes as the member that its certificate names, and a new member 
 
   // With the certificate of one follower as the other, on both ports of the leader; and as itself, which nobody minds.
   const [one, other] = [1, 2, 3].filter((id) => id !== leader) as [number, number];
-  const lie = `it says that it is server ${other}, and its certificate names ${hostOf(one)} and not ${hostOf(other)}`;
+  const lie = `it says that it is server ${other}, and has proved to be ${hostOf(one)}, not ${hostOf(other)}`;
   say(one, quorumPort, hostOf(leader), followerInfo({ serverId: other, acceptedEpoch: 1 }));
   await expect.poll(() => told, PATIENCE).toContainEqual(expect.stringContaining(lie));
   const vote = { state: 'looking', leader: other, zxid: 0n, round: 99n, peerEpoch: 1n } as const;

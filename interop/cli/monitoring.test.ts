@@ -49,7 +49,7 @@ describeWith(['apache'], 'the commands that watch servers', () => {
       const word = await run('4lw', 'ruok', ...here);
       expect(word).toMatchObject({ exitCode: 0, stdout: 'imok\n' });
       expect(await run('4lw', 'nope!', ...here)).toMatchObject({ exitCode: 2 });
-      const once = await run('top', '--count', '2', '--every', '50ms', ...here);
+      const once = await run('top', '--count', '2', '--every', '50ms', '--timeout', '60s', ...here);
       expect(once.stdout).toMatch(/^1 of 1 servers serve · \d+ requests\/s · \d+ connections\n/);
       await client.close();
     },

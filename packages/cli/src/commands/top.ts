@@ -36,6 +36,8 @@ async function run(context: Context, options: Options): Promise<CommandExit> {
   const { report, signal, io } = context;
   const everyMs = parseDuration(options.every, '--every');
   const count = options.count === undefined ? Number.POSITIVE_INFINITY : parseWholeNumber(options.count, '--count');
+  // A busy server takes longer than a short interval; a silent one must not keep the others from the screen.
+  const answerMs = context.timeoutMs ?? Math.min(Math.max(everyMs, ANSWER_MS_MIN), ANSWER_MS);
   const servers = await context.servers();
   const screen = new TopScreen(report.paint);
   const list = report.isForPeople ? null : await report.list(COLUMNS);
@@ -45,7 +47,7 @@ async function run(context: Context, options: Options): Promise<CommandExit> {
     if (i > 0) await sleep(everyMs, undefined, { signal }).catch(() => {});
     if (signal.aborted) break;
     const nowMs = performance.now();
-    const states = await readStates(servers, Math.min(everyMs, context.timeoutMs ?? ANSWER_MS), signal);
+    const states = await readStates(servers, answerMs, signal);
     if (list !== null) for (const state of states) await list.add({ atMs: Date.now(), state });
     else {
       const { rows = 24 } = io.stdout as { readonly rows?: number };
@@ -80,3 +82,6 @@ const COLUMNS: readonly Column<Sample>[] = [
   { name: 'znodes', value: ({ state }) => state.znodes },
   { name: 'problem', value: ({ state }) => state.problem },
 ];
+
+/** However often servers are asked. */
+const ANSWER_MS_MIN = 1000;

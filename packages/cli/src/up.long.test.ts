@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Client, connect as connectClient, text } from '@meerkat/client';
+import { findFreePorts } from '@meerkat/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 const MEERKAT = fileURLToPath(new URL('../bin/meerkat.js', import.meta.url));
@@ -99,17 +100,15 @@ async function writeAtLast(client: Client, path: string): Promise<void> {
   }
 }
 
-/** A port from which on there are likely to be free ones. */
 async function listenSomewhere(): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   return { server, port: (server.address() as AddressInfo).port };
 }
 
+/** A port from which on there are likely to be free ones. */
 async function freePort(): Promise<string> {
-  const { server, port } = await listenSomewhere();
-  server.close();
-  await once(server, 'close');
+  const [port] = await findFreePorts(1);
   return String(port);
 }
 

@@ -25,7 +25,7 @@ function testLocalSessions(title: string, places: readonly Place[]): void {
     });
     afterAll(() => ensemble?.dispose());
 
-    describe.each(places.map(({ kind }, i) => [i, kind] as const))('at server %i, %s', (at) => {
+    describe.each(places.map(({ kind }, i) => [i, kind] as const))('at server %i, %s', (at, kind) => {
       const member = (): Member => ensemble.members[at]!;
       /** Another member, whatever its role. */
       const other = (): Member => ensemble.members[(at + 1) % places.length]!;
@@ -45,7 +45,9 @@ function testLocalSessions(title: string, places: readonly Place[]): void {
         const resumed = await resumeAt(member(), client);
         await resumed.demand(Op.create, create(`/resumed-${at}`, PERSISTENT));
         await resumed.close();
-        expect(await dumpOf(member())).not.toContain(hex(client.sessionId));
+        // Apache's servers have been seen to list a session still that they have closed.
+        if (kind === 'apache') await expect.poll(() => dumpOf(member())).not.toContain(hex(client.sessionId));
+        else expect(await dumpOf(member())).not.toContain(hex(client.sessionId));
         await expect(resumeAt(member(), client)).rejects.toThrow(REFUSED);
       });
 

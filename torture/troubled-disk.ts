@@ -57,8 +57,8 @@ export class TroubledDisk implements Disk {
     this.#files.open(path, options, this.#lateFile('open', path, done));
   }
 
-  create(path: string, done: DiskDone<DiskFile>): void {
-    this.#files.create(path, this.#lateFile('create', path, done));
+  create(path: string, done: DiskDone<DiskFile>, isSyncedOften?: boolean): void {
+    this.#files.create(path, this.#lateFile('create', path, done), isSyncedOften);
   }
 
   rename(source: string, target: string, done: DiskDone): void {

@@ -81,8 +81,12 @@ export interface Disk {
   list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void;
   /** Opens for reading and, unless `readOnly`, writing; ENOENT when it is missing. */
   open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void;
-  /** Creates an empty file for reading and writing; an existing one is replaced. */
-  create(path: string, done: DiskDone<DiskFile>): void;
+  /**
+   * Creates an empty file for reading and writing; an existing one is replaced.
+   *
+   * @param isSyncedOften a sync follows each write, as a rule: the host may do both in one
+   */
+  create(path: string, done: DiskDone<DiskFile>, isSyncedOften?: boolean): void;
   rename(source: string, target: string, done: DiskDone): void;
   remove(path: string, done: DiskDone): void;
   /** Makes the names in a directory durable. */

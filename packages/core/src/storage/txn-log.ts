@@ -219,33 +219,37 @@ export class TxnLog {
     const { disk, trace } = this.#ports;
     const { logDirectory, forceSync } = this.#options;
     const path = `${logDirectory}/${logName(batch.firstZxid)}`;
-    disk.create(path, (error, file) => {
-      if (error !== null) return this.#fail(`create the log file ${path}`, error);
-      this.#file = file;
-      this.#files.onStarted(batch.firstZxid, LOG_HEADER_BYTES);
-      this.#position = LOG_HEADER_BYTES;
-      this.#size = LOG_HEADER_BYTES;
-      this.#grow(file, batch);
-      const isDone = (attempted: string) => (failure: DiskError | null) => {
-        if (failure !== null) this.#fail(`${attempted} ${path}`, failure);
-      };
-      file.write(0, logHeader(batch.zxidBefore), isDone('write the header of'));
-      if (!forceSync) {
-        trace.emit({ kind: 'log-file-started', file: path });
-        this.#write(file, batch);
-        return;
-      }
-      file.sync((failure) => {
-        if (failure !== null) return this.#fail(`sync the header of ${path}`, failure);
-        if (this.#isFailed) return;
-        disk.syncDirectory(logDirectory, (directoryFailure) => {
-          if (directoryFailure !== null) return this.#fail(`sync the directory ${logDirectory}`, directoryFailure);
-          if (this.#isFailed) return;
+    disk.create(
+      path,
+      (error, file) => {
+        if (error !== null) return this.#fail(`create the log file ${path}`, error);
+        this.#file = file;
+        this.#files.onStarted(batch.firstZxid, LOG_HEADER_BYTES);
+        this.#position = LOG_HEADER_BYTES;
+        this.#size = LOG_HEADER_BYTES;
+        this.#grow(file, batch);
+        const isDone = (attempted: string) => (failure: DiskError | null) => {
+          if (failure !== null) this.#fail(`${attempted} ${path}`, failure);
+        };
+        file.write(0, logHeader(batch.zxidBefore), isDone('write the header of'));
+        if (!forceSync) {
           trace.emit({ kind: 'log-file-started', file: path });
           this.#write(file, batch);
+          return;
+        }
+        file.sync((failure) => {
+          if (failure !== null) return this.#fail(`sync the header of ${path}`, failure);
+          if (this.#isFailed) return;
+          disk.syncDirectory(logDirectory, (directoryFailure) => {
+            if (directoryFailure !== null) return this.#fail(`sync the directory ${logDirectory}`, directoryFailure);
+            if (this.#isFailed) return;
+            trace.emit({ kind: 'log-file-started', file: path });
+            this.#write(file, batch);
+          });
         });
-      });
-    });
+      },
+      forceSync,
+    );
   }
 
   #write(file: DiskFile, batch: Batch): void {

@@ -65,19 +65,20 @@ export class CoreSide implements StreamShare {
     this.#events.onBytesRead(bytes);
   }
 
-  /** Delivers what has come: at most a batch, so that a turn stays short. */
-  takeIn(): void {
+  /** Delivers what has come: at most a batch, so that a turn stays short. @returns how many records */
+  takeIn(): number {
     if (this.#resumed.size > 0) {
       const resumed = [...this.#resumed];
       this.#resumed.clear();
       for (const stream of resumed) stream.readHeld();
     }
     const reader = this.#reader;
-    if (!reader.take()) return;
+    if (!reader.take()) return 0;
     if (reader.wakes) this.#wake();
     let records = 0;
     for (; reader.next(); records++) this.#deliver(reader);
     this.#looks = looksAfter(records);
+    return records;
   }
 
   /** The end of a turn. @returns false when another one is wanted, without being woken */

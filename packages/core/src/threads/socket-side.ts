@@ -79,11 +79,12 @@ export class SocketSide implements ThreadShare {
     this.#connections.delete(connection.id);
   }
 
-  /** Does what the core has ordered. What has come from sockets goes first, so that the core works on it meanwhile. */
-  takeIn(): void {
+  /** Does what the core has ordered. What has come from sockets goes first, so that the core works on it meanwhile. @returns how many orders */
+  takeIn(): number {
     this.outlet.flush();
     const reader = this.#reader;
     let isMemoryFree = true;
+    let orders = 0;
     while (reader.take()) {
       if (reader.wakes) this.#wake();
       let records = 0;
@@ -91,7 +92,9 @@ export class SocketSide implements ThreadShare {
       this.#looks = looksAfter(records);
       if (isMemoryFree) reader.reuseMemory();
       else reader.leaveMemory();
+      orders += records;
     }
+    return orders;
   }
 
   /** The end of a turn. @returns false when another one is wanted, without being woken */

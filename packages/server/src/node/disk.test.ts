@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  constants,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -180,6 +181,75 @@ describe('a file', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(isSynced).toBe(false);
     await large;
+  });
+
+  test('in a turn with many events it goes through the thread pool: others would wait', async () => {
+    const file = await create('log');
+    disk.pace.onSynced(0.1, false);
+    let isSynced = false;
+    for (let i = 0; i < 10; i++) turn.mark();
+    file.write(0, bytes('one of many'), () => {});
+    const synced = completion<void>((done) => file.sync(done));
+    void synced.then(() => {
+      isSynced = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isSynced).toBe(false);
+    await synced;
+  });
+
+  describe('that is synced often', () => {
+    const createLog = (name: string): Promise<DiskFile> =>
+      completion((done) => disk.create(join(directory, name), done, true));
+
+    test.runIf(process.platform === 'linux')('is written through to the disk', async () => {
+      const file = await createLog('log');
+      const fd = readdirSync('/proc/self/fd').find((name) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${name}`) === file.path;
+        } catch {
+          return false;
+        }
+      });
+      const flags = /flags:\s+0(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))![1]!;
+      expect(Number.parseInt(flags, 8) & constants.O_DSYNC).toBe(constants.O_DSYNC);
+    });
+
+    test('effects take place in their order, in the thread pool and at the end of a turn', async () => {
+      const file = await createLog('log');
+      const order: string[] = [];
+      const note = (what: string) => (error: DiskError | null) =>
+        order.push(error === null ? what : `${what} ${error.code}`);
+      file.preallocate(16, note('grow'));
+      file.write(0, bytes('first'), note('write'));
+      file.sync(note('sync'));
+      file.sync(note('sync again'));
+      file.truncate(7, note('truncate'));
+      await completion<void>((done) => file.sync(done));
+      expect(order).toEqual(['grow', 'write', 'sync', 'sync again', 'truncate']);
+      for (let i = 0; i < 100; i++) disk.pace.onSynced(0.01, false);
+      file.write(5, bytes('lone'), note('lone write'));
+      file.sync(note('lone sync'));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(order.slice(5)).toEqual(['lone write', 'lone sync']);
+      expect(readFileSync(file.path, 'utf8')).toBe('firstlone');
+    });
+
+    test.skipIf(!existsSync('/dev/full'))(
+      'after a failed write nothing succeeds: it may have been the sync',
+      async () => {
+        symlinkSync('/dev/full', join(directory, 'full'));
+        for (const isOnLoop of [false, true]) {
+          const file = await createLog('full');
+          if (isOnLoop) for (let i = 0; i < 100; i++) disk.pace.onSynced(0.01, false);
+          const outcomes: (string | undefined)[] = [];
+          file.write(0, bytes('x'), (error) => outcomes.push(error?.code));
+          file.sync((error) => outcomes.push(error?.code));
+          await expect(completion<void>((done) => file.truncate(0, done))).rejects.toMatchObject({ code: 'ENOSPC' });
+          expect(outcomes).toEqual(['ENOSPC', 'ENOSPC']);
+        }
+      },
+    );
   });
 
   test('one slow sync on the loop sends the next ones to the thread pool for a while', () => {

@@ -1,4 +1,4 @@
-import { close, type Dirent, fsync, open, readdir, rename, stat, unlink } from 'node:fs';
+import { close, constants, type Dirent, fsync, open, readdir, rename, stat, unlink } from 'node:fs';
 import { join } from 'node:path';
 import { type DirectoryEntry, type DiskDone, DiskError, type DiskFile } from '@meerkat/core';
 import { FileQueue, type FileQueueHost } from './file-queue.ts';
@@ -13,7 +13,11 @@ import type { Turn } from './turn.ts';
  * Files of this machine.
  *
  * Effects on directories start at once in the thread pool. Effects on files wait for the end of the turn, because only
- * then it is known whether there is just one small write to sync, which is done without the thread pool (`SyncPace`).
+ * then it is known whether there is just one small write to sync, in a turn with little else, which is done without the thread
+ * pool (`SyncPace`).
+ *
+ * The log is written and synced by one call in the thread pool (O_DSYNC): compared with a write here and `fdatasync` there it takes
+ * 37 instead of 63 µs of the loop's processor time, and 114 instead of 155 of the process's, for 1 KiB.
  */
 export class NodeDisk implements HostedDisk, FileQueueHost {
   readonly pace: SyncPace = new SyncPace();
@@ -70,12 +74,13 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
     );
   }
 
-  create(path: string, done: DiskDone<DiskFile>): void {
+  create(path: string, done: DiskDone<DiskFile>, isSyncedOften: boolean = false): void {
+    const writesThrough = isSyncedOften && WRITE_THROUGH !== 0;
     this.#underWay++;
     this.#patiently<number>(
-      (told) => open(path, 'w+', told),
+      (told) => open(path, writesThrough ? CREATE | WRITE_THROUGH : CREATE, told),
       (error, fd) => {
-        if (error === null) this.#deliverFile(path, fd, 0, done);
+        if (error === null) this.#deliverFile(path, fd, 0, done, writesThrough);
         else this.#failFile('create', path, error, done);
       },
     );
@@ -135,12 +140,13 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
 
   /* ------------------------------------------------------------------------------------------------ turns ---- */
 
-  startEffects(): boolean {
+  startEffects(events: number): boolean {
     if (this.#touched.length === 0) return false;
     const touched = this.#touched;
     this.#touched = [];
     const [first] = touched;
-    if (touched.length === 1 && first !== undefined && this.pace.isQuick && first.finishLoneWrite()) return true;
+    const isAlone = touched.length === 1 && events <= EVENTS_FEW;
+    if (isAlone && first !== undefined && this.pace.isQuick && first.finishLoneWrite()) return true;
     for (const file of touched) file.start();
     return false;
   }
@@ -193,8 +199,8 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
     this.#maybeTellRest();
   }
 
-  #deliverFile(path: string, fd: number, size: number, done: DiskDone<DiskFile>): void {
-    const file = new FileQueue(this, path, fd, size);
+  #deliverFile(path: string, fd: number, size: number, done: DiskDone<DiskFile>, writesThrough = false): void {
+    const file = new FileQueue(this, path, fd, size, writesThrough);
     this.#files.add(file);
     if (this.#isAbandoned) file.abandon();
     this.#end(done, null, file);
@@ -229,6 +235,16 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
     }
   }
 }
+
+const CREATE: number = constants.O_RDWR | constants.O_CREAT | constants.O_TRUNC;
+/** Each write syncs what it writes as fdatasync does. Linux only: elsewhere it may mean less, or nothing. */
+const WRITE_THROUGH: number = process.platform === 'linux' ? constants.O_DSYNC : 0;
+
+/**
+ * A turn with more events has others to serve: a sync here takes 129 µs of processor time of the loop, in the thread pool 37
+ * (Linux, medians on a busy machine).
+ */
+const EVENTS_FEW = 4;
 
 /** An error of the system in the words of the port. */
 export function makeDiskError(attempted: string, path: string, error: unknown): DiskError {

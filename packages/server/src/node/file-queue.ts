@@ -35,6 +35,7 @@ export class FileQueue implements DiskFile {
   size: number;
   readonly #host: FileQueueHost;
   readonly #fd: number;
+  readonly #writesThrough: boolean;
   readonly #effects: Effect[] = [];
   /** The first effect is taking place, or the disk has been told that there are effects. */
   #isBusy = false;
@@ -43,11 +44,15 @@ export class FileQueue implements DiskFile {
   #isAbandoned = false;
   #isClosed = false;
   #syncFailure: DiskError | null = null;
+  /** Nothing has changed since a write that has synced what it wrote. */
+  #isSynced = false;
 
-  constructor(host: FileQueueHost, path: string, fd: number, size: number) {
+  /** @param writesThrough each write of this descriptor syncs what it writes, as fdatasync does (O_DSYNC) */
+  constructor(host: FileQueueHost, path: string, fd: number, size: number, writesThrough: boolean) {
     this.#host = host;
     this.path = path;
     this.#fd = fd;
+    this.#writesThrough = writesThrough;
     this.size = size;
   }
 
@@ -65,7 +70,7 @@ export class FileQueue implements DiskFile {
   note(position: number, bytes: Uint8Array, onFailed: (error: DiskError) => void): void {
     const isNext = this.#effects.length === 0 || this.#effects.every(({ kind }) => kind === 'sync');
     const isPossible = isNext && !this.#isAbandoned && !this.#isClosed && this.#syncFailure === null;
-    if (isPossible && this.#writeHere(position, bytes) === null) {
+    if (isPossible && !this.#writesThrough && this.#writeHere(position, bytes) === null) {
       this.size = Math.max(this.size, position + bytes.length);
       return;
     }
@@ -117,8 +122,10 @@ export class FileQueue implements DiskFile {
     if (this.#effects.length !== 2 || first?.kind !== 'write' || second?.kind !== 'sync') return false;
     if (first.bytes.length > LONE_WRITE_BYTES_MAX || this.#syncFailure !== null) return false;
     this.#effects.length = 0;
+    const startedMs = performance.now();
     const writeFailure = this.#writeHere(first.position, first.bytes);
-    const syncFailure = writeFailure === null ? this.#syncHere() : null;
+    const syncFailure = writeFailure === null && !this.#isSynced ? this.#syncHere() : null;
+    this.#host.pace.onSynced(performance.now() - startedMs, true);
     // Still busy: what the completions ask for waits in the queue until both are delivered.
     this.#host.deliver(first.done, writeFailure, undefined);
     this.#host.deliver(second.done, writeFailure ?? syncFailure, undefined);
@@ -150,17 +157,19 @@ export class FileQueue implements DiskFile {
         return;
       case 'write':
         // Copying a little into the kernel's cache takes less than the way to the thread pool; the sync is what waits.
-        if (effect.bytes.length <= CACHED_WRITE_BYTES_MAX && this.#host.pace.isQuick) {
+        if (effect.bytes.length <= CACHED_WRITE_BYTES_MAX && this.#host.pace.isQuick && !this.#writesThrough) {
           this.#complete(this.#writeHere(effect.position, effect.bytes));
           return;
         }
         if (effect.bytes.length > CACHED_WRITE_BYTES_MAX) this.#host.pace.onLargeWrite();
-        this.#write(effect.position, effect.bytes, 0);
+        this.#write(effect.position, effect.bytes, 0, performance.now());
         return;
       case 'sync':
-        this.#sync();
+        if (this.#isSynced) this.#complete(null);
+        else this.#sync();
         return;
       case 'resize':
+        this.#isSynced = false;
         ftruncate(this.#fd, effect.size, (error) => {
           if (error?.code === 'EINTR') this.start();
           else this.#complete(error === null ? null : this.#failure(effect.attempted, error));
@@ -210,12 +219,16 @@ export class FileQueue implements DiskFile {
     });
   }
 
-  #write(position: number, bytes: Uint8Array, written: number): void {
+  #write(position: number, bytes: Uint8Array, written: number, startedMs: number): void {
     write(this.#fd, bytes, written, bytes.length - written, position + written, (error, count) => {
-      if (error?.code === 'EINTR') this.#write(position, bytes, written);
-      else if (error !== null) this.#complete(this.#failure('write', error));
-      else if (written + count < bytes.length) this.#write(position, bytes, written + count);
-      else this.#complete(null);
+      if (error?.code === 'EINTR') this.#write(position, bytes, written, startedMs);
+      else if (error !== null) this.#complete(this.#writeFailure(error));
+      else if (written + count < bytes.length) this.#write(position, bytes, written + count, startedMs);
+      else {
+        if (this.#writesThrough) this.#host.pace.onSynced(performance.now() - startedMs, false);
+        this.#isSynced = this.#writesThrough;
+        this.#complete(null);
+      }
     });
   }
 
@@ -238,18 +251,17 @@ export class FileQueue implements DiskFile {
       try {
         written += writeSync(this.#fd, bytes, written, bytes.length - written, position + written);
       } catch (error) {
-        if (!isInterrupted(error)) return this.#failure('write', error as NodeJS.ErrnoException);
+        if (!isInterrupted(error)) return this.#writeFailure(error as NodeJS.ErrnoException);
       }
     }
+    this.#isSynced = this.#writesThrough;
     return null;
   }
 
   #syncHere(): DiskError | null {
-    const startedMs = performance.now();
     for (;;) {
       try {
         fdatasyncSync(this.#fd);
-        this.#host.pace.onSynced(performance.now() - startedMs, true);
         return null;
       } catch (error) {
         if (isInterrupted(error)) continue;
@@ -257,6 +269,13 @@ export class FileQueue implements DiskFile {
         return this.#syncFailure;
       }
     }
+  }
+
+  /** Of a write that syncs, its sync may be what has failed. */
+  #writeFailure(error: NodeJS.ErrnoException): DiskError {
+    const failure = this.#failure('write', error);
+    if (this.#writesThrough) this.#syncFailure = failure;
+    return failure;
   }
 
   #failure(attempted: string, error: NodeJS.ErrnoException): DiskError {

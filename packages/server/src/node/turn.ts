@@ -10,14 +10,18 @@ export interface TurnCore {
 
 /** The part of the disk that a turn drives. */
 export interface TurnDisk {
-  /** Starts what the core asked for. True when something was completed at once, so that the core has more to finish. */
-  startEffects(): boolean;
+  /**
+   * Starts what the core asked for. True when something was completed at once, so that the core has more to finish.
+   *
+   * @param events that this turn has delivered
+   */
+  startEffects(events: number): boolean;
 }
 
 /** What other threads hand over to a turn, and are handed by it. */
 export interface TurnBorder {
-  /** Delivers what has come. */
-  takeIn(): void;
+  /** Delivers what has come. @returns how many events */
+  takeIn(): number;
   /** Hands over what has been written. False when something has come that nobody will call for: another turn is wanted. */
   handOut(): boolean;
 }
@@ -43,6 +47,8 @@ export class Turn {
   #disk: TurnDisk | null = null;
   #borders: readonly TurnBorder[] = [];
   #isMarked = false;
+  /** Delivered since the last turn. */
+  #events = 0;
   #isFrozen = false;
   /** Events that came while frozen, in their order. */
   #postponed: (() => void)[] = [];
@@ -128,6 +134,7 @@ export class Turn {
 
   /** An event was delivered: the turn needs an end. */
   mark(): void {
+    this.#events++;
     if (this.#isMarked) return;
     this.#isMarked = true;
     setImmediate(this.#end);
@@ -145,10 +152,12 @@ export class Turn {
     // Whoever thaws it marks it anew.
     if (this.#isFrozen) return;
     try {
-      if (this.#core !== null) for (const border of this.#borders) border.takeIn();
+      let events = this.#events;
+      this.#events = 0;
+      if (this.#core !== null) for (const border of this.#borders) events += border.takeIn();
       for (let round = 0; ; round++) {
         this.#core?.onTurnEnd();
-        if (this.#core === null || this.#disk === null || !this.#disk.startEffects()) break;
+        if (this.#core === null || this.#disk === null || !this.#disk.startEffects(events)) break;
         if (round < ROUNDS_MAX) continue;
         // Sockets get their chance before the rest.
         this.mark();

@@ -53,6 +53,7 @@ export class Learning implements Role, LearnerEffects {
   readonly #learner: Learner;
   readonly #isObserver: boolean;
   /** In force when the role began. */
+  /** The one by which it has found the leader: the proposed one where only that has it. */
   readonly #membership: Membership;
   #database: Database;
   /** The one that a snapshot of the leader's has filled, until it is installed. */
@@ -95,7 +96,7 @@ export class Learning implements Role, LearnerEffects {
     this.#database = isAnew ? host.servings.makeDatabase() : state.database;
     const { members } = memberships;
     this.#isObserver = members.isObserver(host.options.serverId);
-    this.#membership = members.membership;
+    this.#membership = members.isCommittedMember(leader) ? members.membership : members.newest;
     this.#dial = this.#isObserver && ensemble.observerMasterPort > 0 ? this.#dialMaster() : this.#dialLeader();
     this.#learner = new Learner(
       {

@@ -15,10 +15,12 @@
  * What a decision promises, and `#decide` asserts:
  *
  * 1. The leader is a voter with a weight, and its data may be trusted.
- * 2. Only voters are counted, and they are a quorum of every configuration that counts.
+ * 2. Only voters are counted, and they are a quorum of every configuration that counts; where another server says that it
+ *    leads, of the committed one.
  * 3. Either all of them voted for this vote in this round, or the leader itself says that it leads.
  * 4. In the first case the leader's history is at least as late as that of every one of them when the round began, but
- *    for servers without weight; and a server leads only by a vote that it cast for itself, as a candidate.
+ *    for servers without weight and newcomers (`Turns`); and a server leads only by a vote that it cast for itself, as a
+ *    candidate.
  *
  * It does not promise that there is one leader: a server may hear a better vote after another has decided by its old
  * one. That two never lead in one epoch is what discovery adds.
@@ -40,9 +42,12 @@ import type { Electorate } from './electorate.ts';
 import { Notifications, type Word } from './notifications.ts';
 import { Peers } from './peers.ts';
 import { type Claim, Tally } from './tally.ts';
+import { Turns } from './turns.ts';
 import { compareVotes, isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
+/** A turn, in times to settle: enough to hear all votes and to settle, also among Apache's servers. */
+const TURN_SETTLES = 10;
 
 export class Election {
   readonly #options: ElectionOptions;
@@ -75,6 +80,7 @@ export class Election {
   #maySettleEarly = true;
   #isEpochEstablished = false;
   #settleAtMs = NEVER;
+  readonly #turns: Turns;
   readonly #notifications: Notifications;
 
   constructor(
@@ -89,6 +95,7 @@ export class Election {
     this.#electorate = electorate;
     this.#configText = configText;
     this.#effects = effects;
+    this.#turns = new Turns(TURN_SETTLES * options.settleMs);
     this.#notifications = new Notifications(options, clock, this.#peers, effects);
   }
 
@@ -107,7 +114,7 @@ export class Election {
 
   /** Milliseconds of the monotonic clock; Infinity when nothing is due. */
   get nextDeadlineMs(): number {
-    return Math.min(this.#settleAtMs, this.#notifications.dueMs);
+    return Math.min(this.#settleAtMs, this.#notifications.dueMs, this.#turns.endsAtMs);
   }
 
   /** Epoch of the history with which a server stood for election last; null when it has not been heard. */
@@ -124,8 +131,12 @@ export class Election {
 
   /** Begins a new round: at the start, and whenever a role has ended. */
   look(standing: Standing): void {
-    if (this.#state !== ServerState.looking && !this.#isEpochEstablished) this.#maySettleEarly = false;
+    const hasFailed = this.#state !== ServerState.looking && !this.#isEpochEstablished;
     this.#standing = standing;
+    if (hasFailed) this.#maySettleEarly = false;
+    if (hasFailed && this.#electorate.hasNewcomers) {
+      this.#turns.onFailure(this.#vote, this.#standingVote(), this.#isNewcomer, this.#clock.monotonicMs());
+    }
     this.#state = ServerState.looking;
     this.#tally.clear();
     this.#supporters.clear();
@@ -179,6 +190,11 @@ export class Election {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs >= this.#settleAtMs) {
       this.#decide(this.#vote, this.#tally.votersFor(this.#vote));
+    } else if (nowMs >= this.#turns.endsAtMs) {
+      this.#turns.end();
+      this.#beginRound(this.#roundMax + 1);
+      this.#broadcast();
+      this.#count();
     } else if (nowMs >= this.#notifications.dueMs) {
       this.#broadcast();
       this.#notifications.scheduleNext(nowMs);
@@ -288,7 +304,13 @@ export class Election {
       return null;
     }
     const backers = [this.#tally.backersInAnyRound(claim), isOfThisRound ? this.#tally.backersInRound(claim) : []];
-    return backers.find((ids) => this.#electorate.isQuorum(ids)) ?? null;
+    return backers.find((ids) => this.#isEnoughFor(claim.leader, ids)) ?? null;
+  }
+
+  /** The leader has asked quorums of every membership that it knows of. */
+  #isEnoughFor(leader: number, backers: readonly number[]): boolean {
+    const isFound = leader !== this.#options.serverId && this.#tally.isLeading(leader);
+    return isFound ? this.#electorate.current.isReachedBy(backers) : this.#electorate.isQuorum(backers);
   }
 
   /**
@@ -346,14 +368,21 @@ export class Election {
   }
 
   /**
-   * A server proposes itself when the committed configuration has it as a voter and followers can reach it; others begin
-   * with nobody.
+   * A server proposes itself when it is a voter whose turn it is, and followers can reach it; others begin with nobody.
    */
   #makeOwnVote(): Vote {
-    const { isCandidate } = this.#standing!;
-    if (!this.#isVoter() || !this.#electorate.current.voters.has(this.#options.serverId)) return NO_VOTE;
+    if (!this.#isVoter() || !this.#electorate.voters.has(this.#options.serverId) || !this.#isItsTurn) return NO_VOTE;
     const vote = this.#standingVote();
-    return isCandidate || isUntrusted(vote) ? vote : NO_VOTE;
+    return this.#standing!.isCandidate || isUntrusted(vote) ? vote : NO_VOTE;
+  }
+
+  get #isItsTurn(): boolean {
+    return !this.#electorate.hasNewcomers || this.#turns.isOfNewcomers === this.#isNewcomer;
+  }
+
+  /** True of a voter that only the proposed membership has. */
+  get #isNewcomer(): boolean {
+    return this.#electorate.isNewcomer(this.#options.serverId);
   }
 
   /** The vote for this server, whether it may cast it or not. */
@@ -364,11 +393,13 @@ export class Election {
 
   /**
    * A candidate never backs a worse vote than its own. A server that does not stand must not either: it may have
-   * acknowledged what that leader lacks. The id, which only decides between equals, is left out.
+   * acknowledged what that leader lacks. The id, which only decides between equals, is left out. A newcomer backs every
+   * committed voter in the turn of those.
    */
   #mayBack(vote: Vote): boolean {
     const { serverId } = this.#options;
-    if (this.#standing!.isCandidate || !this.#electorate.canLead(serverId)) return true;
+    const stands = this.#standing!.isCandidate && (this.#isItsTurn || this.#isNewcomer);
+    if (stands || !this.#electorate.canLead(serverId)) return true;
     return compareVotes(vote, { ...this.#standingVote(), leader: vote.leader }) >= 0;
   }
 
@@ -389,7 +420,7 @@ export class Election {
 
   #decide(vote: Vote, backers: readonly number[]): void {
     const isOwn = vote.leader === this.#options.serverId;
-    assert(this.#electorate.isQuorum(backers), 'a quorum of every configuration decides');
+    assert(this.#isEnoughFor(vote.leader, backers), 'a quorum of every configuration decides');
     assert(this.#electorate.canLead(vote.leader), 'a leader is a voter with a weight');
     assert(!isOwn || this.#canLeadAs(vote), 'a server leads only with data that it has and trusts');
     assert(
@@ -404,6 +435,7 @@ export class Election {
     this.#isDecisionLost = false;
     this.#isEpochEstablished = false;
     this.#settleAtMs = NEVER;
+    this.#turns.end();
     this.#notifications.stop();
     this.#peers.forgetAskers();
     // Who is looking and has not voted alike would not find out by itself before its next notification.

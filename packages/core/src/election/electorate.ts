@@ -36,6 +36,16 @@ export class Electorate {
     return this.#voters;
   }
 
+  /** True of a voter that only the proposed configuration has. */
+  isNewcomer(id: number): boolean {
+    return this.#voters.has(id) && !this.#current.voters.has(id);
+  }
+
+  /** True when the proposed configuration has voters that the committed one lacks. */
+  get hasNewcomers(): boolean {
+    return this.#voters.size > this.#current.voters.size;
+  }
+
   /** How often it has changed: what was computed from it before is to be computed again. */
   get changes(): number {
     return this.#changes;

@@ -7,6 +7,9 @@ import { play, type Stage } from './stage.ts';
 
 const SHAPE = { servers: 3, spares: 2 };
 
+/** Longer than a server takes to write its files of the membership. */
+const FILES_MS = 50;
+
 /** A client that may change the members. */
 function operate(stage: Stage, server?: VirtualServer): Promise<Client> {
   const servers = server === undefined ? {} : { servers: `${server.host}:${server.port}` };
@@ -118,6 +121,84 @@ describe('a change of the members', () => {
       await stage.sleep(2);
       expect(idsAt(four)).not.toContain(4);
       expect(idsAt(five)).not.toContain(5);
+    }));
+
+  // The leader proposes to the newcomers and loses its power before its own log has the last txn.
+  test.each([['one'], ['two']])(
+    'is completed by the newcomers, %s of them, where they have more than all before',
+    (how) =>
+      play(SHAPE, async (stage) => {
+        const leader = await stage.start();
+        const operator = await operate(stage, leader);
+        await stage.at(leader);
+        const others = stage.servers.filter((server) => server !== leader);
+        const newcomers = others.slice(0, how === 'one' ? 1 : 2);
+        await operator.reconfig({ leaving: [1, 2, 3].filter((id) => id !== leader.serverId) });
+        await stage.sleep(FILES_MS);
+        stage.kill(...others.filter((server) => !newcomers.includes(server)));
+        // So that it is not committed.
+        for (const newcomer of newcomers) void stage.cut(newcomer, leader, { type: PacketType.ack });
+        void ask(operator, { joining: newcomers.map(({ serverId }) => line(serverId)) });
+        await stage.until('the change is logged', () =>
+          [leader, ...newcomers].every((server) => hasLoggedChange(stage, server)),
+        );
+        // Synced, too.
+        await stage.sleep(5);
+        leader.stallDisk(1000);
+        await stage.begin(leader, '/last');
+        await stage.until('the newcomers have more', () =>
+          newcomers.every((server) => stage.hasLogged(server, '/last')),
+        );
+        stage.cutPower(leader);
+        stage.kill(...newcomers);
+        expect(stage.hasLogged(leader, '/last')).toBe(false);
+        stage.heal();
+        for (const server of [leader, ...newcomers]) server.start();
+        await stage.whole(leader, ...newcomers);
+        expect(idsAt(leader).toSorted()).toEqual([leader, ...newcomers].map(({ serverId }) => serverId).toSorted());
+        expect(stage.ensemble.leader).not.toBe(leader);
+      }),
+  );
+
+  test('comes to nothing where the old majority does not know of it, although a newcomer has more than who does', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const four = stage.zk(4);
+      const voters = [stage.zk(1), stage.zk(2), stage.zk(3)].filter((server) => server !== leader);
+      const operator = await operate(stage, leader);
+      await stage.at(leader);
+      for (const voter of voters) void stage.cut(leader, voter, { type: PacketType.proposal });
+      void ask(operator, { joining: [line(4)], leaving: voters.map(({ serverId }) => serverId) });
+      await stage.until('the change is logged', () => hasLoggedChange(stage, leader) && hasLoggedChange(stage, four));
+      // Synced, too.
+      await stage.sleep(5);
+      leader.stallDisk(1000);
+      await stage.begin(leader, '/last');
+      await stage.until('the newcomer has more', () => stage.hasLogged(four, '/last'));
+      stage.cutPower(leader);
+      stage.kill(four, ...voters);
+      expect(stage.hasLogged(leader, '/last')).toBe(false);
+      stage.heal();
+      for (const server of [leader, four, ...voters]) server.start();
+      await stage.whole(leader, four, ...voters);
+      for (const server of [leader, four]) expect(idsAt(server)).toEqual([1, 2, 3]);
+    }));
+
+  test('is given up by those who know of it when the old majority has gone on without it', () =>
+    play(SHAPE, async (stage) => {
+      const leader = await stage.start();
+      const [four, five] = [stage.zk(4), stage.zk(5)];
+      const voters = [stage.zk(1), stage.zk(2), stage.zk(3)].filter((server) => server !== leader);
+      const operator = await operate(stage, leader);
+      for (const voter of voters) void stage.cut(leader, voter, { type: PacketType.proposal });
+      void ask(operator, { joining: [line(4), line(5)], leaving: voters.map(({ serverId }) => serverId) });
+      await stage.until('the spares have it', () => hasLoggedChange(stage, four) && hasLoggedChange(stage, five));
+      stage.kill(leader, four, five);
+      stage.heal();
+      await stage.write(await stage.leader(...voters), 3);
+      for (const server of [leader, four, five]) server.start();
+      await stage.whole();
+      for (const server of stage.servers) expect(idsAt(server)).toEqual([1, 2, 3]);
     }));
 
   test('is known again after a restart, by the log', () =>

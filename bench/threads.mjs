@@ -1,15 +1,24 @@
-// What `clientThreads` costs and saves: the processor time of the core's thread and of the whole process for each operation, by
-// number of I/O threads, in interleaved slices. Linux only: it reads /proc.
+// What `clientThreads` costs and saves, by number of I/O threads, in interleaved slices: processor time of the core's thread and of the
+// whole process for an operation, a watch event, a new session and a ping; how long 1,000 TLS handshakes keep the core's thread
+// away. Linux only: it reads /proc.
 //
-//   node bench/threads.mjs [--threads 0,1,2] [--rounds 5] [--secs 3] [--node /path/to/node]
+//   node bench/threads.mjs [--threads 0,1,2] [--rounds 5] [--secs 3] [--only REGEX] [--node /path/to/node]
 //
-// More than one thread needs Node.js 22.12 or later for the server (`--node`).
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+//   --threads   more than 1 needs Node.js 22.12 or later for the server (`--node`)
+//   --rounds    slices of each server and row; the medians are printed
+//   --secs      of a slice
+//   --only      rows whose name matches, those of measure/threads.mjs
+//   --node      what the servers run with
+//
+// Rows with more sessions than `ulimit -Hn` allows connections are left out, and it says so.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { BENCH_DIRECTORY, buildLoadGenerator, zkload } from './load-generator.mjs';
+import { freePort, Server } from './engine.mjs';
+import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
+import { makeCertificates, THREAD_ROWS } from './measure/threads.mjs';
+import { killAll } from './processes.mjs';
 import { median } from './report.mjs';
 
 const { values } = parseArgs({
@@ -17,86 +26,83 @@ const { values } = parseArgs({
     threads: { type: 'string', default: '0,1' },
     rounds: { type: 'string', default: '5' },
     secs: { type: 'string', default: '3' },
+    only: { type: 'string', default: '.' },
     node: { type: 'string', default: process.execPath },
   },
 });
 const MEERKAT = fileURLToPath(new URL('../packages/cli/bin/meerkat.js', import.meta.url));
-const WORKLOADS = {
-  '300 sessions × 2, 90 % reads of 1 KiB': { conns: 300, depth: 2, read: 90 },
-  '32 sessions × 64, reads of 1 KiB': { conns: 32, depth: 64, read: 100 },
-  '32 sessions × 64, writes of 1 KiB': { conns: 32, depth: 64, read: 0 },
-  'one read in flight': { conns: 1, depth: 1, read: 100 },
-};
+const METER = new URL('turn-meter.mjs', import.meta.url).href;
+/** Descriptors that a server has besides those of its connections. */
+const OTHER_DESCRIPTORS = 500;
+const only = new RegExp(values.only, 'i');
+const rounds = Number(values.rounds);
+const secs = Number(values.secs);
 
-/** Seconds of processor time of the core's thread, and of all threads. */
-function processorTime(pid) {
-  const seconds = (thread) => {
-    try {
-      return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e9;
-    } catch {
-      return 0;
-    }
-  };
-  const all = readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + seconds(thread), 0);
-  return { core: seconds(pid), all };
+const startedMs = performance.now();
+const progress = (text) =>
+  console.error(`${((performance.now() - startedMs) / 1000).toFixed(0).padStart(5)} s  ${text}`);
+
+mkdirSync(BENCH_DIRECTORY, { recursive: true });
+const directory = mkdtempSync(join(BENCH_DIRECTORY, 'threads-'));
+process.on('exit', () => {
+  killAll();
+  rmSync(directory, { recursive: true, force: true });
+});
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+
+const descriptorsMax = Number(/Max open files\s+\d+\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 0);
+let starts = 0;
+/** @param row what it asks of its server: `settings`, `isMetered`, `hasSecurePort` */
+async function startServer(threads, row) {
+  const node = [values.node, ...(row.isMetered === true ? ['--import', METER] : [])];
+  const command = [...node, MEERKAT, 'server', '{cfg}'];
+  const home = join(directory, `${starts++}`);
+  const settings = { clientThreads: threads, ...row.settings };
+  if (row.hasSecurePort === true) settings.secureClientPort = await freePort();
+  const server = new Server({ name: 'meerkat', command }, home, settings);
+  const meterFile = join(directory, `turn-${starts}`);
+  await server.start({ MEERKAT_LOG_LEVEL: 'error', TURN_METER_FILE: meterFile });
+  return Object.assign(server, { threads, meterFile });
 }
 
-async function startServer(threads) {
-  mkdirSync(BENCH_DIRECTORY, { recursive: true });
-  const directory = mkdtempSync(join(BENCH_DIRECTORY, 'threads-'));
-  const configuration = join(directory, 'zoo.cfg');
-  const keys = { dataDir: join(directory, 'data'), clientPort: 0, clientPortAddress: '127.0.0.1', maxClientCnxns: 0 };
-  const lines = Object.entries({ ...keys, clientThreads: threads, 'admin.enableServer': false });
-  writeFileSync(configuration, lines.map(([key, value]) => `${key}=${value}\n`).join(''));
-  const child = spawn(values.node, [MEERKAT, 'server', configuration], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, MEERKAT_LOG_LEVEL: 'error' },
-  });
-  const port = await new Promise((resolve, reject) => {
-    let text = '';
-    child.stdout.on('data', (chunk) => {
-      text += chunk;
-      const found = /serves clients on \S+:(\d+)/.exec(text);
-      if (found !== null) resolve(Number(found[1]));
-    });
-    child.once('exit', () => reject(new Error(`the server with ${threads} threads has ended:\n${text}`)));
-  });
-  const stop = () => {
-    child.kill('SIGKILL');
-    rmSync(directory, { recursive: true, force: true });
-  };
-  return { threads, port, pid: child.pid, stop };
-}
-
-async function slice(server, workload, secs) {
-  const before = processorTime(server.pid);
-  const result = await zkload('load', server, { ...workload, size: 1024, warmup: 0, secs });
-  const after = processorTime(server.pid);
-  const cost = (kind) => ((after[kind] - before[kind]) / result.ops) * 1e6;
-  const { p50, p99 } = result.lat_us.all;
-  return { core: cost('core'), all: cost('all'), perSecond: result.ops_per_s, p50, p99 };
-}
-
-await buildLoadGenerator((text) => console.error(text));
-const servers = [];
-try {
-  for (const threads of values.threads.split(',')) servers.push(await startServer(Number(threads)));
-  console.log(
-    '| work | threads | core, µs an operation | process, µs an operation | operations/s | p50, µs | p99, µs |',
-  );
-  console.log('| --- | --: | --: | --: | --: | --: | --: |');
-  for (const [name, workload] of Object.entries(WORKLOADS)) {
-    const slices = new Map(servers.map((server) => [server, []]));
-    for (const server of servers) await slice(server, workload, 2);
-    for (let round = 0; round < Number(values.rounds); round++) {
-      for (const server of servers) slices.get(server).push(await slice(server, workload, Number(values.secs)));
-    }
-    for (const [server, all] of slices) {
-      const middle = (key, digits) => median(all.map((one) => one[key])).toFixed(digits);
-      const figures = [middle('core', 2), middle('all', 2), middle('perSecond', 0), middle('p50', 0), middle('p99', 0)];
-      console.log(`| ${[name, server.threads, ...figures].join(' | ')} |`);
-    }
+await buildLoadGenerator(progress);
+const certificates = await makeCertificates(directory);
+for (const makeRow of THREAD_ROWS) {
+  const row = makeRow({ secs, certificates });
+  if (!only.test(row.title)) continue;
+  if ((row.connections ?? 0) + OTHER_DESCRIPTORS > descriptorsMax) {
+    console.log(`\n${row.title}: left out, a process has ${descriptorsMax} descriptors at most here`);
+    continue;
   }
-} finally {
-  for (const server of servers) server.stop();
+  const counts = values.threads.split(',').map(Number);
+  const found = new Map(counts.map((threads) => [threads, []]));
+  const turn = async (server, round) => {
+    progress(`${row.title}, ${server.threads} threads, ${round < 0 ? 'to warm up' : `${round + 1} of ${rounds}`}`);
+    const figures = await row.measure(server);
+    if (round >= 0) found.get(server.threads).push(figures);
+  };
+  if (row.isOnce === true) {
+    // Memory is measured from a fresh server on.
+    for (const threads of counts) {
+      const server = await startServer(threads, row);
+      await turn(server, rounds - 1);
+      await server.destroy();
+    }
+  } else {
+    const servers = [];
+    for (const threads of counts) servers.push(await startServer(threads, row));
+    for (let round = -1; round < rounds; round++) for (const server of servers) await turn(server, round);
+    for (const server of servers) await server.destroy();
+  }
+  const columns = Object.keys(found.get(counts[0])[0]);
+  console.log(`\n| ${row.title} | ${columns.join(' | ')} |`);
+  console.log(`| --- | ${columns.map(() => '--:').join(' | ')} |`);
+  for (const [threads, all] of found) {
+    const cells = columns.map((name) => rounded(median(all.map((figures) => figures[name]))));
+    console.log(`| ${threads === 1 ? '1 thread' : `${threads} threads`} | ${cells.join(' | ')} |`);
+  }
+}
+
+function rounded(value) {
+  return value.toFixed(value >= 1000 ? 0 : value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }

@@ -1,0 +1,151 @@
+// The rows of `bench/threads.mjs`: each has a title, what it asks of its server, and a slice that gives figures by the name of their
+// column. "Core" is the thread of the core, "process" all threads.
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { zkload } from '../load-generator.mjs';
+
+const TLS_LOAD = fileURLToPath(new URL('../tls/load.mjs', import.meta.url));
+const HANDSHAKES = 1000;
+const WATCHERS = 1000;
+/** What a session asks for: it pings three times as often. */
+const SESSION_TIMEOUT_MS = 30_000;
+
+const operations =
+  (title, workload) =>
+  ({ secs }) => ({
+    title,
+    async measure(server) {
+      const { ops, ops_per_s, server_main_s, server_cpu_s, lat_us } = await zkload('load', server, {
+        ...workload,
+        size: 1024,
+        warmup: 0.3,
+        secs,
+      });
+      return {
+        'core, µs/op': (server_main_s / ops) * 1e6,
+        'process, µs/op': (server_cpu_s / ops) * 1e6,
+        'ops/s': ops_per_s,
+        'p50, µs': lat_us.all.p50,
+        'p99, µs': lat_us.all.p99,
+      };
+    },
+  });
+
+/** Reading again with a new watch is a part of an event's cost. */
+const fanOut = ({ secs }) => ({
+  title: `a change told to ${WATCHERS} watchers`,
+  async measure(server) {
+    const rounds = secs * 15;
+    const found = await zkload('watchfan', server, { watchers: WATCHERS, rounds, 'warm-rounds': 5 });
+    const { server_main_s, server_cpu_s, lat_us } = found;
+    const events = WATCHERS * rounds;
+    return {
+      'core, µs/event': (server_main_s / events) * 1e6,
+      'process, µs/event': (server_cpu_s / events) * 1e6,
+      'to the last, p50, ms': lat_us.send_to_last.p50 / 1000,
+      'p99, ms': lat_us.send_to_last.p99 / 1000,
+    };
+  },
+});
+
+const handshakes = ({ certificates }) => ({
+  title: `${HANDSHAKES} TLS handshakes, 200 at a time`,
+  isMetered: true,
+  hasSecurePort: true,
+  settings: {
+    serverCnxnFactory: 'org.apache.zookeeper.server.NettyServerCnxnFactory',
+    'ssl.keyStore.location': certificates.keyStore,
+    'ssl.trustStore.location': certificates.trustStore,
+    secureClientPortAddress: '127.0.0.1',
+  },
+  async measure(server) {
+    await longestTurn(server);
+    const port = server.settings.secureClientPort;
+    const job = {
+      job: 'handshakes',
+      port,
+      tls: certificates.client,
+      limit: HANDSHAKES,
+      connections: 200,
+      seconds: 120,
+    };
+    const startedMs = performance.now();
+    await promisify(execFile)(process.execPath, [TLS_LOAD, JSON.stringify(job)]);
+    const tookMs = performance.now() - startedMs;
+    return {
+      'core away for at most, ms': await longestTurn(server),
+      'handshakes/s': (HANDSHAKES / tookMs) * 1000,
+    };
+  },
+});
+
+const newSessions = ({ secs }) => ({
+  title: 'new sessions, 32 at a time',
+  async measure(server) {
+    const count = secs * 1000;
+    const found = await zkload('sessions', server, { count, secs: 0, inflight: 32, timeout: SESSION_TIMEOUT_MS });
+    return {
+      'core, µs/session': (found.main_connect_s / count) * 1e6,
+      'process, µs/session': (found.cpu_connect_s / count) * 1e6,
+      'sessions/s': found.connects_per_s,
+      'p99, ms': found.lat_us.connect.p99 / 1000,
+    };
+  },
+});
+
+const idleSessions =
+  (count) =>
+  ({ secs }) => ({
+    title: `${count} idle sessions`,
+    isOnce: true,
+    connections: count,
+    async measure(server) {
+      const hold = Math.max(12, secs * 8);
+      const found = await zkload('sessions', server, { count, secs: hold, inflight: 64, timeout: SESSION_TIMEOUT_MS });
+      return {
+        'core, µs/ping': (found.main_hold_s / found.pings) * 1e6,
+        'process, µs/ping': (found.cpu_hold_s / found.pings) * 1e6,
+        'p99 of a ping, ms': found.lat_us.ping.p99 / 1000,
+        'KiB/session': ((found.rss_after_mb - found.rss_before_mb) * 1024) / count,
+        'sessions/s': found.connects_per_s,
+      };
+    },
+  });
+
+export const THREAD_ROWS = [
+  operations('300 sessions × 2, 90 % reads of 1 KiB', { conns: 300, depth: 2, read: 90 }),
+  operations('32 sessions × 64, reads of 1 KiB', { conns: 32, depth: 64, read: 100 }),
+  operations('32 sessions × 64, writes of 1 KiB', { conns: 32, depth: 64, read: 0 }),
+  operations('one read in flight', { conns: 1, depth: 1, read: 100 }),
+  operations('one write in flight', { conns: 1, depth: 1, read: 0 }),
+  fanOut,
+  newSessions,
+  handshakes,
+  idleSessions(10_000),
+  idleSessions(18_000),
+  idleSessions(50_000),
+];
+
+/** Files and options for TLS. */
+export async function makeCertificates(directory) {
+  const { CertificateAuthority } = await import('../../packages/server/dist/index.js');
+  const authority = new CertificateAuthority();
+  const keyStore = join(directory, 'server.pem');
+  const trustStore = join(directory, 'ca.pem');
+  mkdirSync(directory, { recursive: true });
+  const names = ['IP:127.0.0.1', 'DNS:localhost'];
+  writeFileSync(keyStore, authority.issue('server', { names, keyType: 'rsa' }).keyStore);
+  writeFileSync(trustStore, authority.certificate);
+  const { certificate: cert, key } = authority.issue('client');
+  return { keyStore, trustStore, client: { ca: authority.certificate, cert, key } };
+}
+
+/** Milliseconds for which the event loop of the core has not turned at most, since it was asked last. */
+async function longestTurn({ pid, meterFile }) {
+  process.kill(pid, 'SIGUSR2');
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  return Number(readFileSync(meterFile, 'utf8'));
+}

@@ -24,7 +24,8 @@ export interface MembershipKeeperParts {
  *
  * What was proposed last is found again in the log, where it must be before this server may acknowledge it: the data of
  * `/zookeeper/config` after the recovery. What is committed is in the files; where they are older than what was committed,
- * this server needs the say of both until another one tells it more.
+ * this server needs the say of both until another one tells it more. But a change that another one follows is committed: a
+ * leader proposes none before that.
  *
  * Where memberships do not change (`reconfigEnabled=false`) nothing of it happens, and each server shows in
  * `/zookeeper/config` what its own configuration says.
@@ -37,6 +38,8 @@ export class MembershipKeeper implements LeaderMembership {
   readonly #parts: MembershipKeeperParts;
   /** What NEWLEADER has named. */
   #announced: Membership | null = null;
+  /** Proposed and committed, in front of what is proposed, but this server has not applied them yet. Ascending. */
+  #awaited: readonly Membership[] = [];
   #isKept = true;
   #isKeeping = false;
   #isKeptStale = false;
@@ -67,10 +70,12 @@ export class MembershipKeeper implements LeaderMembership {
   onRecovered({ tree }: Database): void {
     if (!this.isReconfigEnabled) return;
     this.#announced = null;
+    this.#awaited = [];
     const z = tree.znodes.find(CONFIG_PATH);
-    const data = tree.dataOf(z);
-    const found = data === null ? null : parseUsableMembership(DECODER.decode(data));
-    const isTxn = found !== null && !('fault' in found) && found.version === tree.mzxidOf(z);
+    const found = parse(tree.dataOf(z));
+    const isTxn = found !== null && found.version === tree.mzxidOf(z);
+    const replaced = isTxn ? parse(tree.replacedMembership) : null;
+    if (isTxn && replaced !== null && replaced.version < found.version) this.commit(replaced);
     this.#propose(isTxn ? found : null);
   }
 
@@ -78,8 +83,13 @@ export class MembershipKeeper implements LeaderMembership {
   onProposed(data: Uint8Array | null): void {
     if (!this.isReconfigEnabled) return;
     const membership = parseUsableMembership(DECODER.decode(data ?? new Uint8Array(0)));
-    if ('fault' in membership) this.#warnOf('a change of the membership', membership.fault);
-    else this.#propose(membership);
+    if ('fault' in membership) {
+      this.#warnOf('a change of the membership', membership.fault);
+      return;
+    }
+    const { proposed } = this.members;
+    if (proposed !== null && proposed.version < membership.version) this.#awaited = [...this.#awaited, proposed];
+    this.#propose(membership);
   }
 
   /** NEWLEADER, as in `LearnerEffects`. */
@@ -108,7 +118,10 @@ export class MembershipKeeper implements LeaderMembership {
   /** The change of the membership with this zxid is committed, and the tree has it. */
   onCommitted(zxid: Zxid): void {
     const { proposed } = this.members;
-    if (proposed !== null && proposed.version === zxid) this.commit(proposed);
+    const committed = [...this.#awaited, proposed].find((membership) => membership?.version === zxid) ?? null;
+    if (committed === null) return;
+    this.#awaited = this.#awaited.filter(({ version }) => version > zxid);
+    this.commit(committed);
   }
 
   /** A leader has its quorum: the newest membership is in force. */
@@ -201,6 +214,12 @@ export class MembershipKeeper implements LeaderMembership {
 const CONFIG_PATH = '/zookeeper/config';
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** null where there is nothing that a server can follow. */
+function parse(data: Uint8Array | null): Membership | null {
+  const membership = data === null ? null : parseUsableMembership(DECODER.decode(data));
+  return membership === null || 'fault' in membership ? null : membership;
+}
 
 function isSameBytes(a: Uint8Array | null, b: Uint8Array): boolean {
   return a !== null && a.length === b.length && a.every((byte, i) => byte === b[i]);

@@ -10,6 +10,7 @@ import {
   getLong,
   getLongBig,
   type JuteWriter,
+  OpCode,
   type PersistedStat,
   type PlainCreate,
   STAT_BYTES,
@@ -67,6 +68,7 @@ export interface ZxidDigest {
 /** A digest is kept of every zxid that this divides, and as many of the last of them. */
 const DIGEST_INTERVAL = 128;
 const DIGESTS_MAX = 1024;
+const CONFIG_PATH = '/zookeeper/config';
 /** Bytes of the length in front of the data. */
 const LENGTH_BYTES = 4;
 
@@ -78,6 +80,8 @@ export class DataTree {
    * written while the tree changed. Infinity while nobody knows.
    */
   exactFrom: number = 0;
+  /** What `/zookeeper/config` held before its last change by a txn; null for nothing. */
+  replacedMembership: Uint8Array | null = null;
   readonly quotas: Quotas;
   /** Finding a znode, its links and what is kept of it in the table: by number. */
   readonly znodes: Znodes;
@@ -104,6 +108,7 @@ export class DataTree {
    *   write of 1 KiB
    */
   apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest = UNKNOWN_DIGEST): ApplyResult {
+    if (txn.type === OpCode.reconfig) this.replacedMembership = this.#copyOf(CONFIG_PATH);
     this.quotas.onTxn(header.time);
     const result = this.#applier.apply(header, txn, events, digest);
     this.#onApplied(header.zxid);
@@ -149,11 +154,16 @@ export class DataTree {
    * digest, and its mzxid is the version.
    */
   showMembership(data: Uint8Array, version: Zxid, wallMs: number): void {
-    const z = this.znodes.find('/zookeeper/config');
+    const z = this.znodes.find(CONFIG_PATH);
     if (z === NO_ZNODE) return;
-    this.state.announce('/zookeeper/config');
+    this.state.announce(CONFIG_PATH);
     this.state.replaceData(z, data);
     this.state.setWrittenStat(z, version, wallMs, -1);
+  }
+
+  #copyOf(path: string): Uint8Array | null {
+    const z = this.znodes.find(path);
+    return z === NO_ZNODE ? null : (this.dataOf(z)?.slice() ?? null);
   }
 
   #onApplied(zxid: Zxid): void {

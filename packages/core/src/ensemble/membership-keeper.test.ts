@@ -1,0 +1,55 @@
+import { type Membership, OpCode, parseMembership, type Zxid } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { Database } from '../tree/database.ts';
+import { SILENT_EVENTS } from '../tree/tree-events.ts';
+import { MembershipKeeper } from './membership-keeper.ts';
+
+const QUIET = { emit() {} };
+
+/** One membership after the other, each by a change of its own. */
+const [ZEROTH, FIRST, SECOND] = [membershipOf([1, 2, 3], 0), membershipOf([1, 4], 1), membershipOf([1, 4, 5], 2)];
+
+function textOf(ids: readonly number[], counter: number): string {
+  return [...ids.map((id) => `server.${id}=h${id}:1:2;3`), `version=10000000${counter}`].join('\n');
+}
+
+function membershipOf(ids: readonly number[], counter: number): Membership & { readonly text: Uint8Array } {
+  const text = textOf(ids, counter);
+  return { ...(parseMembership(text) as Membership), text: new TextEncoder().encode(text) };
+}
+
+function keeperOf(membership: Membership): MembershipKeeper {
+  const parts = { serverId: 1, membership, isReconfigEnabled: true, store: null, trace: QUIET, wallMs: () => 0 };
+  return new MembershipKeeper(parts);
+}
+
+describe('two changes of the membership', () => {
+  test('of which the first is committed when the second is proposed already come into force one after the other', () => {
+    const keeper = keeperOf(ZEROTH);
+    for (const { text } of [FIRST, SECOND]) keeper.onProposed(text);
+    expect([keeper.version, keeper.members.proposed?.version]).toEqual([ZEROTH.version, SECOND.version]);
+    keeper.onCommitted(FIRST.version);
+    expect([keeper.version, keeper.members.proposed?.version]).toEqual([FIRST.version, SECOND.version]);
+    keeper.onCommitted(SECOND.version);
+    expect([keeper.version, keeper.members.proposed]).toEqual([SECOND.version, null]);
+  });
+
+  test('that the log has and the files do not: the first is committed, or there would not be the second', () => {
+    const database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, QUIET);
+    for (const { text, version } of [FIRST, SECOND]) apply(database, text, version);
+    const keeper = keeperOf(ZEROTH);
+    keeper.onRecovered(database);
+    expect([keeper.version, keeper.members.proposed?.version]).toEqual([FIRST.version, SECOND.version]);
+    // Servers that only the oldest membership has decide nothing any more.
+    expect([keeper.members.electorate.isQuorum([1, 2, 3]), keeper.members.electorate.isQuorum([1, 4])]).toEqual([
+      false,
+      true,
+    ]);
+  });
+});
+
+function apply(database: Database, data: Uint8Array, zxid: Zxid): void {
+  const header = { sessionId: 1n, cxid: 1, zxid, time: 1, type: OpCode.reconfig };
+  const txn = { type: OpCode.reconfig, path: '/zookeeper/config', data, version: -1 } as const;
+  database.apply(header, txn, SILENT_EVENTS);
+}

@@ -1074,6 +1074,21 @@ describe('liveness', () => {
     expect(test.said().filter((text) => !text.includes('PING'))).toEqual([]);
   });
 
+  test('a leader does not count a learner that waits for it and has said nothing for initLimit ticks', () => {
+    const test = broadcasting([1, 2]);
+    test.propose(2);
+    test.disconnect(1);
+    test.connect(1);
+    test.info(1, 2, OURS);
+    test.ackEpoch(1, '(2,1)', 2);
+    test.disconnect(2);
+    // Its own disk does not work: nothing is committed, and learner 1 is not sent anything.
+    test.advance(10_000);
+    expect(test.said().filter((text) => /^(closes|steps)/.test(text))).toEqual([]);
+    test.advance(1500);
+    expect(test.said().at(-1)).toMatch(/^steps down: fewer than a quorum/);
+  });
+
   test('a leader without a quorum steps down within a tick', () => {
     const test = broadcasting([1, 2]);
     test.disconnect(1);

@@ -728,7 +728,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     }
     if (this.#phase === 'discovery') this.#maybeChooseEpoch();
     if (this.#phase !== 'broadcast') return;
-    if (this.#heartbeat.isSecond() && this.#findQuorum((peer) => peer.state !== PeerState.connected) === null) {
+    if (this.#heartbeat.isSecond() && this.#findQuorum((peer) => peer.isPresent(nowMs, this.#initMs)) === null) {
       this.#stepDown('fewer than a quorum of the voters are connected');
       return;
     }

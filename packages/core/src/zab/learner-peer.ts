@@ -77,10 +77,13 @@ export class LearnerPeer {
 
   #heardMs: number;
   #silenceMaxMs: number;
+  /** As `#heardMs`, but nothing else than a sign of life moves it. */
+  #aliveMs: number;
 
   constructor(link: LinkId, nowMs: number, silenceMaxMs: number) {
     this.link = link;
     this.#heardMs = nowMs;
+    this.#aliveMs = nowMs;
     this.#silenceMaxMs = silenceMaxMs;
   }
 
@@ -111,6 +114,7 @@ export class LearnerPeer {
   /** It has sent something, or taken a part of what it was sent. */
   onSignOfLife(nowMs: number): void {
     this.#heardMs = nowMs;
+    this.#aliveMs = nowMs;
     this.signsOfLife++;
   }
 
@@ -121,6 +125,17 @@ export class LearnerPeer {
 
   isSilent(nowMs: number): boolean {
     return this.silenceMs(nowMs) > this.#silenceMaxMs;
+  }
+
+  /**
+   * True when it counts for the quorum that a leader needs to go on. One that waits for the leader stays connected however
+   * long that takes, but nobody knows whether it is still there.
+   *
+   * @param initMs milliseconds of `initLimit`
+   */
+  isPresent(nowMs: number, initMs: number): boolean {
+    if (this.state === PeerState.serving) return true;
+    return this.state !== PeerState.connected && nowMs - this.#aliveMs <= initMs;
   }
 
   /**

@@ -4,30 +4,42 @@ import { Random } from './differential/random.ts';
 import { isLong } from './harness/long.ts';
 import { describeWith } from './harness/peers.ts';
 import { RawClient } from './harness/raw-client.ts';
-import { SERVER_KINDS, type ServerKind, ServerProcess } from './harness/server-process.ts';
+import { type ServerKind, ServerProcess } from './harness/server-process.ts';
 
 const WRITERS = 2;
-const CRASHES: Readonly<Record<ServerKind, number>> = { apache: 1, meerkat: isLong ? 8 : 3 };
 
-for (const kind of SERVER_KINDS) {
-  describeWith(kind === 'apache' ? ['apache'] : [], `a server killed while it is written to (${kind})`, () => {
-    test(`has every acknowledged write after each of ${CRASHES[kind]} restarts`, async () => {
+interface Case {
+  readonly name: string;
+  readonly kind: ServerKind;
+  readonly crashes: number;
+  readonly config?: Readonly<Record<string, number>>;
+}
+
+const CASES: readonly Case[] = [
+  { name: 'apache', kind: 'apache', crashes: 1 },
+  { name: 'meerkat', kind: 'meerkat', crashes: isLong ? 8 : 3 },
+  { name: 'meerkat with an I/O thread', kind: 'meerkat', crashes: isLong ? 4 : 1, config: { clientThreads: 1 } },
+];
+
+for (const { name, kind, crashes, config = {} } of CASES) {
+  describeWith(kind === 'apache' ? ['apache'] : [], `a server killed while it is written to (${name})`, () => {
+    test(`has every acknowledged write after each of ${crashes} restarts`, async () => {
       // Snapshots are taken all the time, so that some of the crashes fall into one.
-      await using server = await ServerProcess.start(kind, { config: { snapCount: 200 } });
+      await using server = await ServerProcess.start(kind, { config: { snapCount: 200, ...config } });
       const ledger = new Ledger();
       await ledger.prepare(server.port);
       let sessions = await Promise.all(
         Array.from({ length: WRITERS }, () => RawClient.connect(server.port, { timeoutMs: 60_000 })),
       );
       const random = new Random(7);
-      for (let crash = 0; crash < CRASHES[kind]; crash++) {
+      for (let crash = 0; crash < crashes; crash++) {
         await writeUntilKilled(server, ledger, sessions, 50 + random.below(400));
         await server.restart();
         // The sessions come back too, and with them the ephemerals that they own.
         sessions = await Promise.all(sessions.map((session) => reconnect(server.port, session)));
         for (const session of sessions) await ledger.check(session);
       }
-      expect(ledger.acknowledged).toBeGreaterThan(50 * CRASHES[kind]);
+      expect(ledger.acknowledged).toBeGreaterThan(50 * crashes);
       for (const session of sessions) await session.close();
     });
   });

@@ -68,6 +68,8 @@ export function writeServerFiles(directory: string, places: readonly ServerPlace
       'DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=',
       // As a leader every second one sends a snapshot wherever its memory does not reach back, the others what they have logged.
       ...(id % 2 === 1 ? ['snapshotSizeFactor=-1'] : []),
+      // All but the first have the sockets of clients in an I/O thread.
+      ...(id > 1 ? ['clientThreads=1'] : []),
       ...members,
     ];
     const files: ServerFiles = { ...paths, firstConfiguration: `${lines.join('\n')}\n` };

@@ -23,7 +23,8 @@ afterEach(() => {
 test('neither stop the servers, nor their logs, nor an election, nor new clients', async () => {
   const place = { kind: 'meerkat', descriptorsMax: DESCRIPTORS_MAX } as const;
   // Every few txns there is another log file and another snapshot.
-  const ensemble = await Ensemble.start([place, place, place], { snapCount: 20, 'autopurge.purgeInterval': 0 });
+  const threaded = { ...place, env: { SERVER_JVMFLAGS: '-Dzookeeper.clientThreads=1' } };
+  const ensemble = await Ensemble.start([place, threaded, threaded], { snapCount: 20, 'autopurge.purgeInterval': 0 });
   onTestFailed(() => console.log(ensemble.logs));
   try {
     await using writer = await startWriter(ensemble.connectString, '/written', 60_000);

@@ -108,6 +108,7 @@ class LearnerServer extends LearnerParty {
   readonly #withOutput = new Set<ClientConnection>();
   readonly #heldBack = new Set<ClientConnection>();
   readonly #host: ConnectionHost<ClientConnection>;
+  readonly #connections: ClientConnection[] = [];
   #zxid = 0;
 
   constructor() {
@@ -159,7 +160,18 @@ class LearnerServer extends LearnerParty {
   }
 
   open(): TestClient {
-    return new TestClient({ onStreamOpened: (stream: ByteStream) => new ClientConnection(stream, this.#host) });
+    return new TestClient({
+      onStreamOpened: (stream: ByteStream) => {
+        const connection = new ClientConnection(stream, this.#host);
+        this.#connections.push(connection);
+        return connection;
+      },
+    });
+  }
+
+  /** So many ticks of a second pass. */
+  tick(count: number): void {
+    for (let i = 0; i < count; i++) for (const connection of this.#connections) connection.onTick(0, 10_000, 1000);
   }
 
   /** The end of a turn. */
@@ -275,6 +287,23 @@ describe('a connection to a learner', () => {
     client.send({ op: OpCode.delete, path: '/a', version: -1 });
     server.commitTxn(SESSION.id, 2, { type: OpCode.error, error: ErrorCode.sessionMoved });
     expect(client.takeArrivals()).toMatchObject([{ kind: 'reply', header: { xid: 1 } }, { kind: 'closed' }]);
+  });
+
+  test('is closed when its client is silent for longer than its session lasts, which may live at another server', () => {
+    const server = new LearnerServer();
+    const [silent, alive] = [server.open(), server.open()];
+    for (const [i, client] of [silent, alive].entries()) {
+      const id = SESSION.id + BigInt(i);
+      client.connect({ session: { id, password: makeSessionPassword(id) }, timeoutMs: 4000 });
+      server.revalidated(id, true);
+      client.takeArrivals();
+    }
+    server.tick(5);
+    alive.send(readRoot);
+    server.tick(1);
+    expect([silent.isClosed, alive.isClosed]).toEqual([false, false]);
+    server.tick(4);
+    expect([silent.isClosed, alive.isClosed]).toEqual([true, false]);
   });
 });
 

@@ -80,6 +80,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   /** When it began to wait for the peer to take the last replies, or the next piece of an answer to a word. */
   #waitsSinceMs = 0;
   #isGone = false;
+  /** Ticks since it has sent anything, of those in which it was read. */
+  #silentTicks = 0;
   readonly #authentication: ClientAuthentication;
   readonly #share: TurnShare = new TurnShare();
 
@@ -155,6 +157,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   onBytes(chunk: Uint8Array): void {
     if (!this.isOpen) return;
+    this.#silentTicks = 0;
     this.#input.append(chunk, this.#frameBytes);
     this.#consume();
     this.#host.connections.onRead();
@@ -603,7 +606,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   }
 
   /** Called every tick: ends what has taken too long. */
-  onTick(nowMs: number, sessionlessTimeoutMs: number): void {
+  onTick(nowMs: number, sessionlessTimeoutMs: number, tickMs: number): void {
     if (!this.isOpen) {
       if (nowMs - this.#waitsSinceMs > LINGER_MS) this.#stream.destroy();
     } else if (this.#phase === Phase.opening && nowMs - this.openedMs > sessionlessTimeoutMs) {
@@ -611,7 +614,19 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.close(`it sent no connect request within ${sessionlessTimeoutMs} ms`);
     } else if (this.#phase === Phase.telling && nowMs - this.#waitsSinceMs > LINGER_MS) {
       this.close('it does not read the answer to its four-letter word');
+    } else if (this.session !== null && this.#hasOutlived(this.session, tickMs)) {
+      this.close(`its client has been silent for longer than the ${this.session.timeoutMs} ms of its session`);
     }
+  }
+
+  /**
+   * A client pings several times within the timeout of its session. Where it has gone on at another server and the end of
+   * this connection was lost, that session lives, and nothing else would tell.
+   */
+  #hasOutlived({ timeoutMs }: Session, tickMs: number): boolean {
+    if (this.#isPaused) this.#silentTicks = 0;
+    else this.#silentTicks++;
+    return (this.#silentTicks - 2) * tickMs > timeoutMs;
   }
 
   #leave(): void {

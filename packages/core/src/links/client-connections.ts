@@ -213,7 +213,8 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     }
     if (nowMs < this.#nextTickMs) return;
     this.#nextTickMs = nowMs + this.#tickMs;
-    for (const connection of this.#connections) connection.onTick(nowMs, this.#limits.sessionlessTimeoutMs);
+    for (const connection of this.#connections)
+      connection.onTick(nowMs, this.#limits.sessionlessTimeoutMs, this.#tickMs);
   }
 
   get #tickMs(): number {

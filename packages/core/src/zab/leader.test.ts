@@ -444,6 +444,19 @@ describe('catching up', () => {
     expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
   });
 
+  test('a learner is sent behind a snapshot what was committed and not applied when that began', () => {
+    const test = broadcasting([1, 2, 4], { quorum: { voters: [1, 2, 3, 4, 5] } });
+    // The leader's own disk has none of it yet.
+    test.propose(2);
+    for (const id of [1, 2, 4]) test.ack(id, '(2,2)');
+    test.connect(5);
+    test.info(5, 1, OURS);
+    test.take();
+    test.ackEpoch(5, '−1');
+    const txns = ['PROPOSAL (2,1)', 'COMMIT (2,1)', 'PROPOSAL (2,2)', 'COMMIT (2,2)'];
+    expect(saidTo(test, 5)).toEqual(['SNAP', ...txns, 'NEWLEADER (2,0)']);
+  });
+
   describe('upon a txn that is longer than learners take', () => {
     // The payloads of this history are its zxids as texts: from (1,10) on they are longer than five bytes.
     const history = { history: '(1,1)..(1,12)', options: { txnBytesMax: 5 } };

@@ -1,5 +1,6 @@
 import { ErrorCode, getInt, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { OBSERVER_MASTER_PORT } from '../virtual-ensemble.ts';
 import { check, create, multi, set } from './requests.ts';
 import { play } from './stage.ts';
 import { WireClient } from './wire-client.ts';
@@ -117,6 +118,36 @@ describe('a session that moves', () => {
       await second.whenAnswered();
       expect(second.hasSession).toBe(true);
       // It counts its requests anew, as some clients do: the answer is that of this one, which makes version 2.
+      const { body } = await second.ask(2, set('/x', 'new'));
+      expect(getInt(body, STAT_VERSION_AT)).toBe(2);
+    }));
+
+  test('goes on at an observer that hangs on a follower once it has heard of what the session asked for before', () =>
+    play({ servers: 5, observers: 1, ensemble: { observerMasterPort: OBSERVER_MASTER_PORT } }, async (stage) => {
+      const observer = stage.zk(6);
+      const hangs = stage.packet({ from: observer, stage: 'received', type: PacketType.observerInfo });
+      const leader = await stage.start();
+      const master = stage.zk((await hangs).to);
+      expect(master).not.toBe(leader);
+      const { world } = stage;
+      const others = stage.five.filter((server) => server !== leader && server !== master);
+      const first = new WireClient(world, 'app', leader);
+      await first.whenAnswered();
+      await first.ask(1, create('/x'));
+      await stage.whole();
+      // The write is proposed, and too few acknowledge it. The observer does not hear of proposals.
+      for (const follower of others) world.network.block(follower.host, leader.host);
+      const proposed = stage.packet({ from: leader, to: master, stage: 'received', type: PacketType.proposal });
+      first.send(2, set('/x', 'old'));
+      await proposed;
+      const answered = stage.packet({ from: leader, to: master, stage: 'received', type: PacketType.revalidate });
+      const second = new WireClient(world, 'app', observer, { session: first.session });
+      await answered;
+      await stage.sleep(50);
+      expect(second.connected).toBeNull();
+      for (const follower of others) world.network.unblock(follower.host, leader.host);
+      await second.whenAnswered();
+      expect(second.hasSession).toBe(true);
       const { body } = await second.ask(2, set('/x', 'new'));
       expect(getInt(body, STAT_VERSION_AT)).toBe(2);
     }));

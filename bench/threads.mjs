@@ -19,6 +19,7 @@ import { freePort, Server } from './engine.mjs';
 import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
 import { makeCertificates, THREAD_ROWS } from './measure/threads.mjs';
 import { killAll } from './processes.mjs';
+import { formatProjection } from './projection.mjs';
 import { median } from './report.mjs';
 
 const { values } = parseArgs({
@@ -67,6 +68,7 @@ async function startServer(threads, row) {
 
 await buildLoadGenerator(progress);
 const certificates = await makeCertificates(directory);
+const projected = [];
 for (const makeRow of THREAD_ROWS) {
   const row = makeRow({ secs, certificates });
   if (!only.test(row.title)) continue;
@@ -95,13 +97,20 @@ for (const makeRow of THREAD_ROWS) {
     for (const server of servers) await server.destroy();
   }
   const columns = Object.keys(found.get(counts[0])[0]);
+  const middle = (threads, name) => median(found.get(threads).map((figures) => figures[name]));
   console.log(`\n| ${row.title} | ${columns.join(' | ')} |`);
   console.log(`| --- | ${columns.map(() => '--:').join(' | ')} |`);
-  for (const [threads, all] of found) {
-    const cells = columns.map((name) => rounded(median(all.map((figures) => figures[name]))));
+  for (const threads of counts) {
+    const cells = columns.map((name) => rounded(middle(threads, name)));
     console.log(`| ${threads === 1 ? '1 thread' : `${threads} threads`} | ${cells.join(' | ')} |`);
   }
+  const [core, whole] = ['core', 'process'].map((of) => columns.find((name) => name.startsWith(`${of}, µs`)));
+  if (row.isProjected === true && counts.includes(1)) {
+    const without = counts.includes(0) ? middle(0, whole) : undefined;
+    projected.push({ title: row.title, without, core: middle(1, core), process: middle(1, whole) });
+  }
 }
+if (projected.length > 0) console.log(`\n${formatProjection(projected)}\n\n◆: the core's thread is the limit.`);
 
 function rounded(value) {
   return value.toFixed(value >= 1000 ? 0 : value >= 100 ? 0 : value >= 10 ? 1 : 2);

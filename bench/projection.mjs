@@ -1,0 +1,41 @@
+// What more processors would give, from what was measured of the core's thread and of the others.
+//
+//   core c, others o (µs for each unit of work) ─► on P processors, one of which the core has: min(1 / c, (P − 1) / o)
+//
+// Assumptions: work of the I/O threads divides evenly, costs stay what they are, clients and the network take nothing.
+
+export const PROCESSORS = [2, 4, 8, 16, 64];
+
+/**
+ * @param core µs of the core's thread for each unit
+ * @param process µs of all threads
+ * @returns by number of processors: units a second, how many I/O threads that takes, and whether the core's thread is the limit
+ */
+export function project({ core, process }) {
+  const others = process - core;
+  return PROCESSORS.map((processors) => {
+    const isCore = (processors - 1) / others >= 1 / core;
+    const perSecond = isCore ? 1e6 / core : ((processors - 1) * 1e6) / others;
+    return { processors, perSecond, threads: Math.min(processors - 1, Math.ceil(others / core)), isCore };
+  });
+}
+
+/** @param rows `{ title, without: µs of all threads with no I/O thread, core, process }`; `without` may be missing @returns Markdown */
+export function formatProjection(rows) {
+  const lines = [
+    ['work a second', 'one processor, 0 threads', ...PROCESSORS.map((count) => `${count}`), 'I/O threads'],
+    ['---', '--:', ...PROCESSORS.map(() => '--:'), '--:'],
+    ...rows.map((row) => {
+      const found = project(row);
+      const cells = found.map(({ perSecond, isCore }) => `${formatCount(perSecond)}${isCore ? ' ◆' : ''}`);
+      const without = row.without === undefined ? '–' : formatCount(1e6 / row.without);
+      return [row.title, without, ...cells, `${found.at(-1).threads}`];
+    }),
+  ];
+  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+/** Three digits: no more is known. */
+function formatCount(value) {
+  return Number(value.toPrecision(3)).toLocaleString('en');
+}

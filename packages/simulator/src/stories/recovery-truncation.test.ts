@@ -177,4 +177,29 @@ describe('a truncation', () => {
         await expectForgotten(stage, zk3, '/alone');
       }),
   );
+
+  test.each([1, 2])('of several log files leaves no hole when the server dies once %i of them are gone', (gone) =>
+    play({ servers: 3, seeds: [1, 2], core: { logBytesMax: 1000, preallocateBytes: 4096 } }, async (stage) => {
+      const zk3 = await stage.start();
+      await stage.write(zk3, 3);
+      const client = await stage.at(zk3);
+      for (const server of [stage.zk(1), stage.zk(2)]) void stage.cut(zk3, server, { type: PacketType.proposal });
+      // One after the other, as what is synced together is in one file.
+      for (let i = 0; i < 4; i++) {
+        client.create(`/alone${i}`, 'x'.repeat(3000)).catch(() => {});
+        do await stage.disk(zk3, 'sync', 'log.');
+        while (!stage.hasLogged(zk3, `/alone${i}`));
+      }
+      stage.isolate(zk3);
+      const next = await stage.leader(stage.zk(1), stage.zk(2));
+      await stage.write(next, 3);
+      const isMoved = stage.disk(zk3, 'rename', 'replaced-');
+      stage.heal();
+      await isMoved;
+      for (let i = 1; i < gone; i++) await stage.disk(zk3, 'rename', 'replaced-');
+      stage.kill(zk3);
+      await stage.start(zk3);
+      for (let i = 0; i < 4; i++) await expectForgotten(stage, zk3, `/alone${i}`);
+    }),
+  );
 });

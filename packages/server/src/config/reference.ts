@@ -57,6 +57,7 @@ A Java properties file in UTF-8; the last line of a key counts. Apache's system 
 | connections of one address | \`maxClientCnxns\`; those beyond are refused |
 | connections of all clients | \`maxCnxns\`; those beyond are refused |
 | a client that does not ask for a session | \`nio.sessionlessCnxnTimeout\`, 10 s |
+| a client that sends nothing | the timeout of its session, and two ticks |
 | a server that does not say who it is | \`cnxTimeout\` at the election port, \`initLimit\` ticks at the quorum port of a leader, half a second at that of a server that looks for one, at once at any other |
 | such servers at a time | 256 at the election port, 64 at the quorum port; of more, the oldest of the address that has the most are closed |
 | learners that are no members, such as an observer that the list does not name | 64 at a leader, fewer where descriptors run short; of more, the oldest of the address that has the most are closed |

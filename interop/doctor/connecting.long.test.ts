@@ -10,6 +10,7 @@ import { CertificateAuthority } from '@meerkat/server';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { RunningCommand } from '../cli/harness.ts';
 import { describeWith } from '../harness/peers.ts';
+import { withCode } from '../harness/preload.ts';
 import { freePort, SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { at, diagnose, faults } from './diagnosis.ts';
 
@@ -202,7 +203,7 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
   test('the name is not known, or the name service is silent', async () => {
     const told = (code: string): Promise<string> => {
       const patch = `import dns from 'node:dns/promises';import {syncBuiltinESMExports} from 'node:module';dns.lookup=async()=>{throw Object.assign(new Error('staged'),{code:'${code}'})};syncBuiltinESMExports()`;
-      const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(patch)}` };
+      const env = withCode(patch);
       return new RunningCommand(['doctor', '--server', 'zk.example.org', '-o', 'fields'], { env }, false).ended.then(
         ({ stdout }) => stdout,
       );
@@ -215,7 +216,7 @@ describeWith(['apache'], 'doctor says why a client cannot connect', () => {
   test('one address of the name is dead', async () => {
     await using server = await ServerProcess.start('meerkat');
     const patch = `import dns from 'node:dns/promises';import {syncBuiltinESMExports} from 'node:module';dns.lookup=async()=>[{address:'127.0.0.1',family:4},{address:'127.0.0.77',family:4}];syncBuiltinESMExports()`;
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(patch)}` };
+    const env = withCode(patch);
     const args = ['doctor', '--server', `localhost:${server.port}`, '-o', 'fields', '--no-sessions'];
     const { stdout, exitCode } = await new RunningCommand(args, { env }, false).ended;
     expect(stdout).toMatch(/^address-dead\t/);

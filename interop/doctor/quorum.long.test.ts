@@ -8,6 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 import { RunningCommand } from '../cli/harness.ts';
 import { Ensemble, type Member } from '../ensemble/ensemble.ts';
 import { describeWith } from '../harness/peers.ts';
+import { withCode } from '../harness/preload.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { at, diagnose, faults } from './diagnosis.ts';
 
@@ -151,7 +152,7 @@ describeWith(['apache'], 'doctor says why there is no quorum', () => {
   test('clocks differ', async () => {
     // The command runs on a machine whose clock is wrong; what it can know is the difference.
     const patch = 'const now=Date.now;Date.now=()=>now()-90000';
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(patch)}` };
+    const env = withCode(patch);
     await using apache = await ServerProcess.start('apache', { hasAdmin: true });
     await using meerkat = await ServerProcess.start('meerkat', { hasAdmin: true });
     const ports = ['--http-port', `${apache.adminPort},${meerkat.adminPort}`, '--no-sessions', '-o', 'fields'];

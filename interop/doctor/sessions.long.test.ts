@@ -7,6 +7,7 @@ import { Mutex } from '@meerkat/recipes';
 import { TcpProxy } from '@meerkat/testing';
 import { afterAll, describe, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
+import { withFullDisk, withSlowLog } from '../harness/preload.ts';
 import {
   CLASS_PATH,
   SERVER_KINDS,
@@ -205,9 +206,10 @@ describeWith(['apache'], 'doctor says', () => {
   });
 
   test('that a disk is slow, requests are and wait', async () => {
-    const patch = `import fs from 'node:fs';import {syncBuiltinESMExports} from 'node:module';const real=fs.fdatasync;fs.fdatasync=(fd,done)=>real(fd,(error)=>setTimeout(done,400,error));fs.fdatasyncSync=(fd)=>Atomics.wait(new Int32Array(new SharedArrayBuffer(4)),0,0,400);syncBuiltinESMExports()`;
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(patch)}` };
-    await using server = await ServerProcess.start('meerkat', { env, config: { globalOutstandingLimit: 5000 } });
+    await using server = await ServerProcess.start('meerkat', {
+      env: withSlowLog(400),
+      config: { globalOutstandingLimit: 5000 },
+    });
     const client = await connect(`127.0.0.1:${server.port}`);
     for (let i = 0; i < 6; i++) await Promise.all([1, 2, 3, 4, 5, 6].map((n) => client.create(`/${i}-${n}`, '')));
     expect(await faults(...at(server), '--no-sessions')).toEqual(['disk-slow', 'server-slow']);
@@ -220,10 +222,8 @@ describeWith(['apache'], 'doctor says', () => {
   });
 
   test('that a disk is full, that descriptors run short', async () => {
-    const patch = `import fs from 'node:fs';import {syncBuiltinESMExports} from 'node:module';const fail=()=>Object.assign(new Error('ENOSPC: no space left on device, write'),{code:'ENOSPC',errno:-28,syscall:'write'});for(const name of ['write','writev']){const real=fs[name];fs[name]=(fd,...rest)=>fd>2&&fs.existsSync(process.env.FULL)?setImmediate(rest.at(-1),fail()):real(fd,...rest)}for(const name of ['writeSync','writevSync']){const real=fs[name];fs[name]=(fd,...rest)=>{if(fd>2&&fs.existsSync(process.env.FULL))throw fail();return real(fd,...rest)}}syncBuiltinESMExports()`;
     const mark = join(directory, 'full');
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(patch)}`, FULL: mark };
-    await using full = await ServerProcess.start('meerkat', { env });
+    await using full = await ServerProcess.start('meerkat', { env: withFullDisk(mark) });
     writeFileSync(mark, '');
     await connect(`127.0.0.1:${full.port}`, { connectTimeoutMs: 2000 }).catch(() => {});
     await untilSaid(full, /ENOSPC|no space/i);

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DiskDone, DiskError, DiskFile } from '@meerkat/core';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { NODE_CLOCK } from './clock.ts';
 import { NodeDisk } from './disk.ts';
 import { Turn } from './turn.ts';
@@ -233,6 +233,19 @@ describe('a file', () => {
       await new Promise((resolve) => setImmediate(resolve));
       expect(order.slice(5)).toEqual(['lone write', 'lone sync']);
       expect(readFileSync(file.path, 'utf8')).toBe('firstlone');
+    });
+
+    test('a write and its sync count once, as one sync, for whether the next one may be done on the loop', async () => {
+      const file = await createLog('log');
+      const counted = vi.spyOn(disk.pace, 'onSynced');
+      file.write(0, bytes('in the thread pool'), () => {});
+      await completion<void>((done) => file.sync(done));
+      expect(counted.mock.calls.map(([, isOnLoop]) => isOnLoop)).toEqual([false]);
+      for (let i = 0; i < 100; i++) disk.pace.onSynced(0.01, false);
+      counted.mockClear();
+      file.write(0, bytes('on the loop'), () => {});
+      await completion<void>((done) => file.sync(done));
+      expect(counted.mock.calls.map(([, isOnLoop]) => isOnLoop)).toEqual([true]);
     });
 
     test.skipIf(!existsSync('/dev/full'))(

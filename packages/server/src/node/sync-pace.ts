@@ -1,7 +1,7 @@
 /**
  * Decides whether the next lone write may be synced without the thread pool.
  *
- * Handing `fdatasync` to the thread pool and coming back costs about 80 µs, half as much as the sync itself on a quick
+ * Handing a sync to the thread pool and coming back costs about 80 µs, half as much as the sync itself on a quick
  * disk (0.25 ms against 0.17 ms). Doing it right here costs every other connection its duration. So it is done while
  * recent syncs took less than a millisecond on average and nothing large is being written; one that turns out slow puts
  * an end to it for a while.

@@ -13,7 +13,6 @@
  * (220 MB): the kernel clears every page of it, and the garbage collector is called for.
  */
 export class SliceBuffers {
-  readonly #sliceBytes: number;
   /** Made when they are first asked for: most files of a small server end within one slice. */
   readonly #buffers: Uint8Array[] = [];
   #next = 0;
@@ -21,17 +20,17 @@ export class SliceBuffers {
   #long: Uint8Array = NOTHING;
   #longEnd = 0;
 
-  constructor(sliceBytes: number) {
-    this.#sliceBytes = sliceBytes;
-  }
-
-  /** Where the next slice may be read to. What was there READS_AHEAD slices before that is overwritten. */
-  room(): Uint8Array {
+  /**
+   * Where the next slice may be read to. What was there READS_AHEAD slices before that is overwritten.
+   *
+   * @param bytes length of the slice, at most; the room may be longer
+   */
+  room(bytes: number): Uint8Array {
     const index = this.#next;
     this.#next = (index + 1) % (READS_AHEAD + 1);
     let buffer = this.#buffers[index];
-    if (buffer === undefined) {
-      buffer = new Uint8Array(REST_BYTES_MAX + this.#sliceBytes);
+    if (buffer === undefined || buffer.length < REST_BYTES_MAX + bytes) {
+      buffer = new Uint8Array(REST_BYTES_MAX + bytes);
       this.#buffers[index] = buffer;
     }
     return buffer.subarray(REST_BYTES_MAX);

@@ -23,7 +23,7 @@ export class SnapshotLoad {
   readonly #path: string;
   readonly #reader: SnapshotReader;
   readonly #done: (result: SnapshotLoaded) => void;
-  readonly #buffers: SliceBuffers = new SliceBuffers(SLICE_BYTES);
+  readonly #buffers: SliceBuffers = new SliceBuffers();
   #checksum: number = ADLER_START;
   #hasHeader = false;
   #rest: Uint8Array = new Uint8Array(0);
@@ -59,7 +59,8 @@ export class SnapshotLoad {
       this.#readsInFlight--;
       this.#onRead(file, position, error, bytes);
     };
-    file.read(position, this.#readAt - position, onRead, this.#buffers.room());
+    const length = this.#readAt - position;
+    file.read(position, length, onRead, this.#buffers.room(length));
   }
 
   #onRead(file: DiskFile, position: number, error: DiskError | null, bytes: Uint8Array): void {

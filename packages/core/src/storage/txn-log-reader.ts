@@ -96,7 +96,7 @@ export class TxnLogReader {
   readonly #ports: Pick<Ports, 'disk' | 'trace'>;
   readonly #options: TxnLogReaderOptions;
   readonly #events: TxnLogReaderEvents;
-  readonly #buffers: SliceBuffers = new SliceBuffers(SLICE_BYTES);
+  readonly #buffers: SliceBuffers = new SliceBuffers();
   readonly #jute: JuteReader = new JuteReader(undefined, PAYLOAD_BYTES_MAX);
 
   #fileIndex = -1;
@@ -184,8 +184,10 @@ export class TxnLogReader {
 
   #readAhead(): void {
     // The first read also of an empty file: its completion is the event that the file is judged with.
-    do this.#requestRead(SLICE_BYTES, this.#buffers.room());
-    while (this.#readsInFlight < READS_AHEAD && this.#readAt < this.#size);
+    do {
+      const length = Math.max(0, Math.min(SLICE_BYTES, this.#size - this.#readAt));
+      this.#requestRead(length, this.#buffers.room(length));
+    } while (this.#readsInFlight < READS_AHEAD && this.#readAt < this.#size);
   }
 
   /** @param room see `DiskFile.read`; null for bytes that are kept */

@@ -221,13 +221,13 @@ describe('a last file without entries', () => {
 describe('bits that changed in acknowledged entries', () => {
   const refused = /log\.1 at position \d+: .*does not start\. Restore/s;
 
-  it('stop the start, whichever bit it is, with file, position and what to do', () => {
+  it('stop the start, whichever byte has changed, with file, position and what to do', () => {
     const log = writtenDirectory(6, littleData).get('log.1')!;
     const end = entryPositions(log).at(-1)!;
     for (let at = 0; at < end; at++) {
       // The dbid of the header says nothing and is not looked at.
       if (at >= 8 && at < HEADER_BYTES) continue;
-      for (let bit = 0; bit < 8; bit++) {
+      for (const bit of [0, 3, 7]) {
         const rotten = log.slice();
         rotten[at] = rotten[at]! ^ (1 << bit);
         const { failure, disk } = read(rotten);

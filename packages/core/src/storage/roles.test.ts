@@ -1,4 +1,5 @@
 /** One storage for each role of a server, one after the other over the same directory. */
+import { isDeepStrictEqual } from 'node:util';
 import { epochOf, JuteWriter, makeZxid, OpCode, type Txn, writeTxn, writeTxnDigest } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../base/options.ts';
@@ -134,7 +135,7 @@ describe('snapshots of a member', () => {
 
 describe('the end of a role', () => {
   it('leaves the directory to the next one, and tells nothing but that it has ended', () => {
-    for (let seed = 1; seed <= 40; seed++) {
+    for (let seed = 1; seed <= 15; seed++) {
       const dice = new Dice(seed);
       const disk = new MemoryDisk();
       let history: AppendedTxn[] = [];
@@ -192,7 +193,7 @@ describe('the end of a role', () => {
   it('leaves a database to the next one that is what the disk holds, with the same history', () => {
     let taken = 0;
     let behind = 0;
-    for (let seed = 1; seed <= 60; seed++) {
+    for (let seed = 1; seed <= 25; seed++) {
       const dice = new Dice(seed);
       const disk = new MemoryDisk();
       const options = { ...MEMBER, logBytesMax: 1 << (9 + dice.below(12)), snapCount: 20 + dice.below(200) };
@@ -210,7 +211,9 @@ describe('the end of a role', () => {
           expect(rest, story).toEqual(plainRest);
           // How far back it reaches differs; each ends with the last txn and has no gap.
           const common = Math.min(tail.length, plainTail.length);
-          expect(tail.slice(tail.length - common), story).toEqual(plainTail.slice(plainTail.length - common));
+          const ends = [tail, plainTail].map((entries) => entries.slice(entries.length - common));
+          // Ten times as fast as the same by `expect`, which then shows where they differ.
+          if (!isDeepStrictEqual(ends[0], ends[1])) expect(ends[0], story).toEqual(ends[1]);
           const zxids = tail.map(({ zxid }) => zxid);
           for (const [i, zxid] of zxids.entries())
             if (i > 0 && epochOf(zxid) === epochOf(zxids[i - 1]!)) expect(zxid).toBe(zxids[i - 1]! + 1);
@@ -237,8 +240,8 @@ describe('the end of a role', () => {
         expect(legacy?.database, story).toBe(host.database);
       }
     }
-    expect(taken).toBe(300);
-    expect(behind, 'the log had more than the database').toBeGreaterThan(50);
+    expect(taken).toBe(125);
+    expect(behind, 'the log had more than the database').toBeGreaterThan(20);
   });
 
   it('stops the next one when the log has lost what this one has acknowledged', () => {

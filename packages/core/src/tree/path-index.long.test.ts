@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest';
+import { hashOf, PathIndex } from './path-index.ts';
+
+// A Map throws at 2**24 entries; here they are 2**24 + 200,000, and no path is kept.
+it('an index holds more paths than one Map can', () => {
+  const hasPath = (number: number, path: string): boolean => path === `/${number}`;
+  const index = new PathIndex({ hasPath, hasPathBytes: () => false });
+  const find = (path: string): number => index.get(hashOf(path), path);
+  const count = 2 ** 24 + 200_000;
+  for (let i = 1; i <= count; i++) index.add(hashOf(`/${i}`), i);
+  expect(index.size).toBe(count);
+  for (let i = 1; i <= count; i += 997) if (find(`/${i}`) !== i) expect.fail(`/${i} is not found`);
+  expect(find(`/${count + 1}`)).toBe(0);
+});

@@ -19,7 +19,7 @@ const LONG_COMMANDS = ['interop/{cli,ensemble}/*.long.test.ts'];
 const SINGLE_FILE = env['MEERKAT_SINGLE_FILE'];
 /** Of those, what starts no process. */
 const LONG_SOURCES = [
-  'packages/simulator/src/**/*.long.test.ts',
+  'packages/{core,simulator}/src/**/*.long.test.ts',
   'packages/recipes/src/**/*.simulation.test.ts',
   'packages/simulator/src/client-faults.test.ts',
 ];
@@ -82,6 +82,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'processes',
+          isolate: false,
           include: ['packages/cli/src/**/*.test.ts', 'interop/**/*.test.ts', ...NEED_A_BUILD],
           exclude: NOT_LONG,
           globalSetup: './interop/build.ts',
@@ -91,6 +92,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'long',
+          isolate: false,
           include: LONG,
           exclude: [...configDefaults.exclude, ...LONG_COMMANDS],
           env: { TESTS: 'long' },
@@ -101,6 +103,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'long-commands',
+          isolate: false,
           include: LONG_COMMANDS,
           env: { TESTS: 'long', ...(SINGLE_FILE === undefined ? {} : { MEERKAT_EXECUTABLE: SINGLE_FILE }) },
           globalSetup: './interop/build.ts',

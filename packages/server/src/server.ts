@@ -263,6 +263,7 @@ class Server implements RunningServer {
         adminCertificateDays: figures.adminDaysLeft,
         plainAdminConnections: figures.plainConnections,
         httpHandshakesFailed: figures.failedHandshakes,
+        httpConnectionsExceeded: figures.exceededConnections,
       }),
     };
     const fourLetterWords = makeFourLetterWords(parts);

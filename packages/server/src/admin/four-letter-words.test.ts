@@ -141,6 +141,7 @@ const NO_TLS = {
     adminCertificateDays: null,
     plainAdminConnections: 0,
     httpHandshakesFailed: 0,
+    httpConnectionsExceeded: 0,
   }),
 };
 

@@ -18,6 +18,11 @@ export class HttpFigures {
     return Atomics.load(this.#cells, FAILED);
   }
 
+  /** Connections that were closed, or not accepted, because there were too many. */
+  get exceededConnections(): number {
+    return Atomics.load(this.#cells, EXCEEDED);
+  }
+
   /** Whole days until the certificate of the admin port expires; null where there is none. */
   get adminDaysLeft(): number | null {
     return Atomics.load(this.#cells, HAS_DAYS) === 0 ? null : Atomics.load(this.#cells, DAYS);
@@ -31,6 +36,10 @@ export class HttpFigures {
     Atomics.add(this.#cells, FAILED, 1);
   }
 
+  onConnectionExceeded(): void {
+    Atomics.add(this.#cells, EXCEEDED, 1);
+  }
+
   set adminExpiresInDays(days: number) {
     Atomics.store(this.#cells, DAYS, days);
     Atomics.store(this.#cells, HAS_DAYS, 1);
@@ -41,4 +50,5 @@ const PLAIN = 0;
 const FAILED = 1;
 const DAYS = 2;
 const HAS_DAYS = 3;
-const CELLS = 4;
+const EXCEEDED = 4;
+const CELLS = 5;

@@ -16,7 +16,7 @@ export interface MetricsSource {
   tls(): TlsFigures;
 }
 
-/** What there is to tell about TLS. */
+/** What there is to tell about TLS, and about the ports for HTTP. */
 export interface TlsFigures {
   /** Connections of clients whose handshake is not done. */
   readonly handshakes: number;
@@ -30,6 +30,8 @@ export interface TlsFigures {
   readonly plainAdminConnections: number;
   /** Handshakes of the ports for HTTP that failed. */
   readonly httpHandshakesFailed: number;
+  /** Connections of these ports that were closed because there were too many. */
+  readonly httpConnectionsExceeded: number;
 }
 
 export interface Gauge {

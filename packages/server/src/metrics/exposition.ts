@@ -92,7 +92,7 @@ export class Exposition {
   }
 
   *#formatOwn(): Generator<string> {
-    const { view, metrics } = this.#source;
+    const { view, metrics, tls } = this.#source;
     const { meters, ensemble } = view;
     const version = `version=${quote(MEERKAT_VERSION)},zookeeper=${quote(ZOOKEEPER_VERSION)}`;
     yield own(
@@ -122,6 +122,7 @@ export class Exposition {
     );
     yield describe('meerkat_refused_total', 'counter', 'Requests and connections that a limit has refused.');
     for (const [limit, count] of view.refusals()) yield `meerkat_refused_total{limit="${limit}"} ${count}\n`;
+    yield `meerkat_refused_total{limit="http-connections"} ${tls().httpConnectionsExceeded}\n`;
     const requests = 'meerkat_request_duration_seconds';
     yield describe(requests, 'histogram', 'From a request to the end of the turn in which its reply leaves.');
     for (const [op, name] of OPERATIONS) {

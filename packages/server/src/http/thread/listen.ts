@@ -1,8 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { HttpFigures } from '../figures.ts';
-import type { HttpPort, ListenPlace, ToService } from '../messages.ts';
+import type { HttpPort, ListenPlace } from '../messages.ts';
 import { CONNECTIONS_MAX, type HttpTls } from '../options.ts';
+import { Connections } from './connections.ts';
+import { RefusalLog } from './refusal-log.ts';
 import { secureConnections } from './secure-connections.ts';
 import type { ServiceThread } from './service-thread.ts';
 
@@ -29,14 +32,27 @@ export async function listen(
       if (!request.complete) endLater(request);
     });
   });
-  app.server.maxConnections = CONNECTIONS_MAX;
   app.server.headersTimeout = HEADERS_MS;
+  const name = port === 'admin' ? 'the admin port' : 'the port for Prometheus';
+  const log = (level: 'info' | 'warn', text: string): void =>
+    service.tell({ kind: 'log', level, text: `${name}: ${text}` });
+  const refusals = new RefusalLog((text) => log('warn', text));
+  const onRefused = (socket: Socket, reason: string): void => {
+    refusals.add(`${socket.remoteAddress ?? 'a client'} is refused: ${reason}`);
+  };
+  const connections = new Connections(CONNECTIONS_MAX, (socket, reason) => {
+    figures.onConnectionExceeded();
+    onRefused(socket, reason);
+  });
+  connections.watch(app.server);
+  let stopTls = (): void => {};
+  const stop = (): void => {
+    refusals.stop();
+    stopTls();
+  };
+  app.addHook('preClose', async () => stop());
   try {
-    if (tls !== null) {
-      const tell = (message: ToService): void => service.tell(message);
-      const stop = await secureConnections(app.server, { port, tls, figures, tell });
-      app.addHook('preClose', async () => stop());
-    }
+    if (tls !== null) stopTls = await secureConnections(app.server, { port, tls, figures, log, onRefused });
     await app.listen({ host, port: number });
     const address = app.server.address();
     const isTcp = typeof address === 'object' && address !== null;
@@ -47,6 +63,7 @@ export async function listen(
       scheme: tls === null ? 'http' : tls.isUnified ? 'https and http' : 'https',
     });
   } catch (error) {
+    stop();
     const { code, message } = error as NodeJS.ErrnoException;
     service.tell({ kind: 'failed', port, at, reason: code ?? message });
   }

@@ -99,6 +99,17 @@ test('connections that never finish their handshake keep nobody out', async () =
   expect(await ask(`https://127.0.0.1:${port}/commands/ruok`)).toMatchObject({ status: 200 });
 });
 
+test('connections that have finished it, and ask nothing, keep nobody out either', async () => {
+  const { port, figures } = await start({});
+  const options: ConnectionOptions = { host: '127.0.0.1', port, ca: authority.certificate };
+  for (let i = 0; i < 64; i++) {
+    const socket = track(connectTls(options));
+    await new Promise((resolve) => socket.once('secureConnect', resolve));
+  }
+  expect(await ask(`https://127.0.0.1:${port}/commands/ruok`)).toMatchObject({ status: 200 });
+  expect(figures.exceededConnections).toBe(1);
+});
+
 test('a key store that cannot be used leaves the port closed, with the reason', async () => {
   const path = join(directory, 'nothing.pem');
   await expect(start({ keyStore: { path, password: '', passwordPath: null } })).rejects.toThrow(
@@ -106,7 +117,7 @@ test('a key store that cannot be used leaves the port closed, with the reason', 
   );
 });
 
-function track(socket: Socket): Socket {
+function track<T extends Socket>(socket: T): T {
   ends.push(() => socket.destroy());
   return socket.on('error', () => {});
 }

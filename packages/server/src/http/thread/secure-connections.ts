@@ -6,7 +6,7 @@ import { Credentials } from '../../tls/credentials.ts';
 import { Handshakes } from '../../tls/handshakes.ts';
 import type { TlsSettings } from '../../tls/tls-settings.ts';
 import type { HttpFigures } from '../figures.ts';
-import type { HttpPort, ToService } from '../messages.ts';
+import type { HttpPort } from '../messages.ts';
 import { CONNECTIONS_MAX, type HttpTls } from '../options.ts';
 
 type ConnectionListener = (this: Server, socket: Socket) => void;
@@ -15,7 +15,9 @@ export interface SecureConnectionsParts {
   readonly port: HttpPort;
   readonly tls: HttpTls;
   readonly figures: HttpFigures;
-  tell(message: ToService): void;
+  log(level: 'info' | 'warn', text: string): void;
+  /** Who was refused, and why: one of very many. */
+  onRefused(socket: Socket, reason: string): void;
 }
 
 /**
@@ -26,9 +28,7 @@ export interface SecureConnectionsParts {
  * @throws StoreError when the stores cannot be used
  */
 export async function secureConnections(server: Server, parts: SecureConnectionsParts): Promise<() => void> {
-  const { port, tls, figures, tell } = parts;
-  const name = port === 'admin' ? 'the admin port' : 'the port for Prometheus';
-  const log = (level: 'info' | 'warn', text: string): void => tell({ kind: 'log', level, text: `${name}: ${text}` });
+  const { port, tls, figures, log } = parts;
   let handshakes: Handshakes | null = null;
   const credentials = await Credentials.open(tls.options, {
     onRenewed: (settings) => handshakes?.renew(withBound(settings)),
@@ -39,10 +39,9 @@ export async function secureConnections(server: Server, parts: SecureConnections
   const serve = (socket: Socket): void => {
     for (const listener of listeners) listener.call(server, socket);
   };
-  const refusals = new RefusalLog((text) => log('warn', text));
   const onRefused = (socket: Socket, reason: string): void => {
     figures.onHandshakeFailed();
-    refusals.add(`${socket.remoteAddress ?? 'a client'} is refused: ${reason}`);
+    parts.onRefused(socket, reason);
   };
   const accepting = new Handshakes(withBound(credentials.settings), 0, {
     ...(tls.isUnified
@@ -69,7 +68,6 @@ export async function secureConnections(server: Server, parts: SecureConnections
   return () => {
     clearInterval(timer);
     credentials.stop();
-    refusals.stop();
     accepting.destroyAll();
   };
 }
@@ -83,39 +81,4 @@ function withBound(settings: TlsSettings): TlsSettings {
 export function certificateOf(socket: Socket): Uint8Array | null {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return null;
   return socket.getPeerX509Certificate()?.raw ?? null;
-}
-
-/** Strangers cause these lines at will: one a second at most, with how many there were. */
-class RefusalLog {
-  readonly #log: (text: string) => void;
-  #more = 0;
-  #last = '';
-  #timer: NodeJS.Timeout | null = null;
-
-  constructor(log: (text: string) => void) {
-    this.#log = log;
-  }
-
-  add(text: string): void {
-    if (this.#timer !== null) {
-      this.#more++;
-      this.#last = text;
-      return;
-    }
-    this.#log(text);
-    this.#timer = setTimeout(() => this.#onSecond(), 1000);
-    this.#timer.unref();
-  }
-
-  stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-  }
-
-  #onSecond(): void {
-    this.#timer = null;
-    if (this.#more === 0) return;
-    const others = this.#more - 1;
-    this.#more = 0;
-    this.add(others === 0 ? this.#last : `${this.#last} (and ${others} more before)`);
-  }
 }

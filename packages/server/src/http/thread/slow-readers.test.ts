@@ -28,6 +28,25 @@ test('a caller who takes nothing of its answer is cut off after the idle timeout
   await dropped;
 });
 
+test.each([
+  ['ask nothing', ''],
+  ['never finish their question', 'GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '],
+  ['have asked', 'GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
+  ['take none of their answers', 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(50)],
+])('connections that %s keep nobody out', async (_what, sent) => {
+  const { port, figures, logged } = await start(60_000);
+  for (let i = 0; i < 64; i++) {
+    const socket = connect({ host: '127.0.0.1', port });
+    ends.push(() => socket.destroy());
+    socket.on('error', () => {});
+    await new Promise((resolve) => socket.once('connect', resolve));
+    socket.write(sent);
+  }
+  await expect.poll(() => fetch(`http://127.0.0.1:${port}/livez`).then(({ status }) => status)).toBe(200);
+  expect(figures.exceededConnections).toBeGreaterThan(0);
+  expect(logged[0]).toContain('127.0.0.1 is refused: it is one of more than 64 connections');
+});
+
 function ask(port: number, path: string): Socket {
   const socket = connect({ host: '127.0.0.1', port });
   ends.push(() => socket.destroy());
@@ -37,14 +56,18 @@ function ask(port: number, path: string): Socket {
   return socket;
 }
 
-/** An admin port whose service gives answers without an end, but for health. */
+/** An admin port whose service gives commands answers without an end. */
 async function start(idleTimeoutMs: number): Promise<{
   port: number;
+  figures: HttpFigures;
+  logged: string[];
   asked(count: number): Promise<void>;
   dropped: Promise<void>;
 }> {
   const { port1, port2 } = new MessageChannel();
   const questions = new Set<number>();
+  const logged: string[] = [];
+  const figures = new HttpFigures();
   let onAsked = (): void => {};
   let onDropped = (): void => {};
   const dropped = new Promise<void>((resolve) => {
@@ -61,14 +84,18 @@ async function start(idleTimeoutMs: number): Promise<{
         case 'ask': {
           const { id, question } = message;
           tell({ kind: 'head', id, head: { status: 200, contentType: 'application/json', headers: {}, file: null } });
-          const isHealth = question.kind === 'health';
-          if (!isHealth) questions.add(id);
-          tell({ kind: 'part', id, text: isHealth ? '{"live":[],"ready":[]}' : part, isLast: isHealth });
+          const isEndless = question.kind === 'command';
+          if (isEndless) questions.add(id);
+          const text = question.kind === 'health' ? '{"live":[],"ready":[]}' : part;
+          tell({ kind: 'part', id, text, isLast: !isEndless });
           onAsked();
           break;
         }
         case 'taken':
           tell({ kind: 'part', id: message.id, text: part, isLast: false });
+          break;
+        case 'log':
+          logged.push(message.text);
           break;
         case 'drop':
           onDropped();
@@ -80,8 +107,10 @@ async function start(idleTimeoutMs: number): Promise<{
   const app = makeAdminApp(place, service, new MetricsReader(service));
   ends.push(() => port2.close());
   ends.push(() => app.close());
-  await listen(app, { port: 'admin', at: place, tls: null, idleTimeoutMs }, service, new HttpFigures());
+  await listen(app, { port: 'admin', at: place, tls: null, idleTimeoutMs }, service, figures);
   return {
+    figures,
+    logged,
     port: await listening,
     dropped,
     asked: (count) =>

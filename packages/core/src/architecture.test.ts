@@ -43,7 +43,7 @@ const PROOFS = {
 /** Functions that make a proof from what only their callers can know, and who calls them. */
 const WITNESSES = {
   onDisk: ['core/src/storage/'],
-  onDiskOfLearner: ['core/src/zab/leader.ts'],
+  onDiskOfLearner: ['core/src/zab/leader.ts', 'core/src/zab/leader-broadcast.ts', 'core/src/zab/leader-formation.ts'],
   withoutLog: ['core/src/zab/learner.ts'],
   agreedByLeader: ['core/src/zab/received-proposals.ts'],
   commitAlone: ['core/src/zab/solo.ts'],

@@ -1,39 +1,101 @@
 /** Who takes the place of a leader that hands over, and when. */
-import type { Zxid } from '@meerkat/protocol';
+import { PacketType, type Zxid } from '@meerkat/protocol';
+import type { Clock } from '../base/ports.ts';
 import type { Electorate } from '../election/electorate.ts';
+import type { LeaderEffects } from './leader-host.ts';
 import { type LearnerPeer, PeerState } from './learner-peer.ts';
+import type { LearnerPeers } from './learner-peers.ts';
 import type { Proposals } from './proposals.ts';
 
-/** A leader is about to leave its place, and proposes nothing more. */
-export class HandOver {
-  /** The latest moment to leave, on the monotonic clock. */
-  readonly endsMs: number;
-  readonly #reason: string;
+const NEVER = Number.POSITIVE_INFINITY;
 
-  constructor(reason: string, endsMs: number) {
-    this.#reason = reason;
-    this.endsMs = endsMs;
-  }
+/** How a leader leaves its place: it proposes nothing more, and waits at most a tick for a follower that has everything. */
+export class HandOver {
+  readonly #clock: Clock;
+  readonly #waitMs: number;
+  readonly #electorate: Electorate;
+  readonly #peers: LearnerPeers;
+  readonly #proposals: Pick<Proposals, 'applied' | 'lastTxn' | 'lastProposed'>;
+  readonly #effects: Pick<LeaderEffects, 'send'>;
+  readonly #onEnd: (reason: string) => void;
+  #reason: string | null = null;
+  #endsMs = NEVER;
 
   /**
-   * @param isLate the time is up: whoever has everything now, or nobody
-   * @returns how it ends; null while a learner that can take the place does not have everything yet
+   * @param waitMs how long a follower may take to have everything
+   * @param onEnd this server leads no more; HANDOVER has been sent if there is a successor
    */
-  conclude(
-    followers: readonly LearnerPeer[],
+  constructor(
+    clock: Clock,
+    waitMs: number,
     electorate: Electorate,
-    { applied, lastTxn }: Pick<Proposals, 'applied' | 'lastTxn'>,
-    isLate: boolean,
-  ): { readonly successor: LearnerPeer | null; readonly reason: string } | null {
+    peers: LearnerPeers,
+    proposals: Pick<Proposals, 'applied' | 'lastTxn' | 'lastProposed'>,
+    effects: Pick<LeaderEffects, 'send'>,
+    onEnd: (reason: string) => void,
+  ) {
+    this.#clock = clock;
+    this.#waitMs = waitMs;
+    this.#electorate = electorate;
+    this.#peers = peers;
+    this.#proposals = proposals;
+    this.#effects = effects;
+    this.#onEnd = onEnd;
+  }
+
+  get isBegun(): boolean {
+    return this.#reason !== null;
+  }
+
+  /** The latest moment to leave, on the monotonic clock; Infinity while it is not begun. */
+  get endsMs(): number {
+    return this.#endsMs;
+  }
+
+  begin(reason: string): void {
+    if (this.#reason !== null) return;
+    this.#reason = reason;
+    this.#endsMs = this.#clock.monotonicMs() + this.#waitMs;
+  }
+
+  /** Ends it if it is begun, and a follower can take the place or none can. */
+  maybeFinish(): void {
+    if (this.#reason !== null) this.#finish(this.#reason, false);
+  }
+
+  /** The time is up: the follower that has everything now takes the place, or none does. */
+  onLate(): void {
+    if (this.#reason !== null) this.#finish(this.#reason, true);
+  }
+
+  #finish(why: string, isLate: boolean): void {
+    const end = this.#conclude(why, isLate);
+    if (end === null) return;
+    const { successor, reason } = end;
+    if (successor !== null) {
+      this.#effects.send(successor.link, { type: PacketType.handOver, zxid: this.#proposals.lastProposed });
+    }
+    this.#onEnd(reason);
+  }
+
+  /** The leader leads no more. */
+  stop(): void {
+    this.#reason = null;
+    this.#endsMs = NEVER;
+  }
+
+  /** @returns how it ends; null while a learner that can take the place does not have everything yet */
+  #conclude(why: string, isLate: boolean): { readonly successor: LearnerPeer | null; readonly reason: string } | null {
+    const { applied, lastTxn } = this.#proposals;
     const isComplete = applied === lastTxn;
     if (!isComplete && !isLate) return null;
-    const candidates = followers.filter((peer) => isCandidate(peer, electorate));
+    const candidates = this.#peers.followers.filter((peer) => isCandidate(peer, this.#electorate));
     const successor = chooseSuccessor(candidates, lastTxn);
     if (isComplete && successor !== null) {
-      return { successor, reason: `${this.#reason}: learner ${successor.serverId} takes the place` };
+      return { successor, reason: `${why}: learner ${successor.serverId} takes the place` };
     }
     if (!isLate && candidates.length > 0) return null;
-    return { successor: null, reason: `${this.#reason}: no learner can take the place` };
+    return { successor: null, reason: `${why}: no learner can take the place` };
   }
 }
 

@@ -1,4 +1,12 @@
-import { Announcement, type LearnerInfoPacket, leaseMsOf, PacketType, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import {
+  Announcement,
+  formatZxid,
+  type LearnerInfoPacket,
+  leaseMsOf,
+  PacketType,
+  ZXID_NONE,
+  type Zxid,
+} from '@meerkat/protocol';
 import { type Durable, NOTHING_DURABLE } from '../base/durable.ts';
 import { HeldCommits } from './held-commits.ts';
 import type { LinkId } from './leader-host.ts';
@@ -30,6 +38,8 @@ export const PeerState = {
 export type PeerState = (typeof PeerState)[keyof typeof PeerState];
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
+/** Bytes that may wait for a SYNC to one learner. Quorums answer pings faster than they commit: this is never reached. */
+const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** A learner at the other end of one connection, as its leader sees it. */
 export class LearnerPeer {
@@ -148,6 +158,22 @@ export class LearnerPeer {
     this.owed = lastTxn;
     this.owedSinceMs = nowMs;
     return false;
+  }
+
+  /**
+   * Why its connection is to be closed, for people; null when it is not.
+   *
+   * @param syncLimitMs how long it may take to acknowledge a proposal
+   */
+  findFault(lastTxn: Zxid, nowMs: number, syncLimitMs: number): string | null {
+    if (this.isSilent(nowMs)) return `${this.name} is silent`;
+    if (this.owesTooLong(lastTxn, nowMs, syncLimitMs)) {
+      return `${this.name} has not acknowledged ${formatZxid(this.owed)} within syncLimit`;
+    }
+    if (this.held !== null && this.held.bytes > HELD_BYTES_MAX) {
+      return `${this.held.bytes} bytes of commits wait for the answer to a sync of ${this.name}`;
+    }
+    return null;
   }
 
   /** For people: which learner this is. */

@@ -20,7 +20,7 @@ import { ConnectThrottle } from './session/connect-throttle.ts';
 import { APACHE_SESSION_PASSWORDS } from './session/password.ts';
 import { decideConnect } from './session/session-door.ts';
 import { OPEN_ACL_ID } from './tree/acl-table.ts';
-import { NO_ZNODE } from './tree/znode-table.ts';
+import { NO_ZNODE } from './tree/znode-rows.ts';
 
 export interface ClientHostParts {
   readonly ports: Ports;

@@ -1,6 +1,6 @@
 import type { DatabaseView, ZnodeView } from './base/server-view.ts';
 import type { Database } from './tree/database.ts';
-import { NO_ZNODE, ROOT } from './tree/znode-table.ts';
+import { NO_ZNODE, ROOT } from './tree/znode-rows.ts';
 
 export function viewDatabase(database: Database): DatabaseView {
   const { tree, sessions } = database;

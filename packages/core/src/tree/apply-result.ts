@@ -1,5 +1,5 @@
 import { ErrorCode, type OpCode } from '@meerkat/protocol';
-import { NO_ZNODE, type ZnodeNumber } from './znode-table.ts';
+import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 
 /** What became of one part of a multi. */
 export interface PartResult {

@@ -2,7 +2,7 @@ import { JuteChunks, StatOffset, type Zxid } from '@meerkat/protocol';
 import type { TreeObserver } from './tree-observer.ts';
 import type { TreeState } from './tree-state.ts';
 import { VisitedZnodes } from './visited-znodes.ts';
-import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 /**
  * The names of a znode's children as they are when this begins, a vector<ustring>, collected in steps between which the

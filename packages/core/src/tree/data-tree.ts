@@ -31,12 +31,13 @@ import { TreeState } from './tree-state.ts';
 import { TxnApplier } from './txn-applier.ts';
 import type { TxnSteps } from './txn-steps.ts';
 import { isContainerOver, isTtlOver, ZnodeKind } from './znode-kind.ts';
-import { NO_ZNODE, ROOT, type ZnodeNumber, type Znodes } from './znode-table.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
+import type { Znodes } from './znodes.ts';
 
 export type { ApplyResult, PartResult } from './apply-result.ts';
 export { SILENT_EVENTS, type TreeEvents } from './tree-events.ts';
 export { ZnodeKind } from './znode-kind.ts';
-export { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+export { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 export interface DataTreeOptions {
   /** Whether TTL znodes exist; without, the owner of one reads as a session that nobody knows. */

@@ -2,7 +2,7 @@ import { StatOffset, type Zxid } from '@meerkat/protocol';
 import type { TreeObserver } from './tree-observer.ts';
 import type { TreeState } from './tree-state.ts';
 import { VisitedZnodes } from './visited-znodes.ts';
-import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 /**
  * The number of znodes below one, at any depth, as it is when this begins; counted in steps, as `ChildNames` collects

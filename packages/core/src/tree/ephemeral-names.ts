@@ -3,7 +3,7 @@ import type { TreeObserver } from './tree-observer.ts';
 import type { TreeState } from './tree-state.ts';
 import { VisitedZnodes } from './visited-znodes.ts';
 import { ZnodeKind } from './znode-kind.ts';
-import type { ZnodeNumber } from './znode-table.ts';
+import type { ZnodeNumber } from './znode-rows.ts';
 
 /**
  * The paths of a session's ephemerals that begin with a prefix, as they are when this begins, a vector<ustring>; collected

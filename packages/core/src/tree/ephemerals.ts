@@ -1,4 +1,4 @@
-import type { ZnodeNumber } from './znode-table.ts';
+import type { ZnodeNumber } from './znode-rows.ts';
 
 const NONE: ReadonlySet<ZnodeNumber> = new Set();
 

@@ -17,7 +17,7 @@ import type { QuotaUse } from '../base/server-view.ts';
 import { AncestorIndex } from './ancestor-index.ts';
 import type { TreeState } from './tree-state.ts';
 import { UsageCount } from './usage-count.ts';
-import { NO_ZNODE, type ZnodeNumber } from './znode-table.ts';
+import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 
 /** A hard limit that a request would exceed. */
 export interface QuotaFault {

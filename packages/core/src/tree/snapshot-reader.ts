@@ -23,7 +23,7 @@ import type { Database } from './database.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeState } from './tree-state.ts';
 import { kindOfOwner, ttlOfOwner, ZnodeKind } from './znode-kind.ts';
-import { NO_ZNODE, type ZnodeNumber } from './znode-table.ts';
+import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 
 const SESSION_BYTES = 12;
 /** Largest high half of a zxid that is an exact number. */

@@ -29,7 +29,7 @@ import { CLOSED_ACL, OPEN_ACL_ID } from './acl-table.ts';
 import { copyBytes } from './byte-arena.ts';
 import type { Database } from './database.ts';
 import type { OpenSnapshot, TreeState } from './tree-state.ts';
-import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 /** Numbers looked at in one slice: 1 or 2 ms where none of them has to be written. */
 const SLICE_SCAN_MAX = 65_536;

@@ -1,4 +1,4 @@
-import type { ZnodeNumber } from './znode-table.ts';
+import type { ZnodeNumber } from './znode-rows.ts';
 
 /** Is told of changes before they are made; for reads that take several turns. */
 export interface TreeObserver {

@@ -28,7 +28,8 @@ import {
 import { Ephemerals } from './ephemerals.ts';
 import type { TreeObserver } from './tree-observer.ts';
 import { CONTAINER_OWNER_HIGH, TTL_OWNER_HIGH, ZnodeKind } from './znode-kind.ts';
-import { NO_ZNODE, ROOT, type ZnodeNumber, ZnodeTable } from './znode-table.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
+import { ZnodeTable } from './znode-table.ts';
 
 const EMPTY = new Uint8Array(0);
 const SLASH = 0x2f;

@@ -35,7 +35,7 @@ import type { TreeEvents } from './tree-events.ts';
 import type { TreeState } from './tree-state.ts';
 import { CloseSessionSteps, MultiSteps, type TxnSteps } from './txn-steps.ts';
 import { ownerOfTtl, TTL_MS_MAX, ZnodeKind } from './znode-kind.ts';
-import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 /** Sequence numbers end here; Apache's get stuck at 2**31 − 1. */
 const SEQUENCE_MAX = 0xffffffff;

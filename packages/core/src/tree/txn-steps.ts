@@ -2,7 +2,7 @@ import { type CloseSessionTxn, ErrorCode, type MultiTxn, type Txn, type TxnHeade
 import { APPLIED, type ApplyResult, NO_STAT, type PartResult } from './apply-result.ts';
 import { type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
 import type { TreeEvents } from './tree-events.ts';
-import { NO_ZNODE, type ZnodeNumber } from './znode-table.ts';
+import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 
 /** A txn of many changes, which are made so many at a time. Until all are made, the tree is that of no zxid. */
 export interface TxnSteps {

@@ -1,7 +1,7 @@
 import type { TreeObserver } from './tree-observer.ts';
 import type { TreeState } from './tree-state.ts';
 import { VisitedZnodes } from './visited-znodes.ts';
-import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-table.ts';
+import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 /**
  * What a subtree uses: its znodes, the top included, and the bytes of their data. Counted in steps while the tree changes;

@@ -1,4 +1,4 @@
-import type { ZnodeNumber } from './znode-table.ts';
+import type { ZnodeNumber } from './znode-rows.ts';
 
 /** Which znodes a walk has seen: a bit for each number, in pages that are made when they are needed. */
 export class VisitedZnodes {

@@ -2,20 +2,14 @@
  * The znodes, as numbers into tables instead of objects: about 270 bytes for a znode of 100 bytes with its path and its
  * place in the index, none of them seen by the garbage collector.
  *
- *     number z ─▶ ints[z >> 16][(z & 0xffff) * 8 + field]       block, links, acl, sequence, digest
+ *     number z ─▶ a row of ints (`ZnodeRows`): block, links, acl, sequence, digest
  *                   │
- *                   └▶ block in the arena:  int info │ path │ int length (−1 = null) │ data │ Stat, 68 bytes
- *                                                           └─────────── body of a getData reply ──────────┘
- *     info := pathBytes << 4 | isDigested << 3 | isAscii << 2 | ZnodeKind
+ *                   └▶ block in the arena (`znode-block.ts`): path, data and stat, as the replies have them
  *
  * The end of a block is the body of the getData reply, and its last 68 bytes that of the exists reply: reading is
  * copying. Two fields differ from what is persisted. The wire's cversion is `sequence * 2 − numChildren`, where
  * `sequence`, the number of children ever created, is kept in the ints; and the owner of containers and TTL znodes is 0
  * on the wire.
- *
- * Siblings are a ring that is open in one direction: the first child's `previous` is the last child, the last child's
- * `next` is 0. A new child comes last. Numbers start at 1 (0 = none); a freed one is used again, and until then its
- * `next` links the list of free numbers.
  */
 import {
   getInt,
@@ -28,85 +22,46 @@ import {
   StatOffset,
 } from '@meerkat/protocol';
 import { ByteArena, copyBytes } from './byte-arena.ts';
-import { crc32OfCopy } from './crc32.ts';
 import { isDigested, isDigestedBytes } from './digest.ts';
 import { hashOf, hashOfBytes, PathIndex, type PathSource } from './path-index.ts';
-import { ZnodeKind } from './znode-kind.ts';
-
-/** A znode's number in the table; 0 = none, 1 = the root. Valid until the znode is deleted. */
-export type ZnodeNumber = number;
-
-export const NO_ZNODE: ZnodeNumber = 0;
-export const ROOT: ZnodeNumber = 1;
-
-const CHUNK_SHIFT = 16;
-const CHUNK_ZNODES = 1 << CHUNK_SHIFT;
-const CHUNK_MASK = CHUNK_ZNODES - 1;
-/** What an empty tree has room for; a power of two. */
-const ROOM_MIN = 256;
-
-const BLOCK = 0;
-const PARENT = 1;
-const FIRST_CHILD = 2;
-const NEXT = 3;
-const PREVIOUS = 4;
-const ACL = 5;
-const SEQUENCE = 6;
-const DIGEST = 7;
-const FIELDS_SHIFT = 3;
-
-/** Bytes of the info and of the length in a block. */
-const INFO_BYTES = 4;
-const LENGTH_BYTES = 4;
-
-const KIND_MASK = 3;
-const IS_ASCII = 4;
-const IS_DIGESTED = 8;
-const PATH_SHIFT = 4;
-
-/** What may be read of the table by all who have a tree. */
-export type Znodes = Pick<
-  ZnodeTable,
-  | 'aclOf'
-  | 'childCountOf'
-  | 'count'
-  | 'dataLengthOf'
-  | 'dataStartOf'
-  | 'digestOf'
-  | 'find'
-  | 'findByHash'
-  | 'firstChildOf'
-  | 'getStatInt'
-  | 'getStatLong'
-  | 'kindOf'
-  | 'nextInSubtree'
-  | 'nextSiblingOf'
-  | 'pageOf'
-  | 'parentOf'
-  | 'pathBytesOf'
-  | 'pathOf'
-  | 'replyStartOf'
-  | 'sequenceOf'
-  | 'statStartOf'
-  | 'writePath'
->;
+import {
+  blockBytes,
+  fillPlain,
+  fillReply,
+  INFO_BYTES,
+  IS_ASCII,
+  IS_DIGESTED,
+  KIND_MASK,
+  LENGTH_BYTES,
+  PATH_SHIFT,
+} from './znode-block.ts';
+import type { ZnodeKind } from './znode-kind.ts';
+import {
+  ACL,
+  BLOCK,
+  DIGEST,
+  FIRST_CHILD,
+  NEXT,
+  NO_ZNODE,
+  PARENT,
+  ROOT,
+  SEQUENCE,
+  type ZnodeNumber,
+  ZnodeRows,
+} from './znode-rows.ts';
 
 export class ZnodeTable implements PathSource {
   readonly arena: ByteArena = new ByteArena();
   readonly #index: PathIndex = new PathIndex(this);
-  readonly #ints: Int32Array[] = [new Int32Array(ROOM_MIN << FIELDS_SHIFT)];
-  /** Numbers for which there is room in the ints. */
-  #room = ROOM_MIN;
+  readonly #rows: ZnodeRows = new ZnodeRows();
   /** The path looked for last and its hash: it is looked for before it is added. */
   #path = '';
   #hash: number = hashOf('');
-  #freeHead: ZnodeNumber = NO_ZNODE;
-  #end = 1;
   #last: ZnodeNumber = NO_ZNODE;
 
   /** One more than the highest number ever used. */
   get end(): number {
-    return this.#end;
+    return this.#rows.end;
   }
 
   /** The znode that `addPlain` made last. */
@@ -172,40 +127,13 @@ export class ZnodeTable implements PathSource {
   /**
    * Makes the znode of a create whose path has the hash `hash`, with the stat that the create gives it.
    *
-   * Path, length and data stand in a row in its payload as they do in a block.
-   *
    * @returns CRC-32 of path and data, for the digest; the znode is `last`
    */
   addPlain(create: PlainCreate, hash: number): number {
-    const { bytes, pathStart, pathEnd, dataEnd, zxidAt, timeAt } = create;
-    const pathBytes = pathEnd - pathStart;
-    const dataLength = Math.max(create.dataLength, 0);
-    const z = this.#newNumber();
-    const reference = this.arena.allocate(blockBytes(pathBytes, dataLength));
-    const page = this.arena.page(reference);
-    const at = this.arena.offset(reference);
-    const path = at + INFO_BYTES;
-    const length = path + pathBytes;
-    const stat = length + LENGTH_BYTES + dataLength;
-    putInt(page, at, (pathBytes << PATH_SHIFT) | IS_ASCII | IS_DIGESTED | ZnodeKind.persistent);
-    putInt(page, length, create.dataLength);
-    const pathCrc = crc32OfCopy(0, bytes, pathStart, pathEnd, page, path);
-    const crc = crc32OfCopy(pathCrc, bytes, pathEnd + LENGTH_BYTES, dataEnd, page, length + LENGTH_BYTES);
-    for (let i = 0; i < 8; i++) {
-      const byte = bytes[zxidAt + i]!;
-      page[stat + StatOffset.czxid + i] = byte;
-      page[stat + StatOffset.mzxid + i] = byte;
-      page[stat + StatOffset.pzxid + i] = byte;
-    }
-    for (let i = 0; i < 8; i++) {
-      const byte = bytes[timeAt + i]!;
-      page[stat + StatOffset.ctime + i] = byte;
-      page[stat + StatOffset.mtime + i] = byte;
-    }
-    for (let i = StatOffset.version; i < StatOffset.dataLength; i++) page[stat + i] = 0;
-    putInt(page, stat + StatOffset.dataLength, dataLength);
-    putInt(page, stat + StatOffset.numChildren, 0);
-    this.#setRow(z, reference);
+    const z = this.#rows.allocate();
+    const reference = this.arena.allocate(blockBytes(create.pathEnd - create.pathStart, create.dataLength));
+    const crc = fillPlain(this.arena.page(reference), this.arena.offset(reference), create);
+    this.#rows.reset(z, reference);
     this.#index.add(hash, z);
     this.#last = z;
     return crc;
@@ -219,7 +147,7 @@ export class ZnodeTable implements PathSource {
     flags: number,
     data: Uint8Array | null,
   ): ZnodeNumber {
-    const z = this.#newNumber();
+    const z = this.#rows.allocate();
     const pathBytes = end - start;
     const reference = this.arena.allocate(blockBytes(pathBytes, data === null ? 0 : data.length));
     const page = this.arena.page(reference);
@@ -227,37 +155,9 @@ export class ZnodeTable implements PathSource {
     putInt(page, at, (pathBytes << PATH_SHIFT) | flags);
     copyBytes(bytes, start, end, page, at + INFO_BYTES);
     fillReply(page, at + INFO_BYTES + pathBytes, data, ZERO_STAT);
-    this.#setRow(z, reference);
+    this.#rows.reset(z, reference);
     this.#index.add(hash, z);
     return z;
-  }
-
-  #newNumber(): ZnodeNumber {
-    const z = this.#freeHead;
-    if (z === NO_ZNODE) {
-      if (this.#end === this.#room) this.#grow();
-      return this.#end++;
-    }
-    this.#freeHead = this.nextSiblingOf(z);
-    return z;
-  }
-
-  /** The first chunk grows as it fills: a tree of some znodes need not cost 2 MB. */
-  #grow(): void {
-    const isFirst = this.#room < CHUNK_ZNODES;
-    const chunk = new Int32Array((isFirst ? 2 * this.#room : CHUNK_ZNODES) << FIELDS_SHIFT);
-    if (isFirst) {
-      chunk.set(this.#ints[0]!);
-      this.#ints[0] = chunk;
-    } else this.#ints.push(chunk);
-    this.#room += isFirst ? this.#room : CHUNK_ZNODES;
-  }
-
-  #setRow(z: ZnodeNumber, reference: number): void {
-    const ints = this.#ints[z >> CHUNK_SHIFT]!;
-    const row = (z & CHUNK_MASK) << FIELDS_SHIFT;
-    ints[row + BLOCK] = reference;
-    for (let field = row + PARENT; field <= row + DIGEST; field++) ints[field] = 0;
   }
 
   /** Forgets a znode that has been unlinked from its parent. */
@@ -268,14 +168,12 @@ export class ZnodeTable implements PathSource {
     const end = start + this.pathBytesOf(z);
     this.#index.delete(this.isAscii(z) ? hashOfBytes(page, start, end) : hashOf(this.pathOf(z)), z);
     this.arena.free(reference, blockBytes(end - start, this.dataLengthOf(z)));
-    this.#setInt(z, PARENT, 0);
-    this.#setInt(z, NEXT, this.#freeHead);
-    this.#freeHead = z;
+    this.#rows.free(z);
   }
 
   /** False for a free number. The root is its own parent, so that no znode in use has none. */
   isUsed(z: ZnodeNumber): boolean {
-    return this.#int(z, PARENT) !== NO_ZNODE;
+    return this.#rows.get(z, PARENT) !== NO_ZNODE;
   }
 
   /* ------------------------------------------------------------------------------------------ path and kind ---- */
@@ -365,15 +263,15 @@ export class ZnodeTable implements PathSource {
 
   /** The root is its own parent. */
   parentOf(z: ZnodeNumber): ZnodeNumber {
-    return this.#int(z, PARENT);
+    return this.#rows.get(z, PARENT);
   }
 
   firstChildOf(z: ZnodeNumber): ZnodeNumber {
-    return this.#int(z, FIRST_CHILD);
+    return this.#rows.get(z, FIRST_CHILD);
   }
 
   nextSiblingOf(z: ZnodeNumber): ZnodeNumber {
-    return this.#int(z, NEXT);
+    return this.#rows.get(z, NEXT);
   }
 
   /**
@@ -396,59 +294,43 @@ export class ZnodeTable implements PathSource {
 
   /** Makes `z` the last child of `parent` and counts it there. */
   link(parent: ZnodeNumber, z: ZnodeNumber): void {
-    this.#setInt(z, PARENT, parent);
+    this.#rows.link(parent, z);
     if (z === ROOT) return;
-    const first = this.firstChildOf(parent);
-    if (first === NO_ZNODE) {
-      this.#setInt(parent, FIRST_CHILD, z);
-      this.#setInt(z, PREVIOUS, z);
-    } else {
-      const last = this.#int(first, PREVIOUS);
-      this.#setInt(last, NEXT, z);
-      this.#setInt(z, PREVIOUS, last);
-      this.#setInt(first, PREVIOUS, z);
-    }
     this.#changeNumChildren(parent, 1);
   }
 
   /** Takes `z` out of its parent's children and counts it no more. */
   unlink(z: ZnodeNumber): void {
     const parent = this.parentOf(z);
-    const first = this.firstChildOf(parent);
-    const next = this.nextSiblingOf(z);
-    const previous = this.#int(z, PREVIOUS);
-    if (z === first) this.#setInt(parent, FIRST_CHILD, next);
-    else this.#setInt(previous, NEXT, next);
-    if (next !== NO_ZNODE) this.#setInt(next, PREVIOUS, previous);
-    else if (z !== first) this.#setInt(first, PREVIOUS, previous);
+    this.#rows.unlink(z);
     this.#changeNumChildren(parent, -1);
   }
 
   /** Id of the ACL in the table of ACLs. */
   aclOf(z: ZnodeNumber): number {
-    return this.#int(z, ACL);
+    return this.#rows.get(z, ACL);
   }
 
   setAcl(z: ZnodeNumber, aclId: number): void {
-    this.#setInt(z, ACL, aclId);
+    this.#rows.set(z, ACL, aclId);
   }
 
   /** Unsigned 32 bits; 0 below /zookeeper and where digests are off. */
   digestOf(z: ZnodeNumber): number {
-    return this.#int(z, DIGEST) >>> 0;
+    return this.#rows.get(z, DIGEST) >>> 0;
   }
 
   setDigest(z: ZnodeNumber, digest: number): void {
-    this.#setInt(z, DIGEST, digest);
+    this.#rows.set(z, DIGEST, digest);
   }
 
   /** The persisted cversion, 0 … 2**32 − 1: the number of children ever created. */
   sequenceOf(z: ZnodeNumber): number {
-    return this.#int(z, SEQUENCE) >>> 0;
+    return this.#rows.get(z, SEQUENCE) >>> 0;
   }
 
   setSequence(z: ZnodeNumber, sequence: number): void {
-    this.#setInt(z, SEQUENCE, sequence);
+    this.#rows.set(z, SEQUENCE, sequence);
     this.#changeNumChildren(z, 0);
   }
 
@@ -512,7 +394,7 @@ export class ZnodeTable implements PathSource {
     const start = this.arena.offset(reference);
     copyBytes(oldPage, oldStart, oldStart + INFO_BYTES + pathBytes, page, start);
     fillReply(page, start + INFO_BYTES + pathBytes, data, STAT);
-    this.#setInt(z, BLOCK, reference);
+    this.#rows.set(z, BLOCK, reference);
     this.arena.free(old, oldBytes);
   }
 
@@ -542,24 +424,16 @@ export class ZnodeTable implements PathSource {
     const stat = this.statStartOf(z);
     const count = getInt(page, stat + StatOffset.numChildren) + change;
     putInt(page, stat + StatOffset.numChildren, count);
-    putInt(page, stat + StatOffset.cversion, ((this.#int(z, SEQUENCE) << 1) - count) | 0);
+    putInt(page, stat + StatOffset.cversion, ((this.#rows.get(z, SEQUENCE) << 1) - count) | 0);
   }
 
   #block(z: ZnodeNumber): number {
-    return this.#int(z, BLOCK) >>> 0;
+    return this.#rows.get(z, BLOCK) >>> 0;
   }
 
   #info(z: ZnodeNumber): number {
     const reference = this.#block(z);
     return getInt(this.arena.page(reference), this.arena.offset(reference));
-  }
-
-  #int(z: ZnodeNumber, field: number): number {
-    return this.#ints[z >> CHUNK_SHIFT]![((z & CHUNK_MASK) << FIELDS_SHIFT) | field]!;
-  }
-
-  #setInt(z: ZnodeNumber, field: number, value: number): void {
-    this.#ints[z >> CHUNK_SHIFT]![((z & CHUNK_MASK) << FIELDS_SHIFT) | field] = value;
   }
 }
 
@@ -568,17 +442,3 @@ const ZERO_STAT = new Uint8Array(STAT_BYTES);
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 let pathScratch = new Uint8Array(3 * 1024);
-
-/** Size of a block; `dataLength` −1 of null counts as 0. */
-function blockBytes(pathBytes: number, dataLength: number): number {
-  return INFO_BYTES + pathBytes + LENGTH_BYTES + Math.max(dataLength, 0) + STAT_BYTES;
-}
-
-function fillReply(page: Uint8Array, at: number, data: Uint8Array | null, stat: Uint8Array): void {
-  const length = data === null ? -1 : data.length;
-  if (data !== null) copyBytes(data, 0, length, page, at + LENGTH_BYTES);
-  putInt(page, at, length);
-  const start = at + LENGTH_BYTES + Math.max(length, 0);
-  page.set(stat, start);
-  putInt(page, start + StatOffset.dataLength, Math.max(length, 0));
-}

@@ -1,0 +1,69 @@
+/**
+ * The block of a znode in the arena:
+ *
+ *     int info │ path │ int length (−1 = null) │ data │ Stat, 68 bytes
+ *                     └─────────── body of a getData reply ──────────┘
+ *     info := pathBytes << 4 | isDigested << 3 | isAscii << 2 | ZnodeKind
+ */
+import { type PlainCreate, putInt, STAT_BYTES, StatOffset } from '@meerkat/protocol';
+import { copyBytes } from './byte-arena.ts';
+import { crc32OfCopy } from './crc32.ts';
+import { ZnodeKind } from './znode-kind.ts';
+
+/** Bytes of the info and of the length in a block. */
+export const INFO_BYTES = 4;
+export const LENGTH_BYTES = 4;
+
+export const KIND_MASK = 3;
+export const IS_ASCII = 4;
+export const IS_DIGESTED = 8;
+export const PATH_SHIFT = 4;
+
+/** Size of a block; `dataLength` −1 of null counts as 0. */
+export function blockBytes(pathBytes: number, dataLength: number): number {
+  return INFO_BYTES + pathBytes + LENGTH_BYTES + Math.max(dataLength, 0) + STAT_BYTES;
+}
+
+/** Writes length, data and stat, with the length of these data in the stat. */
+export function fillReply(page: Uint8Array, at: number, data: Uint8Array | null, stat: Uint8Array): void {
+  const length = data === null ? -1 : data.length;
+  if (data !== null) copyBytes(data, 0, length, page, at + LENGTH_BYTES);
+  putInt(page, at, length);
+  const start = at + LENGTH_BYTES + Math.max(length, 0);
+  page.set(stat, start);
+  putInt(page, start + StatOffset.dataLength, Math.max(length, 0));
+}
+
+/**
+ * Writes the whole block of a create, with the stat that the create gives its znode. Path, length and data stand in a row
+ * in its payload as they do in a block.
+ *
+ * @returns CRC-32 of path and data, for the digest
+ */
+export function fillPlain(page: Uint8Array, at: number, create: PlainCreate): number {
+  const { bytes, pathStart, pathEnd, dataEnd, zxidAt, timeAt } = create;
+  const pathBytes = pathEnd - pathStart;
+  const dataLength = Math.max(create.dataLength, 0);
+  const path = at + INFO_BYTES;
+  const length = path + pathBytes;
+  const stat = length + LENGTH_BYTES + dataLength;
+  putInt(page, at, (pathBytes << PATH_SHIFT) | IS_ASCII | IS_DIGESTED | ZnodeKind.persistent);
+  putInt(page, length, create.dataLength);
+  const pathCrc = crc32OfCopy(0, bytes, pathStart, pathEnd, page, path);
+  const crc = crc32OfCopy(pathCrc, bytes, pathEnd + LENGTH_BYTES, dataEnd, page, length + LENGTH_BYTES);
+  for (let i = 0; i < 8; i++) {
+    const byte = bytes[zxidAt + i]!;
+    page[stat + StatOffset.czxid + i] = byte;
+    page[stat + StatOffset.mzxid + i] = byte;
+    page[stat + StatOffset.pzxid + i] = byte;
+  }
+  for (let i = 0; i < 8; i++) {
+    const byte = bytes[timeAt + i]!;
+    page[stat + StatOffset.ctime + i] = byte;
+    page[stat + StatOffset.mtime + i] = byte;
+  }
+  for (let i = StatOffset.version; i < StatOffset.dataLength; i++) page[stat + i] = 0;
+  putInt(page, stat + StatOffset.dataLength, dataLength);
+  putInt(page, stat + StatOffset.numChildren, 0);
+  return crc;
+}

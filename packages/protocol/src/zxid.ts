@@ -58,8 +58,13 @@ export function counterOf(zxid: Zxid): number {
 }
 
 /** Lower-case hexadecimal without prefix or padding, as in the names of log and snapshot files. */
-export function formatZxid(zxid: Zxid): string {
+export function formatZxid(zxid: number): string {
   return zxid < 0 ? 'ffffffffffffffff' : zxid.toString(16);
+}
+
+/** Hexadecimal with `0x`, as people read it. */
+export function hexZxid(zxid: number): string {
+  return `0x${formatZxid(zxid)}`;
 }
 
 /** The zxid that hexadecimal text names, or null when the text is not one. */

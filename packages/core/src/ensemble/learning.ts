@@ -9,7 +9,7 @@
  * A link that has stood and breaks ends the role; only the first connection is tried again.
  */
 import {
-  formatZxid,
+  hexZxid,
   type LearnerPacket,
   type Membership,
   OpCode,
@@ -343,8 +343,7 @@ export class Learning implements Role, LearnerEffects {
   }
 
   filled(first: Zxid, last: Zxid): void {
-    const range =
-      first === last ? `zxid 0x${formatZxid(first)}` : `the zxids 0x${formatZxid(first)} to 0x${formatZxid(last)}`;
+    const range = first === last ? `zxid ${hexZxid(first)}` : `the zxids ${hexZxid(first)} to ${hexZxid(last)}`;
     this.#host.trace.emit({
       kind: 'warning',
       message: `server ${this.leader}, an Apache leader, has skipped ${range}, as it does when a client sends it a multi with a null path. An error txn is logged instead; nothing is lost`,

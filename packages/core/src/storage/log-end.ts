@@ -7,7 +7,7 @@
  * What was read may be in the kernel's memory only: the process that wrote it may have been killed before its sync. The
  * txns behind it will be acknowledged from a file of their own, and a power cut must not leave them without these.
  */
-import { formatZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import { hexZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import { type DiskDone, DiskError, type DiskFile, type Ports } from '../base/ports.ts';
 import type { ZxidFile } from './file-names.ts';
 import { judgeLogTail, type LogTail, type LogWriter, type TornOrRotten } from './log-damage.ts';
@@ -122,7 +122,7 @@ export class LogEnd {
         const more =
           intact === null
             ? ''
-            : `; of the same write ${intact.count} txns are whole, the last one zxid 0x${formatZxid(intact.lastZxid)}`;
+            : `; of the same write ${intact.count} txns are whole, the last one zxid ${hexZxid(intact.lastZxid)}`;
         const kept = `${set.prefix}${name}-from-${position}`;
         trace.emit({ kind: 'log-tail-cut', file: `${logDirectory}/${name}`, position, reason: reason + more, kept });
         if (this.#mustRewrite(read)) this.#rewrite(read, done);

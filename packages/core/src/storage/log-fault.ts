@@ -2,7 +2,7 @@
  * Why a log stops the start, for people: where, what is known, and what to do. Each says no more than what is known, and
  * none advises a cut that would take whole txns along.
  */
-import { formatZxid, type Zxid } from '@meerkat/protocol';
+import { hexZxid, type Zxid } from '@meerkat/protocol';
 import type { IntactTxns } from './intact-txns.ts';
 
 export interface LogPlace {
@@ -31,22 +31,22 @@ export function describeDamage(place: LogPlace, { reason, intact, last, durable,
   const isMissing = durable > last;
   if (reason === null) {
     return (
-      `${place.path} at position ${place.position}: the log ends here, with zxid ${hex(last)}, and this server had ` +
-      `acknowledged all up to ${hex(durable)}. ${EARLY_END}`
+      `${place.path} at position ${place.position}: the log ends here, with zxid ${hexZxid(last)}, and this server had ` +
+      `acknowledged all up to ${hexZxid(durable)}. ${EARLY_END}`
     );
   }
   const parts = [`${place.path} at position ${place.position}: ${reason}.`];
   if (isMissing) {
     parts.push(
-      `The log before ends with zxid ${hex(last)}, and this server had acknowledged all up to ${hex(durable)}.`,
+      `The log before ends with zxid ${hexZxid(last)}, and this server had acknowledged all up to ${hexZxid(durable)}.`,
     );
   }
   if (intact !== null) {
     const { count, firstZxid, lastZxid, firstAt } = intact;
     const range =
       count === 1
-        ? `1 txn is whole, zxid ${hex(firstZxid)},`
-        : `${count} txns are whole, ${hex(firstZxid)} to ${hex(lastZxid)},`;
+        ? `1 txn is whole, zxid ${hexZxid(firstZxid)},`
+        : `${count} txns are whole, ${hexZxid(firstZxid)} to ${hexZxid(lastZxid)},`;
     parts.push(`Behind it ${range} from position ${place.position + firstAt} on.`);
   }
   parts.push(`Acknowledged txns ${isMissing ? 'are' : 'may be'} damaged or missing, so this server does not start.`);
@@ -75,11 +75,7 @@ export function describeMissing(place: LogPlace, reason: string, torn: string | 
 /** The log ends as a log does, and too early. */
 export function describeLost(directory: string, last: Zxid, durable: Zxid): string {
   return (
-    `the log in ${directory} ends with zxid ${hex(last)}, and this server had acknowledged all up to ${hex(durable)}. ` +
+    `the log in ${directory} ends with zxid ${hexZxid(last)}, and this server had acknowledged all up to ${hexZxid(durable)}. ` +
     EARLY_END
   );
-}
-
-function hex(zxid: Zxid): string {
-  return `0x${formatZxid(zxid)}`;
 }

@@ -1,4 +1,14 @@
-import { counterOf, epochOf, formatZxid, getInt, makeZxid, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
+import {
+  counterOf,
+  epochOf,
+  formatZxid,
+  getInt,
+  hexZxid,
+  makeZxid,
+  OpCode,
+  type Txn,
+  type Zxid,
+} from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../base/options.ts';
 import { buildLog } from '../testing/log-builder.ts';
@@ -233,7 +243,7 @@ describe('the history on the disk', () => {
             let last = after;
             for (const { zxid, payload } of entries) {
               const isNext = zxid === last + 1 || (epochOf(zxid) > epochOf(last) && counterOf(zxid) === 1);
-              expect(isNext, `0x${formatZxid(zxid)} behind 0x${formatZxid(last)}`).toBe(true);
+              expect(isNext, `${hexZxid(zxid)} behind ${hexZxid(last)}`).toBe(true);
               expect(getInt(payload, 20) * 2 ** 32 + (getInt(payload, 24) >>> 0)).toBe(logged.get(zxid));
               last = zxid;
             }

@@ -14,7 +14,7 @@
  * small (`HOLE_BETWEEN_FILES_MAX`). Where the epoch changes, nobody knows how many txns the old one had. An epoch begins with
  * counter 1; where one of Apache's does not, the same holds in an ensemble, and a server of its own reports it.
  */
-import { counterOf, epochOf, formatZxid, type Zxid } from '@meerkat/protocol';
+import { counterOf, epochOf, hexZxid, type Zxid } from '@meerkat/protocol';
 import { isNext } from '../zab/recent-log.ts';
 import type { ZxidFile } from './file-names.ts';
 
@@ -61,11 +61,11 @@ export class LogSequence {
     this.#said = [];
     if (before === null) {
       const isFar = epochOf(file.zxid) === epochOf(last) && file.zxid - last - 1 > HOLE_BETWEEN_FILES_MAX;
-      return isFar ? `its name says that it begins with zxid ${hex(file.zxid)}, ${this.#lacking()}` : null;
+      return isFar ? `its name says that it begins with zxid ${hexZxid(file.zxid)}, ${this.#lacking()}` : null;
     }
-    if (before > Math.max(last, 0)) return `it goes on behind zxid ${hex(before)}, ${this.#lacking()}`;
+    if (before > Math.max(last, 0)) return `it goes on behind zxid ${hexZxid(before)}, ${this.#lacking()}`;
     if (before < last && before > this.#options.after) {
-      return `it goes on behind zxid ${hex(before)}, but the log has ${hex(last)} before it: one of the two is of another history`;
+      return `it goes on behind zxid ${hexZxid(before)}, but the log has ${hexZxid(last)} before it: one of the two is of another history`;
     }
     return null;
   }
@@ -106,7 +106,7 @@ export class LogSequence {
     const { count, first, last } = this.#repeats;
     if (count > 0) {
       said.push(
-        `${count} txns from ${hex(first)} to ${hex(last)} are in the log a second time and skipped: Apache's servers write ` +
+        `${count} txns from ${hexZxid(first)} to ${hexZxid(last)} are in the log a second time and skipped: Apache's servers write ` +
           'them again when they synchronize again',
       );
     }
@@ -122,19 +122,19 @@ export class LogSequence {
 
   #judge(zxid: Zxid): string | null {
     const last = this.#last;
-    if (zxid <= last) return `zxid ${hex(zxid)} follows ${hex(last)}: the order is broken`;
+    if (zxid <= last) return `zxid ${hexZxid(zxid)} follows ${hexZxid(last)}: the order is broken`;
     if (isNext(last, zxid)) return null;
     const isSameEpoch = epochOf(zxid) === epochOf(last);
     const missing = isSameEpoch ? zxid - last - 1 : counterOf(zxid) - 1;
     if (this.#before !== null || (this.#isFirst && missing > HOLE_BETWEEN_FILES_MAX)) {
       const next = isSameEpoch ? 'the next txn is zxid' : `epoch ${epochOf(zxid)} begins with zxid`;
       if (isSameEpoch || this.#before !== null || this.#options.isEnsemble)
-        return `${next} ${hex(zxid)}, ${this.#lacking()}`;
-      this.#said.push(`${next} ${hex(zxid)} instead of counter 1`);
+        return `${next} ${hexZxid(zxid)}, ${this.#lacking()}`;
+      this.#said.push(`${next} ${hexZxid(zxid)} instead of counter 1`);
       return null;
     }
     const { count, first } = this.#holes;
-    const where = isSameEpoch ? `between ${hex(last)} and ${hex(zxid)}` : `before ${hex(zxid)}`;
+    const where = isSameEpoch ? `between ${hexZxid(last)} and ${hexZxid(zxid)}` : `before ${hexZxid(zxid)}`;
     this.#holes = { count: count + 1, first: count === 0 ? where : first };
     return null;
   }
@@ -142,12 +142,8 @@ export class LogSequence {
   #lacking(): string {
     const before =
       this.#last === this.#options.after
-        ? `the snapshot ends with ${hex(this.#last)}`
-        : `the log has ${hex(this.#last)} before it`;
+        ? `the snapshot ends with ${hexZxid(this.#last)}`
+        : `the log has ${hexZxid(this.#last)} before it`;
     return `but ${before}: txns are missing between them`;
   }
-}
-
-function hex(zxid: number): string {
-  return `0x${formatZxid(zxid as Zxid)}`;
 }

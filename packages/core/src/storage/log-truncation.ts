@@ -13,7 +13,7 @@
  * 4. The file is cut to its entries, so that nothing of old stands behind them. Of files in which an Apache server has
  *    written txns twice, there may be several to cut.
  */
-import { formatZxid, previousZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import { hexZxid, previousZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { CoreOptions } from '../base/options.ts';
 import { type DirectoryEntry, type DiskDone, DiskError, type Ports, type Trace } from '../base/ports.ts';
 import { Database } from '../tree/database.ts';
@@ -152,7 +152,7 @@ export class LogTruncation {
   }
 
   #refuse(reason: string): void {
-    this.#events.onTruncateRefused(`the history cannot be cut behind zxid 0x${formatZxid(this.#zxid)}: ${reason}`);
+    this.#events.onTruncateRefused(`the history cannot be cut behind zxid ${hexZxid(this.#zxid)}: ${reason}`);
   }
 
   #remove(base: Zxid): void {
@@ -176,7 +176,7 @@ export class LogTruncation {
 
   #replace(set: ReplacedSet, snapshots: readonly ZxidFile[], logs: readonly ZxidFile[]): void {
     const { snapshotDirectory, logDirectory } = this.#options;
-    const where = `behind zxid 0x${formatZxid(this.#zxid)}`;
+    const where = `behind zxid ${hexZxid(this.#zxid)}`;
     const message = `the history is cut ${where}: what follows was never committed; it is kept as ${set.prefix}…`;
     this.#ports.trace.emit({ kind: 'recovery-progress', message });
     const steps: ((done: DiskDone) => void)[] = [

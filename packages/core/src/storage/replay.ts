@@ -6,9 +6,9 @@
  */
 import {
   DIGEST_VERSION,
-  formatZxid,
   getInt,
   getLongBig,
+  hexZxid,
   type JuteReader,
   PlainCreate,
   readTxnEntry,
@@ -100,7 +100,7 @@ class DigestVerifier {
       this.#trace.emit({ kind: 'digest-mismatch', zxid, expected, actual: sum.toBigInt() });
       this.#trace.emit({
         kind: 'warning',
-        message: `after txn 0x${formatZxid(zxid)} the tree differs from what the log says; compare this server with others`,
+        message: `after txn ${hexZxid(zxid)} the tree differs from what the log says; compare this server with others`,
       });
     }
     this.#differs = differs;

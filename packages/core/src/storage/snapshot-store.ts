@@ -5,7 +5,7 @@
  * older one is taken: the log reaches back far enough for it, or the start stops (`txn-log-reader.ts`). Snapshots with
  * none that loads stop the start; they are never taken for an empty directory.
  */
-import { formatZxid, type Zxid } from '@meerkat/protocol';
+import { hexZxid, type Zxid } from '@meerkat/protocol';
 import type { DirectoryEntry, Disk, DiskError, Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { compressionOf, isUnfinishedSnapshot, snapshotFilesOf, type ZxidFile } from './file-names.ts';
@@ -100,7 +100,7 @@ export class NewestSnapshot {
       database.tree.exactFrom = digest === null ? Number.POSITIVE_INFINITY : (completeZxid ?? zxid);
       this.#ports.trace.emit({
         kind: 'recovery-progress',
-        message: `${path} loaded: ${database.tree.count} znodes, ${database.sessions.size} sessions, zxid 0x${formatZxid(zxid)}`,
+        message: `${path} loaded: ${database.tree.count} znodes, ${database.sessions.size} sessions, zxid ${hexZxid(zxid)}`,
       });
       this.#events.onSnapshotLoaded({ database, zxid, digest, completeZxid, bytes: size });
     }).start();

@@ -16,7 +16,7 @@
  * begins with what another one recovers; the directories stay held meanwhile (`keepsHold`, `isHeld`), and the database of
  * the first goes on as the other's, once the log behind it is replayed (`legacy`).
  */
-import { formatZxid, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
+import { hexZxid, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import { type DurabilityEvents, type Durable, type EpochFileName, NOTHING_DURABLE, onDisk } from '../base/durable.ts';
 import type { CoreOptions } from '../base/options.ts';
@@ -258,9 +258,7 @@ export class Storage {
             if (this.#reopen()) events.onTruncateRefused(reason);
           },
           onTruncateFailed: (error) => {
-            this.#fail(
-              new Error(`cannot cut the log behind 0x${formatZxid(zxid)}: ${error.message}`, { cause: error }),
-            );
+            this.#fail(new Error(`cannot cut the log behind ${hexZxid(zxid)}: ${error.message}`, { cause: error }));
             this.#reopen();
           },
         },

@@ -1,6 +1,6 @@
 import {
   Announcement,
-  formatZxid,
+  hexZxid,
   type LeaderPacket,
   makeZxid,
   PacketType,
@@ -92,7 +92,10 @@ class Player {
       case 'restart': {
         this.#server.restart();
         const { lastZxid, currentEpoch, acceptedEpoch } = this.#server.disk.recover();
-        this.#say('disk', `ends with ${hex(lastZxid)}, currentEpoch ${currentEpoch}, acceptedEpoch ${acceptedEpoch}`);
+        this.#say(
+          'disk',
+          `ends with ${hexZxid(lastZxid)}, currentEpoch ${currentEpoch}, acceptedEpoch ${acceptedEpoch}`,
+        );
         return;
       }
       default:
@@ -104,8 +107,8 @@ class Player {
     const one = this.#server;
     for (let i = 0; i < count && !one.disk.isIdle; i++) {
       const { change, unsynced, epochWrites } = one.disk;
-      if (change !== null) this.#say('disk', `${change.what}, ends with ${hex(change.log.at(-1) ?? change.base)}`);
-      else if (unsynced.length > 0) this.#say('disk', `log up to ${hex(unsynced.at(-1)!)}`);
+      if (change !== null) this.#say('disk', `${change.what}, ends with ${hexZxid(change.log.at(-1) ?? change.base)}`);
+      else if (unsynced.length > 0) this.#say('disk', `log up to ${hexZxid(unsynced.at(-1)!)}`);
       else this.#say('disk', `${epochWrites[0]!.name} ${epochWrites[0]!.epoch}`);
       one.diskDoesOne();
     }
@@ -192,11 +195,11 @@ function formatAsked(asked: Asked): [string, string] | null {
     case 'send':
       return ['→ leader', formatSent(asked.packet)];
     case 'append':
-      return ['asks', `append ${hex(asked.zxid)}`];
+      return ['asks', `append ${hexZxid(asked.zxid)}`];
     case 'proposed':
       return null;
     case 'truncate':
-      return ['asks', `truncate behind ${hex(asked.zxid)}`];
+      return ['asks', `truncate behind ${hexZxid(asked.zxid)}`];
     case 'write':
       return ['asks', `write ${asked.name} ${asked.epoch}`];
     case 'keep':
@@ -208,17 +211,17 @@ function formatAsked(asked: Asked): [string, string] | null {
     case 'resume':
       return ['link', 'resumed'];
     case 'committed':
-      return ['committed', hex(asked.zxid)];
+      return ['committed', hexZxid(asked.zxid)];
     case 'serve':
       return ['serves', `in epoch ${asked.epoch}`];
     case 'filled':
-      return ['fills', `${hex(asked.first)} to ${hex(asked.last)}`];
+      return ['fills', `${hexZxid(asked.first)} to ${hexZxid(asked.last)}`];
     case 'synced':
       return ['synced', `${asked.count}`];
     case 'pinged':
-      return ['→ leader', `PING ${hex(asked.zxid)}`];
+      return ['→ leader', `PING ${hexZxid(asked.zxid)}`];
     case 'membership':
-      return ['membership', `${asked.what}${asked.zxid === null ? '' : ` ${hex(asked.zxid)}`}`];
+      return ['membership', `${asked.what}${asked.zxid === null ? '' : ` ${hexZxid(asked.zxid)}`}`];
     case 'revalidated':
       return ['session', `0x${asked.sessionId.toString(16)} ${asked.isValid ? 'lives' : 'is gone'}`];
     case 'handed-over':
@@ -236,16 +239,12 @@ function formatSent(packet: Sent): string {
       return `${name} acceptedEpoch=${packet.zxid / makeZxid(1, 0)}`;
     }
     case PacketType.ackEpoch:
-      return `ACKEPOCH ${hex(packet.zxid)} currentEpoch=${packet.currentEpoch}`;
+      return `ACKEPOCH ${hexZxid(packet.zxid)} currentEpoch=${packet.currentEpoch}`;
     case PacketType.ack:
-      return `ACK ${hex(packet.zxid)}`;
+      return `ACK ${hexZxid(packet.zxid)}`;
     default:
       return `packet ${packet.type}`;
   }
-}
-
-function hex(zxid: Zxid): string {
-  return `0x${formatZxid(zxid)}`;
 }
 
 function parseHex(text: string): Zxid {

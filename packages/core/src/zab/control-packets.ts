@@ -5,7 +5,7 @@
 import {
   counterOf,
   epochOf,
-  formatZxid,
+  hexZxid,
   type LeaderPacket,
   makeZxid,
   PacketType,
@@ -51,7 +51,8 @@ export function faultOf(packet: ControlPacket, position: LearnerPosition): strin
       const { zxid, protocolVersion } = packet;
       if (phase !== 'discovery') return outOfTurn('LEADERINFO', phase);
       if (protocolVersion < QUORUM_PROTOCOL_VERSION) return `the leader speaks the old protocol ${protocolVersion}`;
-      if (zxid < 0 || counterOf(zxid) !== 0) return `the leader has sent LEADERINFO of ${hex(zxid)}, which is no epoch`;
+      if (zxid < 0 || counterOf(zxid) !== 0)
+        return `the leader has sent LEADERINFO of ${hexZxid(zxid)}, which is no epoch`;
       return faultOfEpoch(epochOf(zxid), position);
     }
     case PacketType.diff:
@@ -59,16 +60,16 @@ export function faultOf(packet: ControlPacket, position: LearnerPosition): strin
     case PacketType.trunc:
       if (phase !== 'choosing') return outOfTurn('TRUNC', phase);
       if (packet.zxid >= 0 && packet.zxid <= lastZxid) return null;
-      return `the leader has sent TRUNC to ${hex(packet.zxid)}, but the log ends with ${hex(lastZxid)}`;
+      return `the leader has sent TRUNC to ${hexZxid(packet.zxid)}, but the log ends with ${hexZxid(lastZxid)}`;
     case PacketType.snap:
       if (phase !== 'choosing') return outOfTurn('SNAP', phase);
       if (packet.zxid >= 0 && epochOf(packet.zxid) <= epoch) return null;
-      return `the leader has sent SNAP of ${hex(packet.zxid)}, but is of epoch ${epoch}`;
+      return `the leader has sent SNAP of ${hexZxid(packet.zxid)}, but is of epoch ${epoch}`;
     case PacketType.newLeader:
       if (phase === 'discovery') return 'the leader speaks an old protocol: it begins with NEWLEADER';
       if (phase !== 'catching-up') return outOfTurn('NEWLEADER', phase);
       if (packet.zxid === makeZxid(epoch, 0)) return null;
-      return `the leader has sent NEWLEADER of ${hex(packet.zxid)}, but is of epoch ${epoch}`;
+      return `the leader has sent NEWLEADER of ${hexZxid(packet.zxid)}, but is of epoch ${epoch}`;
     case PacketType.upToDate:
       return phase === 'waiting' ? null : outOfTurn('UPTODATE', phase);
     case PacketType.sync:
@@ -91,8 +92,4 @@ function faultOfEpoch(epoch: number, { epochMin, epochKnown }: LearnerPosition):
 
 function outOfTurn(name: string, phase: LearnerPhase): string {
   return `the leader has sent ${name} out of turn, to a learner that is ${phase}`;
-}
-
-function hex(zxid: Zxid): string {
-  return `0x${formatZxid(zxid)}`;
 }

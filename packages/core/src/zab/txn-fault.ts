@@ -1,4 +1,4 @@
-import { counterOf, epochOf, formatZxid, type Zxid } from '@meerkat/protocol';
+import { counterOf, epochOf, hexZxid, type Zxid } from '@meerkat/protocol';
 import { hasNewLeader, type LearnerPhase, takesTxns } from './learner-phase.ts';
 import type { ReceivedProposals } from './received-proposals.ts';
 
@@ -23,7 +23,7 @@ export function faultOfTxn(
   if (!takesTxns(phase)) return { reason: ' before the synchronization has begun', isGap: false };
   if (zxid < 0 || counterOf(zxid) === 0) return { reason: ', which is no zxid of a txn', isGap: false };
   if (!received.follows(zxid)) {
-    const reason = ` after 0x${formatZxid(received.last)}: its history has a gap`;
+    const reason = ` after ${hexZxid(received.last)}: its history has a gap`;
     return { reason, isGap: zxid > received.last };
   }
   if (epochOf(zxid) > epoch) return { reason: `, which is of a later epoch than its own, ${epoch}`, isGap: false };

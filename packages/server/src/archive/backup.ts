@@ -14,7 +14,7 @@
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { filesToRemove, type ZxidFile } from '@meerkat/core/files';
-import { formatZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import { hexZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { Hold } from '../node/hold.ts';
 import { ArchiveError, systemError } from './archive-error.ts';
 import type { ArchiveFiles } from './archive-files.ts';
@@ -282,7 +282,7 @@ export class Backup {
       );
     }
     this.#options.onWarning(
-      `${files.place}: ${reason}. The backup goes on with ${this.#pending.name}: states between zxid 0x${formatZxid(this.#log.last)} and ` +
+      `${files.place}: ${reason}. The backup goes on with ${this.#pending.name}: states between zxid ${hexZxid(this.#log.last)} and ` +
         'that one cannot be had. A backup that runs more often than the server purges its log has no such gap',
     );
     await this.#log.startAfter(this.#pending.zxid);
@@ -298,13 +298,13 @@ export class Backup {
     if (past.kind === 'other' || (newest !== undefined && newest.zxid > past.zxid)) {
       throw new ArchiveError(
         'unusable',
-        `the history of ${files.place} is not that of the backup in ${this.directory}, which has zxid 0x${formatZxid(this.#log.last)}` +
-          `${past.kind === 'other' ? '' : ` and is the same up to 0x${formatZxid(past.zxid)} only`}: it is another service, or was restored ` +
+        `the history of ${files.place} is not that of the backup in ${this.directory}, which has zxid ${hexZxid(this.#log.last)}` +
+          `${past.kind === 'other' ? '' : ` and is the same up to ${hexZxid(past.zxid)} only`}: it is another service, or was restored ` +
           'or emptied. Begin a new backup in another directory',
       );
     }
     this.#options.onWarning(
-      `${files.place} has replaced what was not committed behind zxid 0x${formatZxid(past.zxid)}: so does the backup, and keeps what it had`,
+      `${files.place} has replaced what was not committed behind zxid ${hexZxid(past.zxid)}: so does the backup, and keeps what it had`,
     );
     await this.#log.close();
     await cutBehind(this.directory, own, past.zxid);

@@ -2,7 +2,7 @@
  * The files of a server, read and written from outside: backups, restoring, past states. Entry point
  * `@meerkat/server/archive`; nothing of a running server is loaded with it.
  */
-import { formatZxid, type Zxid } from '@meerkat/protocol';
+import { hexZxid, type Zxid } from '@meerkat/protocol';
 
 export { viewDatabase, type ZxidFile } from '@meerkat/core/files';
 export type { Acl, TxnEntry, Zxid } from '@meerkat/protocol';
@@ -33,5 +33,5 @@ export { readZnodeHistory, type ZnodeChange, type ZnodeState } from './znode-his
 
 /** As people write it: `0x100000004d`. */
 export function showZxid(zxid: number): string {
-  return `0x${formatZxid(zxid as Zxid)}`;
+  return `${hexZxid(zxid as Zxid)}`;
 }

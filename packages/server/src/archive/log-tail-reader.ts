@@ -5,7 +5,7 @@
  * entry is looked for where it was; when it is not there any more `poll` says so, and the caller decides.
  */
 import { LogSequence, type ZxidFile } from '@meerkat/core/files';
-import { epochOf, formatZxid, type Zxid } from '@meerkat/protocol';
+import { epochOf, hexZxid, type Zxid } from '@meerkat/protocol';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveFiles, OpenFile } from './archive-files.ts';
 import { type LogEntry, scanLog } from './log-scan.ts';
@@ -86,7 +86,7 @@ export class LogTailReader {
   #purgedBefore({ name, zxid }: ZxidFile): string | null {
     const last = this.#last;
     if (last < 0 || zxid <= last + 1 || epochOf(zxid) !== epochOf(last)) return null;
-    return `its log begins with ${name}, and the txns behind zxid 0x${formatZxid(last)} are not there any more`;
+    return `its log begins with ${name}, and the txns behind zxid ${hexZxid(last)} are not there any more`;
   }
 
   async #open(file: ZxidFile): Promise<void> {

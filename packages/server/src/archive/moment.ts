@@ -1,5 +1,5 @@
 /** A zxid or a time, as people name one, and the zxid that a time means. */
-import { formatZxid, parseZxid, type Zxid } from '@meerkat/protocol';
+import { hexZxid, parseZxid, type Zxid } from '@meerkat/protocol';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveFiles } from './archive-files.ts';
 import { scanLog } from './log-scan.ts';
@@ -60,8 +60,8 @@ export async function zxidAt(
         else if (!isPast) found = entry.zxid;
         else {
           onWarning(
-            `zxid 0x${formatZxid(entry.zxid)} was made before ${new Date(ms).toISOString()} by the clock of its leader, and ` +
-              `stands behind one that was made later: 0x${formatZxid(found ?? entry.zxid)} is taken, name a zxid for another`,
+            `zxid ${hexZxid(entry.zxid)} was made before ${new Date(ms).toISOString()} by the clock of its leader, and ` +
+              `stands behind one that was made later: ${hexZxid(found ?? entry.zxid)} is taken, name a zxid for another`,
           );
           return false;
         }

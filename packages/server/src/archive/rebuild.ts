@@ -19,7 +19,7 @@ import {
   SnapshotReader,
   type ZxidFile,
 } from '@meerkat/core/files';
-import { formatZxid, JuteReader, type Zxid } from '@meerkat/protocol';
+import { hexZxid, JuteReader, type Zxid } from '@meerkat/protocol';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveFiles, OpenFile } from './archive-files.ts';
 import { snapshotChunks } from './byte-chunks.ts';
@@ -71,8 +71,8 @@ export async function rebuild(files: ArchiveFiles, options: RebuildOptions): Pro
       if (!isOldest) continue;
       throw new ArchiveError(
         'unusable',
-        `${files.pathOf(candidate.name)} is the only snapshot up to zxid ${hex(target)}, and it has changes up to ` +
-          `${hex(completeZxid)} in it: the earliest state that can be had is that of ${hex(completeZxid)}`,
+        `${files.pathOf(candidate.name)} is the only snapshot up to zxid ${hexZxid(target)}, and it has changes up to ` +
+          `${hexZxid(completeZxid)} in it: the earliest state that can be had is that of ${hexZxid(completeZxid)}`,
       );
     }
     if (target !== null && completeZxid === null && candidate.zxid !== 0) {
@@ -80,7 +80,7 @@ export async function rebuild(files: ArchiveFiles, options: RebuildOptions): Pro
       if (!isOldest) continue;
       onWarning?.(
         `${files.pathOf(candidate.name)} does not say up to where it has changes: what was deleted soon behind ` +
-          `${hex(candidate.zxid)} may be missing`,
+          `${hexZxid(candidate.zxid)} may be missing`,
       );
     }
     return replay(files, candidate, loaded, options);
@@ -116,7 +116,7 @@ async function replay(
       onTxn: (entry, file) => {
         entry.place(jute);
         if (!replayed.apply(jute)) {
-          unknown = `${files.pathOf(file.name)} at position ${entry.position}: zxid ${hex(entry.zxid)} is no txn that this version knows`;
+          unknown = `${files.pathOf(file.name)} at position ${entry.position}: zxid ${hexZxid(entry.zxid)} is no txn that this version knows`;
           return false;
         }
         ({ timeMs } = entry);
@@ -132,13 +132,13 @@ async function replay(
   if (target !== null && last < target && target > complete) {
     throw new ArchiveError(
       'unusable',
-      `${files.place} ends with zxid ${hex(last)}, before the ${hex(target)} that was asked for: name an earlier one, or none for all there is`,
+      `${files.place} ends with zxid ${hexZxid(last)}, before the ${hexZxid(target)} that was asked for: name an earlier one, or none for all there is`,
     );
   }
   if (last < complete) {
     throw new ArchiveError(
       'unusable',
-      `${files.pathOf(snapshot.name)} has changes up to zxid ${hex(complete)} in it, and the log ends with ${hex(last)}: without the ` +
+      `${files.pathOf(snapshot.name)} has changes up to zxid ${hexZxid(complete)} in it, and the log ends with ${hexZxid(last)}: without the ` +
         'txns between them it is the state of no moment. Take the logs along that were written while the snapshot was',
     );
   }
@@ -168,7 +168,7 @@ function digestError({ place }: ArchiveFiles, zxid: number, expected: bigint, ac
   const asHex = (digest: bigint): string => BigInt.asUintN(64, digest).toString(16);
   return new ArchiveError(
     'damaged',
-    `${place}: behind zxid ${hex(zxid)} the tree has the digest ${asHex(actual)}, and ${asHex(expected)} was logged. The ` +
+    `${place}: behind zxid ${hexZxid(zxid)} the tree has the digest ${asHex(actual)}, and ${asHex(expected)} was logged. The ` +
       'snapshot and the log are not of one history, or one of them is damaged: take another snapshot, or an earlier zxid',
   );
 }
@@ -230,10 +230,6 @@ function noSnapshot(files: ArchiveFiles, all: readonly ZxidFile[], target: Zxid 
     oldest === undefined
       ? 'it has no snapshot, and a log alone does not say what it begins with'
       : `its oldest snapshot is ${oldest.name}, which is later`;
-  const what = target === null ? 'there is no state to be had' : `zxid ${hex(target)} cannot be had`;
+  const what = target === null ? 'there is no state to be had' : `zxid ${hexZxid(target)} cannot be had`;
   return new ArchiveError('unusable', `${files.place}: ${what}: ${found}`);
-}
-
-function hex(zxid: number): string {
-  return `0x${formatZxid(zxid as Zxid)}`;
 }

@@ -1,6 +1,6 @@
 /** The txns of all log files, in order, each once. */
 import { LogSequence, type ZxidFile } from '@meerkat/core/files';
-import { formatZxid, maxZxid, previousZxid, type TxnEntry, type Zxid } from '@meerkat/protocol';
+import { hexZxid, maxZxid, previousZxid, type TxnEntry, type Zxid } from '@meerkat/protocol';
 import { ArchiveError } from './archive-error.ts';
 import type { ArchiveFiles } from './archive-files.ts';
 import { judgeEnd, type LogEntry, scanLog } from './log-scan.ts';
@@ -97,7 +97,7 @@ export function decodeTxn(entry: LogEntry, path: string): TxnEntry {
   if (decoded !== null) return decoded;
   throw new ArchiveError(
     'damaged',
-    `${path} at position ${entry.position}: zxid 0x${formatZxid(entry.zxid)} has the right checksum but is no txn that this ` +
+    `${path} at position ${entry.position}: zxid ${hexZxid(entry.zxid)} has the right checksum but is no txn that this ` +
       'version knows: a newer server wrote it?',
   );
 }

@@ -44,7 +44,7 @@ const PROOFS = {
 const WITNESSES = {
   onDisk: ['core/src/storage/'],
   onDiskOfLearner: ['core/src/zab/leader.ts', 'core/src/zab/leader-broadcast.ts', 'core/src/zab/leader-formation.ts'],
-  withoutLog: ['core/src/zab/learner.ts'],
+  withoutLog: ['core/src/zab/learned-history.ts'],
   agreedByLeader: ['core/src/zab/received-proposals.ts'],
   commitAlone: ['core/src/zab/solo.ts'],
 };

@@ -16,49 +16,41 @@
  * may be cut anywhere, and the disk is always the beginning of some leader's history.
  */
 import {
-  Announcement,
-  announcedLease,
   epochOf,
-  formatZxid,
+  hexZxid,
   type LeaderPacket,
   leaseMsOf,
-  makeZxid,
   nextZxid,
   OpCode,
   PacketType,
   previousZxid,
-  QUORUM_PROTOCOL_VERSION,
   type SyncStartPacket,
   type TxnEntry,
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
-import { type DurabilityEvents, type Durable, durableWithin, type EpochFileName, withoutLog } from '../base/durable.ts';
+import { type DurabilityEvents, type Durable, durableWithin, type EpochFileName } from '../base/durable.ts';
 import type { Clock } from '../base/ports.ts';
-import { ackEpoch, ackEpochUncounted, ackNewLeader, ackTxn } from './acknowledgement.ts';
+import { ackEpoch, ackEpochUncounted, ackNewLeader } from './acknowledgement.ts';
 import { LearnerLease } from './answer-lease.ts';
 import { AnsweredSyncs } from './answered-syncs.ts';
-import { commitHere } from './committed.ts';
 import { type ControlPacket, faultOf } from './control-packets.ts';
 import { findExclusion, findOwnRefusal } from './exclusion.ts';
 import type { History } from './history.ts';
 import { LeaderSilence } from './leader-silence.ts';
+import { LearnedHistory } from './learned-history.ts';
 import type { LearnerEffects, LearnerOptions } from './learner-host.ts';
+import { learnerInfo } from './learner-info.ts';
 import { isUpToDate, type LearnerPhase, takesTxns } from './learner-phase.ts';
 import { firstMissing, makePlaceholder } from './placeholder.ts';
 import { ReceivedChanges } from './received-changes.ts';
-import { ReceivedProposals } from './received-proposals.ts';
 import { faultOfTxn } from './txn-fault.ts';
-
-/** What every learner says of itself. */
-const ANNOUNCES = Announcement.keepsLog + Announcement.outlastsOlderEpochs;
 
 export class Learner implements DurabilityEvents {
   readonly #options: LearnerOptions;
   readonly #effects: LearnerEffects;
   readonly #history: Pick<History, 'lastZxid' | 'currentEpoch' | 'acceptedEpoch'>;
-  readonly #logs: boolean;
 
   #phase: LearnerPhase = 'connecting';
   /** The leader's, from LEADERINFO on. */
@@ -66,17 +58,13 @@ export class Learner implements DurabilityEvents {
   /** The leader announces nothing. */
   #isApaches = false;
   #syncStart: SyncStartPacket | null = null;
-  /** Before `onReady` it only knows where the history ends. */
-  #received: ReceivedProposals;
-  /** What the log has reported since `onReady`; null before anything. */
-  #logged: Durable<Zxid> | null = null;
+  readonly #learned: LearnedHistory;
   /** Where the history before NEWLEADER ends. */
   #historyEnd: Zxid;
   #isEpochBeingWritten = false;
   #currentEpoch: Durable<number> | null = null;
   /** What has to be told as committed before clients are served. */
   #servesFrom: Zxid;
-  #lastCommitted: Zxid;
   #hasFoundGap = false;
   #exclusion: string | null = null;
   readonly #changes = new ReceivedChanges();
@@ -85,11 +73,7 @@ export class Learner implements DurabilityEvents {
   readonly #clock: Clock;
   readonly #lease: LearnerLease;
 
-  /**
-   * The time for connecting, `initLimit` ticks, begins here.
-   *
-   * @param lease the host tells it of the answers to pings
-   */
+  /** The time for connecting, `initLimit` ticks, begins here. @param lease is notified of answers to pings by the host */
   constructor(
     options: LearnerOptions,
     clock: Clock,
@@ -103,11 +87,10 @@ export class Learner implements DurabilityEvents {
     this.#options = options;
     this.#effects = effects;
     this.#history = { lastZxid, currentEpoch, acceptedEpoch };
-    this.#logs = options.kind === 'follower' || options.logsInforms;
-    this.#received = new ReceivedProposals(lastZxid);
+    const logs = options.kind === 'follower' || options.logsInforms;
+    this.#learned = new LearnedHistory(lastZxid, logs, effects);
     this.#historyEnd = lastZxid;
     this.#servesFrom = lastZxid;
-    this.#lastCommitted = lastZxid;
     this.#silence = new LeaderSilence(options, clock);
   }
 
@@ -117,12 +100,12 @@ export class Learner implements DurabilityEvents {
 
   /** The txn that was received last; before `onReady`, the last of the log. */
   get lastProposed(): Zxid {
-    return this.#received.last;
+    return this.#learned.received.last;
   }
 
   /** What has been told as committed; before that, where the history began that the leader goes on from. */
   get lastCommitted(): Zxid {
-    return this.#lastCommitted;
+    return this.#learned.committed;
   }
 
   /** True when the leader's history has a gap behind this server's: only a snapshot can bring the two together. */
@@ -140,32 +123,19 @@ export class Learner implements DurabilityEvents {
     return this.#silence.nextDeadlineMs;
   }
 
-  get #announces(): number {
-    const { kind, leaseMs } = this.#options;
-    return ANNOUNCES + (kind === 'follower' ? Announcement.takesHandOver : 0) + announcedLease(leaseMs);
-  }
-
   /* --------------------------------------------------------------------------------------------- events ---- */
 
   /** The link stands. Dialling, and dialling again, is the host's. */
   onConnected(): void {
     if (this.#phase === 'stopped') return;
     assert(this.#phase === 'connecting', 'a learner has one connection');
-    const { kind, serverId, configVersion } = this.#options;
     this.#exclusion = findOwnRefusal(this.#options, this.#history);
     if (this.#exclusion !== null) {
       this.#stop('this server stays out');
       return;
     }
     this.#enter('discovery');
-    this.#effects.send({
-      type: kind === 'follower' ? PacketType.followerInfo : PacketType.observerInfo,
-      zxid: makeZxid(this.#history.acceptedEpoch, 0),
-      serverId,
-      protocolVersion: QUORUM_PROTOCOL_VERSION,
-      configVersion,
-      announces: this.#announces,
-    });
+    this.#effects.send(learnerInfo(this.#options, this.#history.acceptedEpoch));
   }
 
   /**
@@ -240,11 +210,10 @@ export class Learner implements DurabilityEvents {
     const expected = type === PacketType.diff ? this.#history.lastZxid : zxid;
     if (lastZxid !== expected) {
       assert(type === PacketType.trunc && lastZxid < zxid, 'the history is what it was asked to be');
-      this.#stop(`the log cannot be truncated to ${hex(zxid)}: it ends with ${hex(lastZxid)} now`);
+      this.#stop(`the log cannot be truncated to ${hexZxid(zxid)}: it ends with ${hexZxid(lastZxid)} now`);
       return;
     }
-    this.#received = new ReceivedProposals(lastZxid);
-    this.#lastCommitted = lastZxid;
+    this.#learned.begin(lastZxid);
     this.#enter('catching-up');
     this.#effects.resumeLink();
   }
@@ -259,11 +228,9 @@ export class Learner implements DurabilityEvents {
   /** Everything appended up to `durable` is on the disk. */
   onLogSynced(durable: Durable<Zxid>): void {
     if (!takesTxns(this.#phase)) return;
-    assert(durable <= this.#received.last, 'the log holds nothing that was not received');
-    assert(this.#logged === null || durable >= this.#logged, 'the log does not forget');
-    this.#logged = durable;
+    this.#learned.onLogSynced(durable);
     this.#maybeWriteCurrentEpoch();
-    this.#acknowledge(durable);
+    this.#learned.acknowledge(durable);
     this.#maybeCommit();
   }
 
@@ -303,11 +270,11 @@ export class Learner implements DurabilityEvents {
         this.#onSyncStart(packet);
         return;
       case PacketType.newLeader:
-        this.#historyEnd = this.#received.last;
+        this.#historyEnd = this.#learned.received.last;
         if (packet.configText !== null) {
           this.#effects.membershipAnnounced(
             packet.configText,
-            this.#changes.pendingBehind(this.#received.committedUpTo),
+            this.#changes.pendingBehind(this.#learned.received.committedUpTo),
           );
         }
         this.#enter('securing');
@@ -315,12 +282,12 @@ export class Learner implements DurabilityEvents {
         return;
       case PacketType.upToDate:
         this.#silence.onUpToDate();
-        this.#servesFrom = this.#received.committedUpTo;
+        this.#servesFrom = this.#learned.received.committedUpTo;
         this.#enter('finishing');
         this.#maybeServe();
         return;
       case PacketType.sync:
-        this.#syncs.add(this.#received.committedUpTo);
+        this.#syncs.add(this.#learned.received.committedUpTo);
         this.#maybeSynced();
         return;
       case PacketType.revalidate:
@@ -367,7 +334,7 @@ export class Learner implements DurabilityEvents {
   /** With currentEpoch = e this server outranks all of older epochs, so it must have the history of e by then. */
   #maybeWriteCurrentEpoch(): void {
     if (this.#phase !== 'securing' || this.#isEpochBeingWritten) return;
-    const history = durableWithin(this.#historyEnd, this.#durableUpTo);
+    const history = durableWithin(this.#historyEnd, this.#learned.durable);
     if (history === null) return;
     this.#isEpochBeingWritten = true;
     this.#effects.adoptEpoch(this.#epoch, history);
@@ -375,19 +342,18 @@ export class Learner implements DurabilityEvents {
 
   #adopt(currentEpoch: Durable<number>): void {
     assert(this.#phase === 'securing', 'an epoch is adopted once');
-    assert(this.#durableUpTo >= this.#historyEnd, 'an epoch is adopted with its history');
+    assert(this.#learned.durable >= this.#historyEnd, 'an epoch is adopted with its history');
     this.#currentEpoch = currentEpoch;
     this.#enter('waiting');
     this.#silence.expectUpToDate();
     this.#lease.onAnswering(this.#clock.monotonicMs(), true);
     this.#effects.send(ackNewLeader(currentEpoch));
     if (this.#options.kind === 'observer') return;
-    this.#received.beginAcknowledging();
-    if (this.#logged !== null) this.#acknowledge(this.#logged);
+    this.#learned.beginAcknowledging();
   }
 
   #maybeServe(): void {
-    if (this.#phase !== 'finishing' || this.#lastCommitted < this.#servesFrom) return;
+    if (this.#phase !== 'finishing' || this.#learned.committed < this.#servesFrom) return;
     assert(this.#currentEpoch !== null, 'clients are served in an epoch that was adopted');
     this.#enter('broadcast');
     this.#effects.send(ackNewLeader(this.#currentEpoch));
@@ -401,20 +367,20 @@ export class Learner implements DurabilityEvents {
     const { zxid } = entry.header;
     if (this.#isInSnapshot(zxid)) return true;
     this.#maybeFillGap(zxid);
-    const fault = faultOfTxn(zxid, this.#phase, this.#epoch, this.#received);
+    const fault = faultOfTxn(zxid, this.#phase, this.#epoch, this.#learned.received);
     if (fault !== null) {
       this.#hasFoundGap = fault.isGap;
-      this.#stop(`the leader has sent txn ${hex(zxid)}${fault.reason}`);
+      this.#stop(`the leader has sent txn ${hexZxid(zxid)}${fault.reason}`);
       return false;
     }
-    this.#received.propose(zxid);
+    this.#learned.received.propose(zxid);
     this.#take(entry, payload);
     return true;
   }
 
   #take(entry: TxnEntry, payload: Uint8Array): void {
     const { header, txn } = entry;
-    if (this.#logs) this.#effects.append(header.zxid, payload);
+    this.#learned.append(entry, payload);
     this.#effects.proposed(entry);
     if (txn.type !== OpCode.reconfig) return;
     this.#changes.propose(header.zxid);
@@ -428,11 +394,11 @@ export class Learner implements DurabilityEvents {
    */
   #maybeFillGap(zxid: Zxid): void {
     if (!this.#isApaches || !takesTxns(this.#phase) || epochOf(zxid) !== this.#epoch) return;
-    const first = firstMissing(this.#received.last, zxid);
+    const first = firstMissing(this.#learned.received.last, zxid);
     if (first === null) return;
     for (let missing = first; missing < zxid; missing = nextZxid(missing)) {
       const { entry, payload } = makePlaceholder(missing);
-      this.#received.fill(missing);
+      this.#learned.received.fill(missing);
       this.#take(entry, payload);
     }
     this.#effects.filled(first, previousZxid(zxid));
@@ -440,29 +406,17 @@ export class Learner implements DurabilityEvents {
 
   /** A leader may say again what its snapshot holds: it goes on committing while it makes one. */
   #isInSnapshot(zxid: Zxid): boolean {
-    return this.#syncStart?.type === PacketType.snap && takesTxns(this.#phase) && zxid <= this.#received.base;
+    return this.#syncStart?.type === PacketType.snap && takesTxns(this.#phase) && zxid <= this.#learned.received.base;
   }
 
   #commit(zxid: Zxid): void {
-    if (takesTxns(this.#phase) && this.#received.commit(zxid)) this.#maybeCommit();
-    else this.#stop(`the leader has sent COMMIT of ${hex(zxid)}, which it has not proposed`);
+    if (takesTxns(this.#phase) && this.#learned.received.commit(zxid)) this.#maybeCommit();
+    else this.#stop(`the leader has sent COMMIT of ${hexZxid(zxid)}, which it has not proposed`);
   }
 
-  /** One ACK for each: Apache's leader counts them by zxid. */
-  #acknowledge(durable: Durable<Zxid>): void {
-    let zxid = this.#received.takeUnacknowledged(durable);
-    for (; zxid !== null; zxid = this.#received.takeUnacknowledged(durable)) {
-      this.#effects.send(ackTxn(zxid));
-    }
-  }
-
-  /** Applying what is not durable would let the memory run ahead of a log that may fail (ZOOKEEPER-4882). */
   #maybeCommit(): void {
-    const { agreed } = this.#received;
-    if (agreed === null) return;
-    const watermark = commitHere(agreed, this.#durableUpTo);
-    if (watermark <= this.#lastCommitted) return;
-    this.#lastCommitted = watermark;
+    const watermark = this.#learned.takeCommitted();
+    if (watermark === null) return;
     this.#effects.committed(watermark);
     this.#maybeSynced();
     this.#maybeServe();
@@ -471,14 +425,8 @@ export class Learner implements DurabilityEvents {
     if (change !== null) this.#effects.membershipCommitted(change.zxid, change.designatedLeader);
   }
 
-  /** What the log holds; where nothing is logged, all that has come, which is what this server can apply. */
-  get #durableUpTo(): Durable<Zxid> {
-    if (!this.#logs) return withoutLog(this.#received.last);
-    return this.#logged ?? this.#received.base;
-  }
-
   #maybeSynced(): void {
-    const count = this.#syncs.take(this.#lastCommitted);
+    const count = this.#syncs.take(this.#learned.committed);
     if (count !== null) this.#effects.synced(count);
   }
 
@@ -496,8 +444,4 @@ export class Learner implements DurabilityEvents {
     this.#silence.end();
     this.#effects.stop(reason);
   }
-}
-
-function hex(zxid: Zxid): string {
-  return `0x${formatZxid(zxid)}`;
 }

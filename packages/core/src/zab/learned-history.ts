@@ -1,0 +1,91 @@
+/**
+ * The history of a learner: what its leader has sent (`ReceivedProposals`), how far that is durable here, and how far it
+ * is committed here.
+ *
+ *     received.base ──── committed ──── durable ──── received.last
+ */
+import type { TxnEntry, Zxid } from '@meerkat/protocol';
+import { assert } from '../base/assert.ts';
+import { type Durable, withoutLog } from '../base/durable.ts';
+import { ackTxn } from './acknowledgement.ts';
+import { type Committed, commitHere } from './committed.ts';
+import type { LearnerEffects } from './learner-host.ts';
+import { ReceivedProposals } from './received-proposals.ts';
+
+export class LearnedHistory {
+  readonly #effects: Pick<LearnerEffects, 'append' | 'send'>;
+  readonly #logs: boolean;
+  /** Before `begin` it only knows where the history ends. */
+  #received: ReceivedProposals;
+  /** What the log has reported since `begin`; null before anything. */
+  #logged: Durable<Zxid> | null = null;
+  #committed: Zxid;
+
+  /** @param logs false for an observer that keeps no log */
+  constructor(lastZxid: Durable<Zxid>, logs: boolean, effects: Pick<LearnerEffects, 'append' | 'send'>) {
+    this.#effects = effects;
+    this.#logs = logs;
+    this.#received = new ReceivedProposals(lastZxid);
+    this.#committed = lastZxid;
+  }
+
+  /** The history begins again where the database and the disk end now. */
+  begin(lastZxid: Durable<Zxid>): void {
+    this.#received = new ReceivedProposals(lastZxid);
+    this.#committed = lastZxid;
+  }
+
+  get received(): ReceivedProposals {
+    return this.#received;
+  }
+
+  /** What has been told as committed; before that, where the history began. */
+  get committed(): Zxid {
+    return this.#committed;
+  }
+
+  /** What the log holds; where nothing is logged, all that has come, which is what this server can apply. */
+  get durable(): Durable<Zxid> {
+    if (!this.#logs) return withoutLog(this.#received.last);
+    return this.#logged ?? this.#received.base;
+  }
+
+  append({ header }: TxnEntry, payload: Uint8Array): void {
+    if (this.#logs) this.#effects.append(header.zxid, payload);
+  }
+
+  /** Everything appended up to `durable` is on the disk. */
+  onLogSynced(durable: Durable<Zxid>): void {
+    assert(durable <= this.#received.last, 'the log holds nothing that was not received');
+    assert(this.#logged === null || durable >= this.#logged, 'the log does not forget');
+    this.#logged = durable;
+  }
+
+  /** From here on proposals are acknowledged, see `ReceivedProposals`. */
+  beginAcknowledging(): void {
+    this.#received.beginAcknowledging();
+    if (this.#logged !== null) this.acknowledge(this.#logged);
+  }
+
+  /** One ACK for each: Apache's leader counts them by zxid. */
+  acknowledge(durable: Durable<Zxid>): void {
+    let zxid = this.#received.takeUnacknowledged(durable);
+    for (; zxid !== null; zxid = this.#received.takeUnacknowledged(durable)) {
+      this.#effects.send(ackTxn(zxid));
+    }
+  }
+
+  /**
+   * Applying what is not durable would let the memory run ahead of a log that may fail (ZOOKEEPER-4882).
+   *
+   * @returns up to where everything is committed now; null when that is nothing new
+   */
+  takeCommitted(): Committed<Zxid> | null {
+    const { agreed } = this.#received;
+    if (agreed === null) return null;
+    const watermark = commitHere(agreed, this.durable);
+    if (watermark <= this.#committed) return null;
+    this.#committed = watermark;
+    return watermark;
+  }
+}

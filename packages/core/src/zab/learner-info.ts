@@ -1,0 +1,26 @@
+import {
+  Announcement,
+  announcedLease,
+  type LearnerInfoPacket,
+  makeZxid,
+  PacketType,
+  QUORUM_PROTOCOL_VERSION,
+} from '@meerkat/protocol';
+import type { LearnerOptions } from './learner-host.ts';
+
+/** What every learner announces. */
+const ANNOUNCES = Announcement.keepsLog + Announcement.outlastsOlderEpochs;
+
+/** The first packet of a learner: which server it is, and which epoch it has accepted. */
+export function learnerInfo(options: LearnerOptions, acceptedEpoch: number): LearnerInfoPacket {
+  const { kind, serverId, configVersion, leaseMs } = options;
+  const isFollower = kind === 'follower';
+  return {
+    type: isFollower ? PacketType.followerInfo : PacketType.observerInfo,
+    zxid: makeZxid(acceptedEpoch, 0),
+    serverId,
+    protocolVersion: QUORUM_PROTOCOL_VERSION,
+    configVersion,
+    announces: ANNOUNCES + (isFollower ? Announcement.takesHandOver : 0) + announcedLease(leaseMs),
+  };
+}

@@ -265,7 +265,8 @@ class Simulation {
       );
     }
     await this.#judgeConnections();
-    await this.#world.until(() => this.#ensemble.isWhole, PROGRESS_MS);
+    // The end of a session counts as over when it is proposed.
+    await this.#world.until(() => this.#ensemble.isAtRest, PROGRESS_MS);
     this.#judges.judgeServers();
   }
 

@@ -154,6 +154,11 @@ export class VirtualEnsemble {
         server.core?.view.lastZxid === leader.core?.view.lastZxid,
     );
   }
+
+  /** `isWhole`, and no txn is on its way: what is proposed is applied everywhere. */
+  get isAtRest(): boolean {
+    return this.isWhole && this.leader?.core?.view.outstandingRequests === 0;
+  }
 }
 
 function hostOf(serverId: number): string {

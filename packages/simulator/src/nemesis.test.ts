@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { parseFault } from './fault.ts';
+import { Nemesis } from './nemesis.ts';
 import { simulate } from './simulate.ts';
+import { VirtualWorld } from './virtual-world.ts';
 
 test('a server whose disk was wiped, and has not started since, has nothing that could rot', async () => {
   const plan = ['5000ms wipe zk1,zk2,zk3 for 3000ms #1', '6000ms rot zk1,zk2,zk3 for 1000ms #2'].map(
@@ -13,4 +15,20 @@ test('a server whose disk was wiped, and has not started since, has nothing that
   expect(violations).toEqual([]);
   expect(stats.faultsByKind).toEqual(new Map([['wipe', 1]]));
   expect(lines.filter((line) => line.includes('has no file that could rot'))).toHaveLength(1);
+});
+
+test('a nemesis is done when its last operator has gone, not with the healing', async () => {
+  const world = new VirtualWorld({ seed: 1 });
+  const ensemble = world.startEnsemble({ servers: 3, spares: 1 });
+  await world.run(async () => {
+    expect(await world.until(() => ensemble.isWhole, 60_000)).toBe(true);
+    const before = ensemble.membershipNow.version;
+    const nemesis = new Nemesis(world, ensemble);
+    nemesis.unleash([parseFault('1ms members  #2')!]);
+    await world.sleep(2);
+    nemesis.heal();
+    expect(nemesis.isDone).toBe(false);
+    expect(await world.until(() => nemesis.isDone, 10_000)).toBe(true);
+    expect(ensemble.membershipNow.version).toBeGreaterThan(before);
+  });
 });

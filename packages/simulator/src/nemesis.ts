@@ -27,6 +27,8 @@ export class Nemesis {
   /** Programs at the quorum ports of servers. */
   readonly #strangers: Set<() => void> = new Set();
   readonly #executed: Map<FaultKind, number> = new Map();
+  /** Operators who change the members just now. */
+  #operatorCount = 0;
   #isOver = false;
 
   constructor(world: VirtualWorld, ensemble: VirtualEnsemble, onFault: (what: string) => void = () => {}) {
@@ -80,6 +82,11 @@ export class Nemesis {
   /** Called again and again after `heal`: whoever still ends by itself is started again. */
   tend(): void {
     for (const server of this.#ensemble.servers) this.#revive(server);
+  }
+
+  /** Everything is healed, and no operator is about to change the members any more: that takes a few virtual seconds. */
+  get isDone(): boolean {
+    return this.#isOver && this.#operatorCount === 0;
   }
 
   /** Whether the disk of a server was made to fail, so that it may refuse to go on. */
@@ -152,12 +159,18 @@ export class Nemesis {
       case 'io-thread':
         return servers.filter((server) => server.killThread()).length > 0;
       case 'members':
-        changeMembers(this.#world, this.#ensemble, random).catch((error: Error) => this.#world.fail(error));
+        this.#changeMembers(random).catch((error: Error) => this.#world.fail(error));
         return true;
       default:
         for (const server of servers) this.#hurtDisk(server, fault, random);
         return servers.length > 0;
     }
+  }
+
+  async #changeMembers(random: SeededRandom): Promise<void> {
+    this.#operatorCount++;
+    await changeMembers(this.#world, this.#ensemble, random);
+    this.#operatorCount--;
   }
 
   /** Another program takes the quorum port while the server is down, which then starts without it. */

@@ -254,6 +254,12 @@ class Simulation {
       return;
     }
     this.#recoveredMs = this.#world.nowMs - healedMs;
+    // A change of the members, too, ends connections.
+    const isSettled = (): boolean => this.#nemesis.isDone && this.#workload.isConnected && this.#ensemble.isWhole;
+    if (!(await this.#world.until(isSettled, PROGRESS_MS, 20))) {
+      this.#judges.report('L3', `the last change of the members is not over ${PROGRESS_MS} ms after the recovery`);
+      return;
+    }
     await this.#judgeConnections();
     await this.#succeedTwice();
     await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');

@@ -1,6 +1,7 @@
 import { SeededRandom } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
-import { drawChange, type MemberChange, parseRoles, type Role } from './operator.ts';
+import { drawChange, type MemberChange, parseRoles } from './operator.ts';
+import type { Role } from './server-files.ts';
 
 const IDS = [1, 2, 3, 4, 5];
 

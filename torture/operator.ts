@@ -1,8 +1,7 @@
 import { type Client, connect } from '@meerkat/client';
 import type { SeededRandom } from '@meerkat/simulator';
 import type { TortureNetwork } from './network.ts';
-
-export type Role = 'participant' | 'observer';
+import { memberLine, type Role, SUPER_USER } from './server-files.ts';
 
 /** What an operator asks for, as `reconfig` takes it. */
 export type MemberChange =
@@ -19,6 +18,8 @@ const PARTICIPANTS_MIN = 2;
 export class Operator {
   readonly #network: TortureNetwork;
   readonly #say: (what: string) => void;
+  /** Changes that the ensemble has acknowledged. */
+  changes = 0;
 
   constructor(network: TortureNetwork, say: (what: string) => void) {
     this.#network = network;
@@ -34,20 +35,30 @@ export class Operator {
       // Another operator may have changed the list since it was read: then this change is refused.
       const version = random.chance(0.3) ? { fromVersion: stat.mzxid } : {};
       this.#say(`an operator changes the members: ${JSON.stringify(change)}`);
-      await client.reconfig({ ...change, ...version, timeoutMs: PATIENCE_MS });
+      await this.#reconfig(client, { ...change, ...version });
       this.#say('the members are changed');
     }).catch((error: Error) => this.#say(`the members are not changed, or it is not known: ${error.message}`));
   }
 
-  /** Makes every server a participant again, however often that takes. */
-  async restore(isOver: () => boolean): Promise<void> {
+  /**
+   * Makes one server an observer, and then every server a participant, however often that has to be tried: in a healthy
+   * ensemble a change goes through.
+   */
+  async restore(isOver: () => boolean, demoted: number): Promise<void> {
+    let isDemoted = false;
     while (!isOver()) {
       const isDone = await this.#withClient(async (client) => {
         const roles = parseRoles((await client.config({ timeoutMs: PATIENCE_MS })).data);
+        isDemoted ||= roles.get(demoted) === 'observer';
         const missing = this.#ids.filter((id) => roles.get(id) !== 'participant');
-        if (missing.length === 0) return true;
-        const joining = missing.map((id) => this.#line(id, 'participant'));
-        await client.reconfig({ joining, timeoutMs: PATIENCE_MS });
+        if (missing.length === 0 && isDemoted) return true;
+        const joining = isDemoted
+          ? missing.map((id) => this.#line(id, 'participant'))
+          : [
+              ...missing.filter((id) => id !== demoted).map((id) => this.#line(id, 'participant')),
+              this.#line(demoted, 'observer'),
+            ];
+        await this.#reconfig(client, { joining });
         return false;
       }).catch(() => false);
       if (isDone) return;
@@ -55,19 +66,23 @@ export class Operator {
     }
   }
 
+  async #reconfig(client: Client, change: MemberChange & { readonly fromVersion?: bigint }): Promise<void> {
+    await client.reconfig({ ...change, timeoutMs: PATIENCE_MS });
+    this.changes++;
+  }
+
   get #ids(): readonly number[] {
     return this.#network.places.map(({ id }) => id);
   }
 
   #line(id: number, role: Role): string {
-    const { peerHost, ports } = this.#network.places.find((place) => place.id === id)!;
-    return `server.${id}=${peerHost}:${ports.quorum}:${ports.election}:${role}`;
+    return memberLine(this.#network.places.find((place) => place.id === id)!, role);
   }
 
   async #withClient<T>(work: (client: Client) => Promise<T>): Promise<T> {
     const client = await connect({
       servers: this.#network.connectString(1, this.#ids),
-      auth: [{ scheme: 'digest', auth: 'super:super' }],
+      auth: [{ scheme: 'digest', auth: SUPER_USER }],
       sessionTimeoutMs: 2000,
       connectTimeoutMs: PATIENCE_MS,
     });

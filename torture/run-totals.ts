@@ -10,6 +10,8 @@ export class RunTotals {
   connections = 0;
   sessions = 0;
   serverStarts = 0;
+  /** Changes of members that the ensemble has acknowledged. */
+  memberChanges = 0;
   readonly epochs: Set<number> = new Set();
   faults: ReadonlyMap<FaultKind, number> = new Map();
   /** Milliseconds between two acknowledged writes of any clients. */
@@ -65,6 +67,7 @@ export function tableOf(totals: RunTotals, violations: number): readonly (readon
     ['sessions, connections', `${count(totals.sessions)}, ${count(totals.connections)}`],
     ['faults', count(faults)],
     ...kinds.map(([kind, many]): readonly [string, string] => [`… ${kind}`, count(many)]),
+    ['changes of members acknowledged', count(totals.memberChanges)],
     ['server starts', count(totals.serverStarts)],
     ['epochs', count(totals.epochs.size)],
     ['txns committed', count(totals.txns)],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServerPlace } from './network.ts';
@@ -21,6 +22,17 @@ export interface ServerFiles {
   readonly established: string;
 }
 
+export type Role = 'participant' | 'observer';
+
+/** Name and password of the user who may change the members. */
+export const SUPER_USER = 'super:super';
+const SUPER_DIGEST = `super:${createHash('sha1').update(SUPER_USER).digest('base64')}`;
+
+/** A member as zoo.cfg and reconfig list it. Apache's rule: one that joins has a client port. */
+export function memberLine({ id, clientHost, peerHost, ports }: ServerPlace, role: Role): string {
+  return `server.${id}=${peerHost}:${ports.quorum}:${ports.election}:${role};${clientHost}:${ports.client}`;
+}
+
 /** Milliseconds: so short that elections take tenths of a second, and sessions end while things are wrong. */
 const TICK_MS = 200;
 
@@ -31,10 +43,8 @@ const TICK_MS = 200;
  * many times an hour.
  */
 export function writeServerFiles(directory: string, places: readonly ServerPlace[]): readonly ServerFiles[] {
-  const members = places.map(
-    ({ id, peerHost, ports }) => `server.${id}=${peerHost}:${ports.quorum}:${ports.election}:participant`,
-  );
-  return places.map(({ id, clientHost, ports }) => {
+  const members = places.map((place) => memberLine(place, 'participant'));
+  return places.map(({ id }) => {
     const own = join(directory, String(id));
     const paths = {
       id,
@@ -49,8 +59,6 @@ export function writeServerFiles(directory: string, places: readonly ServerPlace
     mkdirSync(join(own, 'data'), { recursive: true });
     writeFileSync(join(own, 'data', 'myid'), `${id}\n`);
     const lines = [
-      `clientPort=${ports.client}`,
-      `clientPortAddress=${clientHost}`,
       `dataDir=${join(own, 'data')}`,
       `tickTime=${TICK_MS}`,
       'initLimit=25',
@@ -64,8 +72,7 @@ export function writeServerFiles(directory: string, places: readonly ServerPlace
       'admin.enableServer=false',
       'standaloneEnabled=false',
       'reconfigEnabled=true',
-      // super:super
-      'DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=',
+      `DigestAuthenticationProvider.superDigest=${SUPER_DIGEST}`,
       // As a leader every second one sends a snapshot wherever its memory does not reach back, the others what they have logged.
       ...(id % 2 === 1 ? ['snapshotSizeFactor=-1'] : []),
       // All but the first have the sockets of clients in an I/O thread.

@@ -15,6 +15,7 @@ describe('torture', () => {
       expect(figure(run.text(), 'violations')).toBe(0);
       expect(figure(run.text(), 'operations')).toBeGreaterThan(0);
       expect(figure(run.text(), 'faults')).toBeGreaterThan(0);
+      expect(figure(run.text(), 'changes of members acknowledged')).toBeGreaterThan(1);
       expect(readFileSync(summary, 'utf8')).toMatch(/^\| network \| proxies \|$/m);
       expect(readdirSync(temporary), 'no data are left').toEqual(['summary.md']);
     },

@@ -179,6 +179,7 @@ export class Torture {
     this.totals.addRound(this.#history);
     this.#operationsBefore = this.totals.operations;
     this.totals.txns = this.#checker.txns;
+    this.totals.memberChanges = this.#operator.changes;
   }
 
   /** Heals everything, demands that everything works, and checks. */
@@ -192,11 +193,14 @@ export class Torture {
       });
     if (!(await holds('there is a leader', 'L1', () => this.#ensemble.leader !== null))) return;
     let isComplete = false;
-    void this.#operator
-      .restore(() => this.violations.length > 0)
-      .then(() => {
-        isComplete = true;
-      });
+    if (this.#kinds.includes(MEMBERS)) {
+      const { ids } = this.#ensemble;
+      void this.#operator
+        .restore(() => this.violations.length > 0, ids[round % ids.length]!)
+        .then(() => {
+          isComplete = true;
+        });
+    } else isComplete = true;
     if (!(await holds('every server is a participant', 'L1', () => isComplete))) return;
     if (!(await holds('every client has a connection', 'L3', () => workload.isConnected))) return;
     if (!(await this.#within('every request of a client is answered', 'L3', workload.stop()))) return;

@@ -120,7 +120,7 @@ describe('a server of an ensemble', () => {
     const { core } = read(text, { '/data/myid': '1', [path]: THREE });
     expect(core.ensemble?.membership).toMatchObject({ version: 0x1000000ab, members: [{}, {}, {}] });
     expect(faultsOf(text)).toEqual([
-      'zoo.cfg, line 5: dynamicConfigFile: found "no file zoo.cfg.dynamic.1000000ab", expected a file that lists the members, with lines such as server.1=host:2888:3888;2181',
+      'zoo.cfg, line 5: dynamicConfigFile: found "no file zoo.cfg.dynamic.1000000ab", expected a file that lists the members, with lines such as server.1=host:2888:3888;2181. Copy the list of a running member (`config` in a client) into it',
     ]);
     expect(faultsOf(text, { '/data/myid': '1', [path]: `${THREE}version=5` })).toEqual([
       'zoo.cfg.dynamic.1000000ab, line 4: version: found "5", expected only server.N, group.N and weight.N in a file of members',

@@ -14,6 +14,7 @@ import {
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
+import { findListDamage, LIST_EXPECTED } from '../membership/list-checksum.ts';
 import type { Draft } from './draft.ts';
 import { type Property, parseProperties, placeOfProperty } from './properties.ts';
 
@@ -144,8 +145,15 @@ class EnsembleReader {
     try {
       text = this.#source.readFile(this.#source.resolvePath(path));
     } catch (error) {
-      const expected = 'a file that lists the members, with lines such as server.1=host:2888:3888;2181';
-      this.#findings.fault(this.#placeOfKey('dynamicConfigFile'), describeReadError(path, error), expected);
+      const found = describeReadError(path, error);
+      this.#findings.fault(this.#placeOfKey('dynamicConfigFile'), found, LIST_EXPECTED);
+      return nothing;
+    }
+    // Apache's servers put the version into the name: zoo.cfg.dynamic.100000000
+    const version = parseZxid(/\.([0-9a-f]{1,16})$/.exec(path)?.[1] ?? '') ?? ZXID_ZERO;
+    const damage = findListDamage(text, version);
+    if (damage !== null) {
+      this.#findings.fault({ file: path, line: 1, key: null }, damage.found, damage.expected);
       return nothing;
     }
     const { properties, faults } = parseProperties(text);
@@ -159,14 +167,8 @@ class EnsembleReader {
       }
     }
     if (lines.length === 0) {
-      this.#findings.fault(
-        { file: path, line: null, key: null },
-        'no member',
-        'lines such as server.1=host:2888:3888;2181',
-      );
+      this.#findings.fault({ file: path, line: null, key: null }, 'no member', LIST_EXPECTED);
     }
-    // Apache's servers put the version into the name: zoo.cfg.dynamic.100000000
-    const version = parseZxid(/\.([0-9a-f]{1,16})$/.exec(path)?.[1] ?? '') ?? ZXID_ZERO;
     return { lines: lines.filter(({ key }) => MEMBER_KEY.test(key)), version };
   }
 
@@ -347,5 +349,5 @@ function reasonOf(fault: string): string {
 
 function describeReadError(path: string, error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ENOENT' ? `no file ${path}` : message;
+  return code === 'ENOENT' ? `no file ${path}` : `${path}: ${message}`;
 }

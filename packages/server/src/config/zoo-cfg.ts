@@ -139,7 +139,10 @@ class ZooCfgReader {
       if (membered.client !== null) this.#takeClient(membered.client, PLAIN);
       if (membered.secureClient !== null) this.#takeClient(membered.secureClient, SECURE);
     }
-    if (draft.secureClientPort === null) this.#requireValue(draft.clientPort, 'clientPort', 'clientPort=2181');
+    // A list of members that cannot be used would perhaps have said where clients connect.
+    const isUnknown = membered === null && draft.dynamicConfigFile !== null;
+    if (draft.secureClientPort === null && !isUnknown)
+      this.#requireValue(draft.clientPort, 'clientPort', 'clientPort=2181');
     this.#checkTls();
     const tickTimeMs = draft.core.tickTimeMs;
     const sessionTimeoutMinMs = draft.sessionTimeoutMinMs ?? tickTimeMs * 2;

@@ -1,5 +1,6 @@
 import { formatMember, type Membership } from '@meerkat/protocol';
 import { parseProperties } from '../config/properties.ts';
+import { withChecksum } from './list-checksum.ts';
 
 /** Keys that say who the members are, which from now on a file of its own says. */
 const MEMBER_KEY = /^(server|group|weight)\.|^(dynamicConfigFile|peerType)$/;
@@ -36,12 +37,12 @@ export function listsMembers(text: string): boolean {
   return parseProperties(text).properties.some(({ key }) => key.startsWith('server.'));
 }
 
-/** The lines of a file of members, without its version: the name of the file has that. */
-export function formatDynamicFile({ members, hierarchy }: Membership): string {
+/** A file of members, without a line for its version: the name of the file has that. */
+export function formatDynamicFile({ members, hierarchy, version }: Membership): string {
   const lines = members.map(formatMember);
   if (hierarchy !== null) {
     for (const [group, servers] of hierarchy.groups) lines.push(`group.${group}=${servers.join(':')}`);
     for (const [server, weight] of hierarchy.weights) lines.push(`weight.${server}=${weight}`);
   }
-  return `${lines.sort().join('\n')}\n`;
+  return withChecksum(`${lines.sort().join('\n')}\n`, version);
 }

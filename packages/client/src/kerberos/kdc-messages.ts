@@ -46,7 +46,7 @@ export interface PreAuthentication {
   readonly value: Uint8Array;
 }
 
-export const PreAuthType = { tgsRequest: 1, encryptedTimestamp: 2, encryptionTypes: 19 } as const;
+export const PreAuthType = { tgsRequest: 1, encryptedTimestamp: 2, encryptionTypes: 19, cookie: 133 } as const;
 
 export interface KdcReply {
   readonly kind: 'reply';
@@ -65,6 +65,8 @@ export interface KdcRefusal {
   readonly text: string;
   /** Of the key that the client is to prove, when that is what is missing. */
   readonly encryptionTypes: readonly number[];
+  /** To be sent back with the proof (RFC 6113 §5.2); null when there is none. */
+  readonly cookie: Uint8Array | null;
 }
 
 /** EncKDCRepPart. */
@@ -146,20 +148,27 @@ function readError(bytes: Uint8Array): KdcRefusal {
     code: readInteger(field(fields, 6)),
     serverMs: readTime(field(fields, 4)),
     text: words === undefined ? '' : readText(words),
-    encryptionTypes: data === undefined ? [] : readEncryptionTypes(data.contents),
+    ...readMethods(data?.contents ?? null),
   };
 }
 
-/** PA-ETYPE-INFO2 among METHOD-DATA; what is none of both has none. */
-function readEncryptionTypes(data: Uint8Array): readonly number[] {
+/** METHOD-DATA, how a client may prove who it is; what is none says nothing. */
+function readMethods(data: Uint8Array | null): Pick<KdcRefusal, 'encryptionTypes' | 'cookie'> {
+  const none = { encryptionTypes: [], cookie: null };
+  if (data === null) return none;
   try {
-    return readDerValues(readDer(data, DerTag.sequence).contents).flatMap((entry) => {
+    const methods = new Map<number, Uint8Array>();
+    for (const entry of readDerValues(readDer(data, DerTag.sequence).contents)) {
       const fields = fieldsIn(entry);
-      if (readInteger(field(fields, 1)) !== PreAuthType.encryptionTypes) return [];
-      const list = readDer(field(fields, 2).contents, DerTag.sequence);
-      return readDerValues(list.contents).map((each) => readInteger(field(fieldsIn(each), 0)));
-    });
+      methods.set(readInteger(field(fields, 1)), field(fields, 2).contents);
+    }
+    const info = methods.get(PreAuthType.encryptionTypes);
+    const entries = info === undefined ? [] : readDerValues(readDer(info, DerTag.sequence).contents);
+    return {
+      encryptionTypes: entries.map((each) => readInteger(field(fieldsIn(each), 0))),
+      cookie: methods.get(PreAuthType.cookie) ?? null,
+    };
   } catch {
-    return [];
+    return none;
   }
 }

@@ -1,4 +1,5 @@
 import { createSocket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 
 export interface KdcAddress {
@@ -31,6 +32,8 @@ export function askByTcp({ host, port }: KdcAddress, message: Uint8Array): Promi
     const socket = connect({ host, port });
     const chunks: Buffer[] = [];
     let bytes = 0;
+    /** With its length in front; unknown before four bytes are there. */
+    let expectedBytes = Number.POSITIVE_INFINITY;
     const end = (error: Error | null, reply?: Uint8Array): void => {
       clearTimeout(timer);
       socket.destroy();
@@ -44,10 +47,9 @@ export function askByTcp({ host, port }: KdcAddress, message: Uint8Array): Promi
       chunks.push(chunk);
       bytes += chunk.length;
       if (bytes < 4) return;
-      const all = Buffer.concat(chunks);
-      const length = all.readUInt32BE();
-      if (length > REPLY_BYTES_MAX) end(new Error(`it announces an answer of ${length} bytes`));
-      else if (all.length >= 4 + length) end(null, all.subarray(4, 4 + length));
+      if (expectedBytes === Number.POSITIVE_INFINITY) expectedBytes = 4 + Buffer.concat(chunks).readUInt32BE();
+      if (expectedBytes > 4 + REPLY_BYTES_MAX) end(new Error(`it announces an answer of ${expectedBytes - 4} bytes`));
+      else if (bytes >= expectedBytes) end(null, Buffer.concat(chunks).subarray(4, expectedBytes));
     });
     const header = Buffer.alloc(4);
     header.writeUInt32BE(message.length);
@@ -56,18 +58,24 @@ export function askByTcp({ host, port }: KdcAddress, message: Uint8Array): Promi
 }
 
 /** By UDP, a datagram each way; sent again a few times, as either may be lost. */
-export function askByUdp({ host, port }: KdcAddress, message: Uint8Array): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+export async function askByUdp({ host, port }: KdcAddress, message: Uint8Array): Promise<Uint8Array> {
+  // A socket is of one family, so the name is looked up before there is one.
+  const { address, family } = await lookup(host);
+  return await new Promise((resolve, reject) => {
+    const socket = createSocket(family === 6 ? 'udp6' : 'udp4');
     let tries = 0;
+    let isOver = false;
     let timer: NodeJS.Timeout | undefined;
     const end = (error: Error | null, reply?: Uint8Array): void => {
+      if (isOver) return;
+      isOver = true;
       clearTimeout(timer);
       socket.close();
       if (error !== null) reject(error);
       else resolve(reply ?? new Uint8Array(0));
     };
     const send = (): void => {
+      if (isOver) return;
       if (tries++ === UDP_TRIES) {
         end(new Error(`no answer to ${UDP_TRIES} datagrams`));
         return;
@@ -75,8 +83,9 @@ export function askByUdp({ host, port }: KdcAddress, message: Uint8Array): Promi
       socket.send(message);
       timer = setTimeout(send, UDP_TIMEOUT_MS);
     };
-    socket.once('error', (error) => end(error));
-    socket.once('message', (reply) => end(null, reply));
-    socket.connect(port, host, send);
+    socket.on('error', end);
+    socket.on('message', (reply) => end(null, reply));
+    socket.once('connect', send);
+    socket.connect(port, address);
   });
 }

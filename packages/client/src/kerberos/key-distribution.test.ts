@@ -9,6 +9,7 @@ import type { Krb5Config } from './krb5-config.ts';
 
 const KEYTAB = new Keytab([{ principal: 'ann@R', version: 1, encryptionType: 18, bytes: Buffer.alloc(32) }]);
 const CONFIG: Krb5Config = {
+  path: '/etc/krb5.conf',
   defaultRealm: 'R',
   defaultCacheName: null,
   looksUpKdcs: true,
@@ -34,7 +35,7 @@ test('a center that only speaks UDP is asked by UDP', async () => {
   const config = { ...CONFIG, kdcs: new Map([['R', [`127.0.0.1:${port}`]]]) };
   const center = new KeyDistribution('R', config, KDC_SURROUNDINGS);
   await expect(center.login('ann@R', KEYTAB, '/keytab')).rejects.toThrow(
-    /the key distribution center of R answers with what is no message of Kerberos/,
+    /no key distribution center of the realm R answers \(127.0.0.1:\d+: it answers with what is no message of Kerberos/,
   );
   socket.close();
 });
@@ -63,13 +64,100 @@ test('the name service is asked where krb5.conf names no center', async () => {
     ...KDC_SURROUNDINGS,
     lookUp: async (name: string) => {
       asked.push(name);
-      return [{ name: 'kdc1', port: 88 }];
+      return [
+        { name: 'kdc2', port: 88, priority: 10 },
+        { name: 'kdc1', port: 88, priority: 0 },
+      ];
     },
     askByTcp: async () => Promise.reject(new Error('nobody there')),
   };
   const login = new KeyDistribution('R', CONFIG, surroundings).login('ann@R', KEYTAB, '/keytab');
-  await expect(login).rejects.toThrow('no key distribution center of the realm R answers (kdc1:88: nobody there)');
+  await expect(login).rejects.toThrow(
+    'no key distribution center of the realm R answers (kdc1:88: nobody there; kdc2:88: nobody there)',
+  );
   expect(asked).toEqual(['_kerberos._tcp.R']);
   const silent = new KeyDistribution('R', { ...CONFIG, looksUpKdcs: false }, surroundings);
-  await expect(silent.login('ann@R', KEYTAB, '/keytab')).rejects.toThrow(/names no kdc of the realm R: add it below/);
+  await expect(silent.login('ann@R', KEYTAB, '/keytab')).rejects.toThrow(
+    '/etc/krb5.conf names no kdc of the realm R: add it below',
+  );
+  // RFC 2782: a record without a name says that there is none.
+  const none = { ...surroundings, lookUp: async () => [{ name: '', port: 0, priority: 0 }] };
+  await expect(new KeyDistribution('R', CONFIG, none).login('ann@R', KEYTAB, '/keytab')).rejects.toThrow(
+    /and the name service has none \(no record\)/,
+  );
+});
+
+test('a center whose name has no address of its own kind fails the request, not the process', async () => {
+  await expect(askByUdp({ host: 'no such host', port: 1 }, Buffer.from('?'))).rejects.toThrow(/ENOTFOUND|EAI_/);
+});
+
+test('an answer that comes in single bytes is put together', async () => {
+  const answer = Buffer.alloc(2000, 7);
+  const server = createServer((socket) => {
+    socket.setNoDelay(true);
+    socket.resume();
+    const bytes = [...Buffer.from([0, 0, answer.length >> 8, answer.length & 0xff]), ...answer];
+    for (const byte of bytes) socket.write(Uint8Array.of(byte));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = (server.address() as { port: number }).port;
+  expect(await askByTcp({ host: '127.0.0.1', port }, Buffer.from('?'))).toEqual(answer);
+  await new Promise((resolve) => server.close(resolve));
+});
+
+/* KRB-ERROR, in the words of RFC 4120 §5.9.1. */
+const der = (tag: number, ...parts: readonly Buffer[]): Buffer => {
+  const contents = Buffer.concat(parts);
+  const length = contents.length < 128 ? [contents.length] : [0x82, contents.length >> 8, contents.length & 0xff];
+  return Buffer.concat([Buffer.of(tag, ...length), contents]);
+};
+const error = (code: number, text: string): Buffer =>
+  der(
+    0x7e,
+    der(
+      0x30,
+      der(0xa0, der(2, Buffer.of(5))),
+      der(0xa1, der(2, Buffer.of(30))),
+      der(0xa4, der(0x18, Buffer.from('20260101000000Z'))),
+      der(0xa5, der(2, Buffer.of(0))),
+      der(0xa6, der(2, Buffer.of(code))),
+      der(0xa9, der(0x1b, Buffer.from('R'))),
+      der(0xab, der(0x1b, Buffer.from(text))),
+    ),
+  );
+
+test('the next center is asked when one answers with garbage, or is out of service', async () => {
+  const answers = [Buffer.from('garbage'), error(29, 'busy'), error(6, 'a stranger')];
+  const config = { ...CONFIG, kdcs: new Map([['R', ['one', 'two', 'three']]]) };
+  const asked: string[] = [];
+  const askThem = async ({ host }: { host: string }): Promise<Uint8Array> => {
+    asked.push(host);
+    return answers.shift() ?? Buffer.alloc(0);
+  };
+  const center = new KeyDistribution('R', config, { ...KDC_SURROUNDINGS, askByTcp: askThem });
+  await expect(center.login('ann@R', KEYTAB, '/keytab')).rejects.toThrow(/does not know ann@R \(error 6, a stranger\)/);
+  // The one that answered is asked first from now on.
+  answers.push(error(29, ''), error(29, ''), error(29, ''));
+  await expect(center.login('ann@R', KEYTAB, '/keytab')).rejects.toThrow(/three:88: it is out of service, error 29;/);
+  expect(asked).toEqual(['one', 'two', 'three', 'three', 'one', 'two']);
+});
+
+test('what a center says is kept on one line, and short', async () => {
+  const config = { ...CONFIG, kdcs: new Map([['R', ['one']]]) };
+  const askThem = async (): Promise<Uint8Array> => error(60, `a\nb\u001b[31m${'x'.repeat(5000)}`);
+  const center = new KeyDistribution('R', config, { ...KDC_SURROUNDINGS, askByTcp: askThem });
+  const message = await center.login('ann@R', KEYTAB, '/keytab').catch((reason: Error) => reason.message);
+  expect(message).toMatch(
+    /^the key distribution center of R gives ann@R no ticket for krbtgt\/R@R: error 60, a b \[31mx+$/,
+  );
+  expect(String(message).length).toBeLessThan(300);
+});
+
+test('a key of another length than its type has is none', async () => {
+  const damaged = new Keytab([{ principal: 'ann@R', version: 1, encryptionType: 18, bytes: Buffer.alloc(5) }]);
+  const config = { ...CONFIG, kdcs: new Map([['R', ['one']]]) };
+  const center = new KeyDistribution('R', config, KDC_SURROUNDINGS);
+  await expect(center.login('ann@R', damaged, '/keytab')).rejects.toThrow(
+    /the keytab \/keytab has no key of AES for ann@R/,
+  );
 });

@@ -29,8 +29,14 @@ export interface KdcSurroundings {
   nowMs(): number;
   readonly askByTcp: AskKdc;
   readonly askByUdp: AskKdc;
-  /** Host names and ports that the name service has for `_kerberos._tcp.REALM`. */
-  lookUp(name: string): Promise<readonly { readonly name: string; readonly port: number }[]>;
+  /** What the name service has for `_kerberos._tcp.REALM`: those of the lowest priority come first. */
+  lookUp(name: string): Promise<readonly KdcRecord[]>;
+}
+
+export interface KdcRecord {
+  readonly name: string;
+  readonly port: number;
+  readonly priority: number;
 }
 
 export const KDC_SURROUNDINGS: KdcSurroundings = {
@@ -49,8 +55,10 @@ const Refusal = {
   keyExpired: 23,
   preAuthFailed: 24,
   preAuthRequired: 25,
+  unavailable: 29,
   ticketExpired: 32,
   clockSkew: 37,
+  wrongRealm: 68,
 };
 /** AES with SHA-2 comes last, as with MIT Kerberos: older centers do not know it. */
 const ALL_TYPES = [18, 17, 20, 19];
@@ -63,6 +71,8 @@ export class KeyDistribution {
   readonly #config: Krb5Config;
   readonly #surroundings: KdcSurroundings;
   readonly #clock: MicroClock;
+  /** The center that has answered last: the next request begins with it. */
+  #answering: KdcAddress | null = null;
 
   constructor(realm: string, config: Krb5Config, surroundings: KdcSurroundings) {
     this.realm = realm;
@@ -89,17 +99,18 @@ export class KeyDistribution {
     let reply = await this.#exchange('as', body, []);
     if (reply.kind === 'refusal' && reply.code === Refusal.preAuthRequired) {
       const offered = reply.encryptionTypes.find((type) => types.includes(type)) ?? types[0] ?? 0;
-      reply = await this.#exchange('as', body, [this.#proveTime(client, keytab, offered)]);
+      const cookie = reply.cookie === null ? [] : [{ type: PreAuthType.cookie, value: reply.cookie }];
+      reply = await this.#exchange('as', body, [this.#proveTime(client, keytab, offered), ...cookie]);
     }
     if (reply.kind === 'refusal') throw this.#explain(reply, client, request.service, origin);
     const { encryptionType, version, cipher } = reply.part;
     const type = ENCRYPTION_TYPES.get(encryptionType);
     for (const key of keytab.find(client, encryptionType, version)) {
       const plain = type?.decrypt(key, KeyUsage.asReply, cipher) ?? null;
-      if (plain !== null) return this.#conclude(request, reply, plain);
+      if (plain !== null) return this.#conclude(request, client, reply, plain);
     }
     throw new KerberosError(
-      `no key of ${client} in the keytab ${origin} opens the answer of the key distribution center, which needs type ${encryptionType} version ${version ?? 'unknown'}; it has ${keytab.describe(client)}: write it again with ktadd`,
+      `no key of ${client} in the keytab ${origin} opens the answer of the key distribution center, which is for one of type ${encryptionType}${version === null ? '' : ` version ${version}`}; it has ${keytab.describe(client)}: write it again with ktadd`,
     );
   }
 
@@ -127,7 +138,7 @@ export class KeyDistribution {
         ? type.decrypt(sessionKey.bytes, KeyUsage.tgsReply, reply.part.cipher)
         : null;
     if (plain === null) throw new KerberosError(`${this.#name} answers with a ticket that its own key does not open`);
-    return this.#conclude(request, reply, plain);
+    return this.#conclude(request, client, reply, plain);
   }
 
   #request(client: string | null, service: string, encryptionTypes: readonly number[]): KdcRequest {
@@ -144,20 +155,24 @@ export class KeyDistribution {
     return { type: PreAuthType.encryptedTimestamp, value: encryptedData(part) };
   }
 
-  #conclude(request: KdcRequest, reply: KdcReply, plain: Uint8Array): ServiceTicket {
+  /** The ticket of a reply that is the answer to this request, and for this client. */
+  #conclude(request: KdcRequest, client: string, reply: KdcReply, plain: Uint8Array): ServiceTicket {
     try {
       const part = readReplyPart(plain);
-      if (part.nonce !== request.nonce || part.service !== request.service) {
-        throw new KerberosError(`${this.#name} was asked for ${request.service} and answers with ${part.service}`);
-      }
       const { sessionKey, startsMs, endsMs, service } = part;
-      return { client: reply.client, service, ticket: reply.ticket, sessionKey, startsMs, endsMs };
+      if (part.nonce !== request.nonce) throw new KerberosError(`${this.#name} sends the answer to another request`);
+      if (service !== request.service || reply.client !== client) {
+        throw new KerberosError(
+          `${this.#name} was asked by ${client} for ${request.service} and answers with a ticket of ${reply.client} for ${service}`,
+        );
+      }
+      return { client, service, ticket: reply.ticket, sessionKey, startsMs, endsMs };
     } catch (error) {
       throw this.#unreadable(error);
     }
   }
 
-  /** Asks one center after the other, until one answers. */
+  /** Asks one center after the other, until one answers with what is a message, and is not out of service. */
   async #exchange(
     kind: 'as' | 'tgs',
     body: Uint8Array,
@@ -167,14 +182,20 @@ export class KeyDistribution {
     const failures: string[] = [];
     for (const kdc of await this.#addresses()) {
       try {
-        return readReply(kind, await this.#ask(kdc, message));
+        const reply = readReply(kind, await this.#ask(kdc, message));
+        if (reply.kind === 'reply' || reply.code !== Refusal.unavailable) {
+          this.#answering = kdc;
+          return reply;
+        }
+        failures.push(`${formatKdc(kdc)}: it is out of service, error ${reply.code}`);
       } catch (error) {
-        if (error instanceof DerError) throw this.#unreadable(error);
-        failures.push(`${kdc.host}:${kdc.port}: ${error instanceof Error ? error.message : String(error)}`);
+        const { message } = error as Error;
+        const what = error instanceof DerError ? `it answers with what is no message of Kerberos: ${message}` : message;
+        failures.push(`${formatKdc(kdc)}: ${what}`);
       }
     }
     throw new KerberosError(
-      `no key distribution center of the realm ${this.realm} answers (${failures.join('; ')}): check kdc in krb5.conf and that they run`,
+      `no key distribution center of the realm ${this.realm} answers (${failures.join('; ')}): check kdc in ${this.#config.path} and that they run`,
     );
   }
 
@@ -189,19 +210,29 @@ export class KeyDistribution {
   }
 
   async #addresses(): Promise<readonly KdcAddress[]> {
-    const named = this.#config.kdcs.get(this.realm) ?? [];
+    const found = await this.#findAddresses();
+    const answering = this.#answering;
+    return answering === null ? found : [answering, ...found.filter((kdc) => formatKdc(kdc) !== formatKdc(answering))];
+  }
+
+  async #findAddresses(): Promise<readonly KdcAddress[]> {
+    const { kdcs, looksUpKdcs, path } = this.#config;
+    const named = kdcs.get(this.realm) ?? [];
     if (named.length > 0) return named.map(parseKdc);
-    const missing = `krb5.conf names no kdc of the realm ${this.realm}`;
-    if (!this.#config.looksUpKdcs) throw new KerberosError(`${missing}: add it below [realms], or set KRB5_CONFIG`);
+    const missing = `${path} names no kdc of the realm ${this.realm}`;
+    const todo = 'add it below [realms], or set KRB5_CONFIG';
+    if (!looksUpKdcs) throw new KerberosError(`${missing}: ${todo}`);
+    let why = 'no record';
     try {
-      const found = await this.#surroundings.lookUp(`_kerberos._tcp.${this.realm}`);
-      return found.map(({ name, port }) => ({ host: name, port }));
+      const records = await this.#surroundings.lookUp(`_kerberos._tcp.${this.realm}`);
+      // A record without a name says that there is no center.
+      const found = records.filter(({ name }) => name !== '').sort((a, b) => a.priority - b.priority);
+      if (found.length > 0) return found.map(({ name, port }) => ({ host: name, port }));
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      throw new KerberosError(
-        `${missing}, and the name service has none (${code ?? message}): add it below [realms], or set KRB5_CONFIG`,
-      );
+      why = code ?? message;
     }
+    throw new KerberosError(`${missing}, and the name service has none (${why}): ${todo}`);
   }
 
   get #name(): string {
@@ -209,7 +240,7 @@ export class KeyDistribution {
   }
 
   #explain({ code, serverMs, text }: KdcRefusal, client: string, service: string, origin: string): KerberosError {
-    const said = `error ${code}${text === '' ? '' : `, ${text}`}`;
+    const said = `error ${code}${text === '' ? '' : `, ${quoteText(text)}`}`;
     switch (code) {
       case Refusal.unknownClient:
         return new KerberosError(`${this.#name} does not know ${client} (${said}): check the principal and its realm`);
@@ -225,6 +256,10 @@ export class KeyDistribution {
       case Refusal.preAuthFailed:
         return new KerberosError(
           `${this.#name} has another key of ${client} than ${origin} (${said}): its password or key was changed since; write the keytab again with ktadd`,
+        );
+      case Refusal.wrongRealm:
+        return new KerberosError(
+          `${this.#name} does not serve the realm of ${client} (${said}): correct kdc in ${this.#config.path}`,
         );
       case Refusal.ticketExpired:
         return new KerberosError(`the ticket of ${client} in ${origin} has ended (${said}): run kinit`);
@@ -244,3 +279,14 @@ export class KeyDistribution {
     return new KerberosError(`${this.#name} answers with what is no message of Kerberos: ${error.message}`);
   }
 }
+
+function formatKdc({ host, port }: KdcAddress): string {
+  return `${host}:${port}`;
+}
+
+/** Nothing vouches for the words of a refusal: they are kept on one line, and short. */
+function quoteText(text: string): string {
+  return text.slice(0, TEXT_CHARACTERS_MAX).replaceAll(/\p{Cc}+/gu, ' ');
+}
+
+const TEXT_CHARACTERS_MAX = 200;

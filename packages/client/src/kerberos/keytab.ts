@@ -5,6 +5,8 @@
  *     entry  := u2 components, realm, *component, u4 name type, u4 time, u1 version, u2 key type, key, [u4 version]
  *     realm, component, key := u2 length, bytes
  */
+import { ENCRYPTION_TYPES } from './encryption.ts';
+
 export interface KeytabKey {
   /** Components and realm: `zookeeper/host@REALM`. */
   readonly principal: string;
@@ -33,7 +35,7 @@ export class Keytab {
    */
   find(principal: string, encryptionType: number, version: number | null): readonly Uint8Array[] {
     return this.#keys
-      .filter((key) => key.principal === principal && key.encryptionType === encryptionType)
+      .filter((key) => key.principal === principal && key.encryptionType === encryptionType && hasRightLength(key))
       .filter(
         (key) => version === null || key.version === version || (key.version < 256 && key.version === (version & 0xff)),
       )
@@ -46,6 +48,12 @@ export class Keytab {
     const keys = this.#keys.filter((key) => key.principal === principal);
     return keys.map(({ encryptionType, version }) => `type ${encryptionType} version ${version}`).join(', ');
   }
+}
+
+/** A key of a damaged file is none. */
+function hasRightLength({ encryptionType, bytes }: KeytabKey): boolean {
+  const type = ENCRYPTION_TYPES.get(encryptionType);
+  return type === undefined || type.keyBytes === bytes.length;
 }
 
 /** Null when the bytes are no keytab. */

@@ -64,3 +64,12 @@ test('takes other files in, and is empty where there is none', () => {
   expect(config.kdcs.get('R')).toEqual(['one']);
   expect(readKrb5Config(join(directory, 'nowhere'))).toMatchObject({ defaultRealm: null, looksUpKdcs: true });
 });
+
+test('reads several files with colons between, of which the first counts, and says which it was', () => {
+  const first = write('one.conf', '[libdefaults]\ndefault_realm = ONE\n');
+  const second = write('two.conf', '[libdefaults]\ndefault_realm = TWO\n[realms]\nTWO = {\n kdc = two\n}\n');
+  const both = `${first}:${second}`;
+  expect(readKrb5Config(both)).toMatchObject({ path: both, defaultRealm: 'ONE' });
+  expect(readKrb5Config(both).kdcs.get('TWO')).toEqual(['two']);
+  expect(readKrb5Config(join(directory, 'nowhere')).path).toMatch(/nowhere \(there is no such file\)$/);
+});

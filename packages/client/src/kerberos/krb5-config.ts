@@ -10,12 +10,14 @@
  *
  * `#` and `;` at the beginning of a line begin a comment. A name may come several times.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KerberosError } from './kerberos-error.ts';
 
 /** Which realms there are, and where. */
 export interface Krb5Config {
+  /** Where it was read, for messages. */
+  readonly path: string;
   /** Of a name without realm; null when it is not given. */
   readonly defaultRealm: string | null;
   /** Where `kinit` writes, with `%{uid}` and the like in it; null when it is not given. */
@@ -28,9 +30,13 @@ export interface Krb5Config {
   readonly realmOfDomain: ReadonlyMap<string, string>;
 }
 
-/** @throws KerberosError when it cannot be read; a file that is not there is an empty one */
+/**
+ * @param path several files have colons between; what the first says counts
+ * @throws KerberosError when one cannot be read; a file that is not there is an empty one
+ */
 export function readKrb5Config(path: string): Krb5Config {
-  const lines = linesOf(path, 0);
+  const files = path.split(':');
+  const lines = files.flatMap((file) => linesOf(file, 0));
   const values = valuesOf(lines);
   const first = (name: string): string | null => values.get(name)?.[0] ?? null;
   const kdcs = new Map<string, readonly string[]>();
@@ -41,6 +47,7 @@ export function readKrb5Config(path: string): Krb5Config {
     if (section === 'domain_realm' && last === undefined) realmOfDomain.set(middle.toLowerCase(), found[0] ?? '');
   }
   return {
+    path: files.some((file) => existsSync(file)) ? path : `${path} (there is no such file)`,
     defaultRealm: first('libdefaults\ndefault_realm'),
     defaultCacheName: first('libdefaults\ndefault_ccache_name'),
     looksUpKdcs: !isFalse(first('libdefaults\ndns_lookup_kdc')),

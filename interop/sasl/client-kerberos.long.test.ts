@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type Client, connect, kerberos } from '@meerkat/client';
-import { TicketSource, type TicketSourceOptions } from '@meerkat/client/kerberos';
+import { KerberosError, TicketSource, type TicketSourceOptions } from '@meerkat/client/kerberos';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KDC_SURROUNDINGS, type KdcSurroundings } from '../../packages/client/src/kerberos/key-distribution.ts';
 import { KerberosRealm } from '../harness/kerberos-realm.ts';
 import { MEERKAT_COMMAND } from '../harness/meerkat-command.ts';
 import { describeWith } from '../harness/peers.ts';
@@ -15,12 +17,14 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
   let realm: KerberosRealm;
   /** The key of ann, as she has it. */
   let keytab: string;
+  /** The key of the servers. */
+  let service: string;
   const servers = new Map<ServerKind, ServerProcess>();
 
   beforeAll(async () => {
     realm = await KerberosRealm.start();
     keytab = realm.addKeys('ann', 'aes256-cts:normal', 'ann.keytab', '+requires_preauth');
-    const service = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal');
+    service = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal');
     const module = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true';
     const jaas = `Server { ${module} keyTab="${service}" principal="zookeeper/localhost@${realm.name}"; };`;
     for (const kind of SERVER_KINDS) {
@@ -86,6 +90,22 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     expect(await refusalOf({ keytab: stale })).toMatch(
       /has another key of eve@.* than \/.*eve.keytab \(error 24, .*\): its password or key was changed since/,
     );
+    // The same where the key distribution center asks for no proof first.
+    const careless = realm.addKeys('bob', 'aes256-cts:normal', 'bob.keytab');
+    realm.addKeys('bob', 'aes256-cts:normal', 'bob-new.keytab');
+    expect(await refusalOf({ keytab: careless })).toMatch(
+      /no key of bob@.* in the keytab \/.*bob.keytab opens the answer .* one of type 18; it has type 18 version 2/,
+    );
+    // A realm that this key distribution center does not serve.
+    const other = path('other.keytab');
+    writeFileSync(
+      other,
+      Buffer.from(readFileSync(keytab).toString('latin1').replaceAll(realm.name, 'OTHER.REALM1'), 'latin1'),
+    );
+    writeFileSync(path('realms.conf'), readFileSync(realm.configPath, 'utf8').replaceAll(realm.name, 'OTHER.REALM1'));
+    expect(await refusalOf({ keytab: other, config: path('realms.conf') })).toMatch(
+      /of OTHER.REALM1 does not know ann@OTHER.REALM1 \(error 6, .*\): check the principal and its realm/,
+    );
   });
 
   test('a failed attempt to connect says it, too', async () => {
@@ -95,8 +115,99 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     );
   });
 
+  /** Tickets by an attacker who sees and changes what the key distribution center answers. */
+  function attacked(change: (answer: Uint8Array, number: number) => Uint8Array): TicketSource {
+    let number = 0;
+    const surroundings: KdcSurroundings = {
+      ...KDC_SURROUNDINGS,
+      askByTcp: async (kdc, message) => change(await KDC_SURROUNDINGS.askByTcp(kdc, message), ++number),
+    };
+    return new TicketSource({ keytab, ...own() }, {}, surroundings);
+  }
+
+  test('takes no answer of another request, and none that was changed on its way', async () => {
+    const answers: Uint8Array[] = [];
+    const recording = attacked((answer) => {
+      answers.push(answer);
+      return answer;
+    });
+    const good = await recording.get('zookeeper/localhost');
+    // A refusal that asks for a proof, the ticket for tickets, the ticket for the service.
+    expect(answers).toHaveLength(3);
+    const [, granting = new Uint8Array(0), last = new Uint8Array(0)] = answers;
+    await expect(
+      attacked((answer, number) => (number === 2 ? granting : answer)).get('zookeeper/localhost'),
+    ).rejects.toThrow(/the key distribution center of .* sends the answer to another request/);
+    // It is sealed with the key of a ticket that this client does not have.
+    await expect(
+      attacked((answer, number) => (number === 3 ? last : answer)).get('zookeeper/localhost'),
+    ).rejects.toThrow(/answers with a ticket that its own key does not open/);
+    const asBob = (answer: Uint8Array): Uint8Array => {
+      const changed = Buffer.from(answer);
+      changed.write('bob', changed.indexOf('\u001b\u0003ann') + 2);
+      return changed;
+    };
+    for (const which of [2, 3]) {
+      const changing = attacked((answer, number) => (number === which ? asBob(answer) : answer));
+      await expect(changing.get('zookeeper/localhost')).rejects.toThrow(/answers with a ticket of bob@/);
+    }
+    // Wherever it is changed or cut: an error of Kerberos, or the same ticket with bytes that are the service's to judge.
+    for (let i = 0; i < 150; i++) {
+      const which = 1 + (i % 3);
+      const damage = (answer: Uint8Array): Uint8Array => {
+        const at = (i * 7919) % answer.length;
+        if (i % 2 === 0) return answer.subarray(0, at);
+        const changed = Buffer.from(answer);
+        changed[at] = (changed[at] ?? 0) ^ (1 + (i % 255));
+        return changed;
+      };
+      const ticket = await attacked((answer, number) => (number === which ? damage(answer) : answer))
+        .get('zookeeper/localhost')
+        .catch((error: unknown) => error);
+      if (ticket instanceof Error) expect(ticket).toBeInstanceOf(KerberosError);
+      else expect(ticket).toMatchObject({ client: good.client, service: good.service });
+    }
+  });
+
+  test('asks the next center when one takes the connection and does not answer', async () => {
+    const silent = createServer((socket) => socket.on('error', () => {}).resume());
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as { port: number };
+    const config = join(realm.directory, 'two.conf');
+    writeFileSync(
+      config,
+      readFileSync(realm.configPath, 'utf8').replace(/^( *)kdc = /m, `$1kdc = 127.0.0.1:${port}\n$1kdc = `),
+    );
+    const asked: number[] = [];
+    const surroundings: KdcSurroundings = {
+      ...KDC_SURROUNDINGS,
+      askByTcp: (kdc, message) => {
+        asked.push(kdc.port);
+        return KDC_SURROUNDINGS.askByTcp(kdc, message);
+      },
+    };
+    const ticket = await new TicketSource({ keytab, config }, {}, surroundings).get('zookeeper/localhost');
+    expect(ticket.client).toBe(`ann@${realm.name}`);
+    // Once, not once for each request.
+    expect(asked.filter((each) => each === port)).toHaveLength(1);
+    await expect(
+      connect(at('meerkat'), { sasl: kerberos({ keytab, config: silentOnly(config) }), connectTimeoutMs: 1000 }),
+    ).rejects.toThrow(/nothing to log in with by SASL/);
+    silent.close();
+  });
+
+  /** A configuration of which the first center is left. */
+  function silentOnly(config: string): string {
+    const path = join(realm.directory, 'silent.conf');
+    let count = 0;
+    writeFileSync(
+      path,
+      readFileSync(config, 'utf8').replaceAll(/^ *kdc = .*\n/gm, (line) => (count++ === 0 ? line : '')),
+    );
+    return path;
+  }
+
   test('says how far the clocks are apart', async () => {
-    const { KDC_SURROUNDINGS } = await import('../../packages/client/src/kerberos/key-distribution.ts');
     const ahead = (ms: number): TicketSource =>
       new TicketSource({ keytab, ...own() }, process.env, { ...KDC_SURROUNDINGS, nowMs: () => Date.now() + ms });
     await expect(ahead(HOUR_MS).get('zookeeper/localhost')).rejects.toThrow(
@@ -112,7 +223,12 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     const first = await source.get('zookeeper/localhost');
     expect(await source.get('zookeeper/localhost')).toBe(first);
     realm.login('ann', keytab);
-    expect(await source.get('zookeeper/localhost')).not.toBe(first);
+    const second = await source.get('zookeeper/localhost');
+    expect(second).not.toBe(first);
+    // A fresh one that the service refuses is not fetched again: that would be asked for ever.
+    expect(source.refuse('zookeeper/localhost', first)).toBe(true);
+    expect(source.refuse('zookeeper/localhost', second)).toBe(false);
+    expect(await source.get('zookeeper/localhost')).toBe(second);
     rmSync(cache.replace('FILE:', ''));
     await expect(source.get('zookeeper/localhost')).rejects.toThrow(/there is no ticket cache/);
   });
@@ -132,5 +248,13 @@ describeWith(['kerberos', 'apache'], 'Kerberos in our client', () => {
     const failed = run({ KRB5CCNAME: none }, ['acl', '/of-ann', '--connect-timeout', '1s']);
     expect(failed.status).not.toBe(0);
     expect(failed.stderr).toMatch(/there is no ticket cache \/.*none: run kinit/);
+  });
+
+  // The last: it changes the key of the servers.
+  test('fetches another ticket when the service has another key since', async () => {
+    const sasl = kerberos({ keytab, ...own() });
+    await (await connect(at('meerkat'), { sasl })).close();
+    renameSync(realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'renewed.keytab'), service);
+    expect(await namesOf(await connect(at('meerkat'), { sasl }))).toEqual([`ann@${realm.name}`]);
   });
 });

@@ -203,6 +203,32 @@ describe('a session on a transport', () => {
     }
   });
 
+  test('an attempt that has waited for its exchange in vain says so', async () => {
+    const scene = new Scene({ sasl: () => new Promise(() => {}) });
+    scene.host.start();
+    await drainMicrotasks();
+    scene.surroundings.nowMs += TEST_OPTIONS.attemptTimeoutMs;
+    scene.host.session.onTick();
+    expect(scene.attempts).toEqual(['timed-out: nothing to log in with by SASL within 3000 ms']);
+  });
+
+  test('a refusal ends the client, unless its mechanism has another try', async () => {
+    for (const [onRefused, states, attempts] of [
+      [undefined, ['auth-failed'], []],
+      [() => false, ['auth-failed'], []],
+      [() => true, [], ['sasl: the server refused SASL (code -115)']],
+    ] as const) {
+      const sasl = () => ({ start: () => Uint8Array.of(1), respond: () => null, ...(onRefused && { onRefused }) });
+      const scene = new Scene({ sasl });
+      scene.host.start();
+      await drainMicrotasks();
+      scene.stream.accept();
+      scene.stream.events.onBytes(new Bytes().int(1).long(0).int(-115).frame());
+      expect(scene.states).toEqual(states);
+      expect(scene.attempts).toEqual(attempts);
+    }
+  });
+
   test('an exchange that is made too late is not used', async () => {
     const late = makeDeferred<SaslExchange>();
     const scene = new Scene({ sasl: () => late.promise });

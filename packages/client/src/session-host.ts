@@ -101,6 +101,7 @@ export class SessionHost implements SessionEffects {
       const exchange = await mechanism(target);
       if (attempt !== this.#attempt) return;
       this.#exchange = exchange;
+      this.session.onPrepared();
     } catch (error) {
       if (attempt !== this.#attempt) return;
       this.session.onStreamClosed('sasl', error instanceof Error ? error.message : String(error));

@@ -25,6 +25,8 @@ export interface TicketSourceOptions {
 
 /** A ticket that ends sooner is not used any more. */
 const LIFE_LEFT_MS = 60_000;
+/** A ticket that is refused at this age is not fetched again: another one would be refused, too. */
+const FRESH_MS = 60_000;
 
 /**
  * Tickets for services, from a cache or by a keytab. Those that were fetched are kept in memory, and no file is written.
@@ -39,6 +41,10 @@ export class TicketSource {
   readonly #surroundings: KdcSurroundings;
   /** By service. */
   readonly #tickets = new Map<string, ServiceTicket>();
+  /** When those of `#tickets` were fetched; those of a cache were not. */
+  readonly #fetchedMs = new WeakMap<ServiceTicket, number>();
+  /** The last ones that services have refused, by service. */
+  readonly #refused = new Map<string, Uint8Array>();
   /** Under way, by service. */
   readonly #pending = new Map<string, Promise<ServiceTicket>>();
   /** The cache as it was when the tickets came from it: another login makes them void. */
@@ -74,6 +80,22 @@ export class TicketSource {
     return ticket !== undefined && this.#isGood(ticket) ? ticket : null;
   }
 
+  /**
+   * The service has refused a ticket: it may have another key since.
+   *
+   * @returns whether `get` may have one now that does better, since this one is not fresh
+   */
+  refuse(service: string, { ticket }: ServiceTicket): boolean {
+    const held = this.#tickets.get(service);
+    // Another connection was faster.
+    if (held === undefined || !isSame(held.ticket, ticket)) return true;
+    const fetchedMs = this.#fetchedMs.get(held);
+    if (fetchedMs !== undefined && this.#surroundings.nowMs() < fetchedMs + FRESH_MS) return false;
+    this.#tickets.delete(service);
+    this.#refused.set(service, ticket);
+    return true;
+  }
+
   async #fetch(service: string): Promise<ServiceTicket> {
     const config = readKrb5Config(this.#configPath);
     const keytabPath = this.#options.keytab ?? null;
@@ -88,6 +110,13 @@ export class TicketSource {
     return ticket;
   }
 
+  /** By a ticket for tickets. */
+  async #fetchService(center: KeyDistribution, service: string, granting: ServiceTicket): Promise<ServiceTicket> {
+    const ticket = await center.ticketFor(service, granting);
+    this.#fetchedMs.set(ticket, this.#surroundings.nowMs());
+    return ticket;
+  }
+
   async #fetchByKeytab(service: string, path: string, config: Krb5Config): Promise<ServiceTicket> {
     const keytab = readKeytab(path);
     const client = this.#clientOf(keytab, path, config);
@@ -96,7 +125,7 @@ export class TicketSource {
     const granting = `krbtgt/${realm}@${realm}`;
     const ticket = this.peek(granting) ?? (await center.login(client, keytab, path));
     this.#tickets.set(granting, ticket);
-    return await center.ticketFor(resolveService(service, realm, config), ticket);
+    return await this.#fetchService(center, resolveService(service, realm, config), ticket);
   }
 
   #clientOf(keytab: Keytab, path: string, { defaultRealm }: Krb5Config): string {
@@ -119,11 +148,12 @@ export class TicketSource {
     const find = (name: string): ServiceTicket | undefined =>
       tickets.find((ticket) => ticket.service === name && this.#isGood(ticket));
     const held = find(wanted);
-    if (held !== undefined) return held;
+    const refused = this.#refused.get(service);
+    if (held !== undefined && (refused === undefined || !isSame(held.ticket, refused))) return held;
     const name = `krbtgt/${realm}@${realm}`;
     const granting = find(name);
     if (granting !== undefined) {
-      return await new KeyDistribution(realm, config, this.#surroundings).ticketFor(wanted, granting);
+      return await this.#fetchService(new KeyDistribution(realm, config, this.#surroundings), wanted, granting);
     }
     const ended = tickets.find((ticket) => ticket.service === name);
     throw new KerberosError(
@@ -136,6 +166,7 @@ export class TicketSource {
   /** Null: there is no cache, but a keytab instead. */
   #readCache(config: Krb5Config): Origin | null {
     const path = this.#cachePath(config);
+    if (path === null) return null;
     let bytes: Uint8Array;
     try {
       const { ino, size, mtimeMs } = statSync(path);
@@ -145,7 +176,7 @@ export class TicketSource {
       bytes = readFileSync(path);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT' && this.#options.cache === undefined && this.#env['KRB5_CLIENT_KTNAME']) return null;
+      if (code === 'ENOENT' && this.#options.cache === undefined && this.#hasClientKeytab) return null;
       throw new KerberosError(
         code === 'ENOENT'
           ? `there is no ticket cache ${path}: run kinit, set KRB5CCNAME, or give a keytab (KRB5_CLIENT_KTNAME)`
@@ -157,11 +188,18 @@ export class TicketSource {
     return { cache, path };
   }
 
-  #cachePath({ defaultCacheName }: Krb5Config): string {
+  get #hasClientKeytab(): boolean {
+    return (this.#env['KRB5_CLIENT_KTNAME'] ?? '') !== '';
+  }
+
+  /** Null: the cache of krb5.conf is none that is read, and there is a keytab instead. */
+  #cachePath({ defaultCacheName }: Krb5Config): string | null {
     const uid = String(process.getuid?.() ?? '');
-    const name = this.#options.cache ?? this.#env['KRB5CCNAME'] ?? defaultCacheName ?? `FILE:/tmp/krb5cc_${uid}`;
+    const named = this.#options.cache ?? this.#env['KRB5CCNAME'];
+    const name = named ?? defaultCacheName ?? `FILE:/tmp/krb5cc_${uid}`;
     const [, type = 'FILE', rest = ''] = /^(?:([A-Za-z]{2,}):)?(.*)$/.exec(name) ?? [];
     if (type !== 'FILE') {
+      if (named === undefined && this.#hasClientKeytab) return null;
       throw new KerberosError(
         `the ticket cache ${name} is of type ${type}; only FILE is read: set KRB5CCNAME=FILE:/path and run kinit`,
       );
@@ -195,6 +233,10 @@ function resolveService(service: string, realm: string, config: Krb5Config): str
   throw new KerberosError(
     `${named} is of another realm than the ticket of ${realm}, and tickets are not fetched across realms: log in to that realm`,
   );
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
 }
 
 function hostOf(service: string): string {

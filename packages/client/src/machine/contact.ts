@@ -58,6 +58,8 @@ export class Contact {
   readonly #events: ContactEvents;
   readonly #dialer: Dialer;
   #handshake: Handshake | null = null;
+  /** The attempt waits for what SASL needs; there is no connection yet. */
+  #isPreparing = false;
   #server: Target | null = null;
   /** This attempt only asks whether the session is gone. */
   #isInquiry = false;
@@ -82,7 +84,10 @@ export class Contact {
       random,
       {
         resolve: (host) => effects.resolve(host),
-        open: (target) => effects.open(target),
+        open: (target) => {
+          this.#isPreparing = options.sasl !== null;
+          effects.open(target);
+        },
         onAttemptFailed: (attempt) => events.onAttemptFailed(attempt),
       },
       { backOff: options.backOff, attemptMs: options.attemptTimeoutMs },
@@ -142,6 +147,11 @@ export class Contact {
   onResolved(addresses: readonly string[] | null, detail: string): void {
     this.#dialer.onResolved(this.#clock.monotonicMs(), addresses, detail);
     this.onTick();
+  }
+
+  /** What logs in is at hand; now a connection is made. */
+  onPrepared(): void {
+    this.#isPreparing = false;
   }
 
   onOpened(): void {
@@ -216,7 +226,8 @@ export class Contact {
   /** What the attempt in hand is waiting for, in words. */
   get #missing(): string {
     if (this.#dialer.isResolving) return 'no answer of the name service';
-    return this.#handshake === null ? 'no connection' : 'no answer to the connect request';
+    if (this.#handshake !== null) return 'no answer to the connect request';
+    return this.#isPreparing ? 'nothing to log in with by SASL' : 'no connection';
   }
 
   #abandonAttempt(): void {

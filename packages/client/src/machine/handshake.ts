@@ -79,6 +79,9 @@ export class Handshake {
     reader.int();
     reader.longClamped();
     const code = reader.int();
+    if (code !== ErrorCode.ok && this.#sasl!.onRefused?.() === true) {
+      return { kind: 'sasl-failed', detail: `the server refused SASL (code ${code})` };
+    }
     if (code !== ErrorCode.ok) return { kind: 'sasl-refused', code };
     const token = reader.remaining > 0 ? (reader.buffer()?.slice() ?? null) : null;
     if (reader.failed) return { kind: 'not-zookeeper', detail: 'its answer to a SASL token is malformed' };

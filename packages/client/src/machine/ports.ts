@@ -71,4 +71,9 @@ export interface SaslExchange {
    * @throws Error when the server's token is not acceptable; the connection is given up then
    */
   respond(token: Uint8Array): Uint8Array | null;
+  /**
+   * The server has refused. true: the next exchange may do better, so the client goes on trying; otherwise it ends as `auth-failed`.
+   * Default false.
+   */
+  onRefused?(): boolean;
 }

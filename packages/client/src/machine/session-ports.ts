@@ -6,7 +6,7 @@ import type { StateChange } from './state.ts';
 export interface SessionEffects {
   /** Looks a host name up; `onResolved` follows. */
   resolve(host: HostPort): void;
-  /** Connects; `onOpened`, `onBytes` and `onStreamClosed` follow. There is one stream at a time. */
+  /** Connects; `onPrepared` where there is SASL, `onOpened`, `onBytes` and `onStreamClosed` follow. There is one stream at a time. */
   open(target: Target): void;
   /** @returns true when the bytes have left, so that the memory may be used again */
   write(bytes: Uint8Array): boolean;

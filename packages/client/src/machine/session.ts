@@ -241,6 +241,11 @@ export class Session {
     this.#contact.onResolved(addresses, detail);
   }
 
+  /** What SASL needs is at hand; the connection is made now. */
+  onPrepared(): void {
+    this.#contact.onPrepared();
+  }
+
   onOpened(): void {
     this.#timing.onConnecting(this.#clock.monotonicMs());
     this.#contact.onOpened();

@@ -26,13 +26,16 @@ export function kerberos(options: KerberosOptions = {}): (server: HostPort) => P
   return async ({ host }) => {
     parts ??= load(login);
     const { source, GssapiInitiator } = await parts;
-    const initiator = new GssapiInitiator(await source.get(servicePrincipal.replace('_HOST', host.toLowerCase())));
+    const service = servicePrincipal.replace('_HOST', host.toLowerCase());
+    const ticket = await source.get(service);
+    const initiator = new GssapiInitiator(ticket);
     return {
       start: () => initiator.start(),
       respond: (token) => initiator.step(token),
       get isComplete() {
         return initiator.isComplete;
       },
+      onRefused: () => source.refuse(service, ticket),
     };
   };
 }

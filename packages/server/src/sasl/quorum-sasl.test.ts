@@ -1,4 +1,4 @@
-import { KerberosError } from '@meerkat/client/kerberos';
+import { KerberosError, type ServiceTicket } from '@meerkat/client/kerberos';
 import { describe, expect, test } from 'vitest';
 import { authorizePeer } from './quorum-sasl.ts';
 import { GssapiPeer, prepareTickets, QuorumTickets } from './quorum-tickets.ts';
@@ -38,18 +38,49 @@ test('a ticket that has gone fails the exchange, not the server', () => {
   });
 });
 
-test('why there is no ticket is told once, and again when it is something else or was mended', async () => {
+test('a ticket that did not do is not used again for a server, one that did is', async () => {
+  const refused: string[] = [];
+  const ticket = (service: string): ServiceTicket => ({
+    client: 'a@R',
+    service,
+    ticket: Buffer.from(service),
+    sessionKey: { encryptionType: 18, bytes: Buffer.alloc(32) },
+    startsMs: 0,
+    endsMs: 1,
+  });
+  const source = {
+    get: async (service: string) => ticket(service),
+    peek: (service: string) => ticket(service),
+    refuse: (service: string) => refused.push(service) > 0,
+  };
+  const options = { keytabPath: null, principal: null, cachePath: null, configPath: null };
+  const tickets = new QuorumTickets({ ...options, servicePrincipal: 'zkquorum/_HOST' }, source);
+  for (const host of ['zk2', 'zk3']) {
+    await tickets.prepare(host);
+    new GssapiPeer(tickets, host).start();
+  }
+  tickets.onAccepted('zk3');
+  for (const host of ['zk2', 'zk3', 'zk2']) await tickets.prepare(host);
+  expect(refused).toEqual(['zkquorum/zk2']);
+});
+
+test('why there is no ticket is told once for each host, and again when it is something else or was mended', async () => {
   const failures = ['no cache', 'no cache', 'expired', null, 'expired'];
   const told: string[] = [];
   const prepare = prepareTickets(
     {
-      prepare: async () => {
-        const failure = failures.shift() ?? null;
-        if (failure !== null) throw new KerberosError(failure);
+      prepare: async (host) => {
+        const failure = failures[0] ?? null;
+        if (host === 'zk3') failures.shift();
+        if (failure !== null) throw new KerberosError(`${failure} for ${host}`);
       },
     },
     (message) => told.push(message),
   );
-  for (let i = 0; i < 5; i++) await prepare('zk2').catch(() => {});
-  expect(told).toEqual(['no cache', 'expired', 'expired'].map((what) => `cannot log in at the server at zk2: ${what}`));
+  for (let i = 0; i < 5; i++) for (const host of ['zk2', 'zk3']) await prepare(host).catch(() => {});
+  expect(told).toEqual(
+    ['no cache', 'expired', 'expired'].flatMap((what) =>
+      ['zk2', 'zk3'].map((host) => `cannot log in at the server at ${host}: ${what} for ${host}`),
+    ),
+  );
 });

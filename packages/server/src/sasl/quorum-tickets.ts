@@ -1,4 +1,4 @@
-import { GssapiInitiator, KerberosError, TicketSource } from '@meerkat/client/kerberos';
+import { GssapiInitiator, KerberosError, type ServiceTicket, TicketSource } from '@meerkat/client/kerberos';
 import type { SaslInitiator, SaslStep } from '@meerkat/core';
 import { KeytabFile } from './kerberos/keytab-file.ts';
 
@@ -16,12 +16,16 @@ export interface QuorumTicketOptions {
   readonly servicePrincipal: string;
 }
 
+type TicketStore = Pick<TicketSource, 'get' | 'peek' | 'refuse'>;
+
 /** Tickets for the other servers. They are fetched before a server is dialled: the core does not wait for anything. */
 export class QuorumTickets {
   readonly options: QuorumTicketOptions;
-  readonly #source: TicketSource;
+  readonly #source: TicketStore;
+  /** With which exchanges have begun and not succeeded, by service: the server may have another key since. */
+  readonly #doubtful = new Map<string, ServiceTicket>();
 
-  constructor(options: QuorumTicketOptions, source: TicketSource | null = null) {
+  constructor(options: QuorumTicketOptions, source: TicketStore | null = null) {
     this.options = options;
     const { keytabPath, principal, cachePath, configPath } = options;
     this.#source =
@@ -42,7 +46,11 @@ export class QuorumTickets {
 
   /** Rejects with what to do, when there is no ticket for the server at this host. */
   async prepare(host: string): Promise<void> {
-    await this.#source.get(this.#serviceAt(host));
+    const service = this.#serviceAt(host);
+    const doubtful = this.#doubtful.get(service);
+    if (doubtful !== undefined) this.#source.refuse(service, doubtful);
+    this.#doubtful.delete(service);
+    await this.#source.get(service);
   }
 
   /** An exchange with the ticket that was prepared. @throws KerberosError when there is none any more */
@@ -50,7 +58,13 @@ export class QuorumTickets {
     const service = this.#serviceAt(host);
     const ticket = this.#source.peek(service);
     if (ticket === null) throw new KerberosError(`there is no ticket for ${service} any more`);
+    this.#doubtful.set(service, ticket);
     return new GssapiInitiator(ticket);
+  }
+
+  /** The server at this host has taken the ticket. */
+  onAccepted(host: string): void {
+    this.#doubtful.delete(this.#serviceAt(host));
   }
 
   /** `_HOST` at the end is the host of the server in lower case, as Apache's servers have it; otherwise it is the name of all. */
@@ -85,7 +99,10 @@ export class GssapiPeer implements SaslInitiator {
     const initiator = this.#initiator;
     if (initiator === null) return { kind: 'failure', reason: this.#failure };
     // What agrees has no token.
-    if (initiator.isComplete && token.length === 0) return { kind: 'success', token: null, identities: [] };
+    if (initiator.isComplete && token.length === 0) {
+      this.#tickets.onAccepted(this.#host);
+      return { kind: 'success', token: null, identities: [] };
+    }
     try {
       return { kind: 'challenge', token: initiator.step(token) };
     } catch (error) {
@@ -101,20 +118,20 @@ export class GssapiPeer implements SaslInitiator {
   }
 }
 
-/** What the network does before it dials. A failure is told once, until there are tickets again or it is another one. */
+/** What the network does before it dials. Of each host a failure is told once, until there are tickets again or it is another one. */
 export function prepareTickets(
   tickets: Pick<QuorumTickets, 'prepare'>,
   warn: (message: string) => void,
 ): (host: string) => Promise<void> {
-  let told: string | null = null;
+  const told = new Map<string, string>();
   return async (host) => {
     try {
       await tickets.prepare(host);
-      told = null;
+      told.delete(host);
     } catch (error) {
       const { message } = error as Error;
-      if (message !== told) warn(`cannot log in at the server at ${host}: ${message}`);
-      told = message;
+      if (message !== told.get(host)) warn(`cannot log in at the server at ${host}: ${message}`);
+      told.set(host, message);
       throw error;
     }
   };

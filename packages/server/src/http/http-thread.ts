@@ -290,7 +290,9 @@ function describeFailure(port: HttpPort, { host, port: number }: ListenPlace, re
   const key = KEY_OF[port];
   const off = port === 'admin' ? ', or admin.enableServer=false' : '';
   const why = reason === 'EADDRINUSE' ? 'it is in use' : reason;
-  return `cannot listen on ${host}:${number} for ${what}: ${why}; set another ${key}${off}. Clients are served as before`;
+  // What is wrong with a store says itself what to do.
+  const advice = /^E[A-Z]+$/.test(reason) ? `set another ${key}${off}` : 'it is tried again';
+  return `cannot listen on ${host}:${number} for ${what}: ${why}; ${advice}. Clients are served as before`;
 }
 
 const KEY_OF: Readonly<Record<HttpPort, string>> = {

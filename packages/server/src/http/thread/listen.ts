@@ -15,15 +15,40 @@ export interface ListenWhere {
   readonly tls: HttpTls | null;
   /** Milliseconds for which a reader may take nothing. */
   readonly idleTimeoutMs?: number;
+  /** Milliseconds until a port that could not be opened is tried again. */
+  readonly retryMs?: number;
 }
 
-/** Opens a port. One that cannot be opened is told, and nothing else happens. */
+/**
+ * Opens a port. One that cannot be opened is told, once for each reason, and tried again while its stores cannot be used. One
+ * that is in use is not: servers with one port would take it from each other, and be asked in each other's place.
+ *
+ * @param make a new app for each attempt
+ */
+export async function keepOpening(
+  make: () => Promise<FastifyInstance> | FastifyInstance,
+  where: ListenWhere,
+  service: ServiceThread,
+  figures: HttpFigures,
+): Promise<void> {
+  let told = '';
+  for (;;) {
+    const fault = await listen(await make(), where, service, figures);
+    if (fault === null) return;
+    if (fault !== told) service.tell({ kind: 'failed', port: where.port, at: where.at, reason: fault });
+    if (SYSTEM_FAULT.test(fault)) return;
+    told = fault;
+    await new Promise((resolve) => setTimeout(resolve, where.retryMs ?? RETRY_MS));
+  }
+}
+
+/** @returns why the port could not be opened; null when it is open */
 export async function listen(
   app: FastifyInstance,
   { port, at: { host, port: number }, tls, idleTimeoutMs = IDLE_MS }: ListenWhere,
   service: ServiceThread,
   figures: HttpFigures,
-): Promise<void> {
+): Promise<string | null> {
   const at: ListenPlace = { host, port: number };
   // Who takes nothing of an answer holds a connection and what makes the answer.
   app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -62,10 +87,11 @@ export async function listen(
       at: isTcp ? { host: address.address, port: address.port } : at,
       scheme: tls === null ? 'http' : tls.isUnified ? 'https and http' : 'https',
     });
+    return null;
   } catch (error) {
-    stop();
+    await app.close();
     const { code, message } = error as NodeJS.ErrnoException;
-    service.tell({ kind: 'failed', port, at, reason: code ?? message });
+    return code ?? message;
   }
 }
 
@@ -88,4 +114,7 @@ export const LIMITS = {
 
 const HEADERS_MS = 10_000;
 const IDLE_MS = 30_000;
+/** The code of an error that the system has told: `EADDRINUSE`. */
+const SYSTEM_FAULT = /^E[A-Z]+$/;
+const RETRY_MS = 10_000;
 const UNREAD_MS = 10_000;

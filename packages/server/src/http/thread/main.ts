@@ -1,8 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import type { FastifyInstance } from 'fastify';
 import { HttpFigures } from '../figures.ts';
 import type { AdminPlace, HttpThreadData } from '../messages.ts';
 import { makeAdminApp } from './admin-app.ts';
-import { listen } from './listen.ts';
+import { keepOpening } from './listen.ts';
 import { MetricsReader, makeMetricsApp } from './metrics-app.ts';
 import { ServiceThread } from './service-thread.ts';
 
@@ -15,13 +16,17 @@ const service = new ServiceThread(parentPort);
 const metricsReader = new MetricsReader(service);
 if (admin !== null) void openAdminPort(admin);
 for (const { name, tls, ...at } of metrics) {
-  void listen(makeMetricsApp(metricsReader), { port: name, at, tls }, service, figures);
+  void keepOpening(() => makeMetricsApp(metricsReader), { port: name, at, tls }, service, figures);
 }
 
 async function openAdminPort(at: AdminPlace): Promise<void> {
+  const { tls, idleTimeoutMs } = at;
+  await keepOpening(() => makeWholeAdminApp(at), { port: 'admin', at, tls, idleTimeoutMs }, service, figures);
+}
+
+async function makeWholeAdminApp(at: AdminPlace): Promise<FastifyInstance> {
   const app = makeAdminApp(at, service, metricsReader);
   // Loaded where it is wanted: it brings the client.
   if (console !== null) await (await import('./console-mount.ts')).mountConsole(app, console);
-  const { tls, idleTimeoutMs } = at;
-  await listen(app, { port: 'admin', at, tls, idleTimeoutMs }, service, figures);
+  return app;
 }

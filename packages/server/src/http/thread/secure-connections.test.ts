@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
+import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { CertificateAuthority } from '../../tls/certificate-authority.ts';
 import type { TlsOptions } from '../../tls/options.ts';
@@ -15,7 +16,7 @@ import { HttpFigures } from '../figures.ts';
 import type { Question, ToHttp, ToService } from '../messages.ts';
 import { DEFAULT_ADMIN_TLS_OPTIONS } from '../options.ts';
 import { makeAdminApp } from './admin-app.ts';
-import { listen } from './listen.ts';
+import { keepOpening } from './listen.ts';
 import { MetricsReader } from './metrics-app.ts';
 import { ServiceThread } from './service-thread.ts';
 
@@ -110,11 +111,13 @@ test('connections that have finished it, and ask nothing, keep nobody out either
   expect(figures.exceededConnections).toBe(1);
 });
 
-test('a key store that cannot be used leaves the port closed, with the reason', async () => {
-  const path = join(directory, 'nothing.pem');
-  await expect(start({ keyStore: { path, password: '', passwordPath: null } })).rejects.toThrow(
-    `admin.ssl.keyStore.location: ${path}`,
-  );
+test('a key store that cannot be used leaves the port closed, with the reason, until it can be used', async () => {
+  const path = join(directory, 'later.pem');
+  const { port, failures } = await start({ keyStore: { path, password: '', passwordPath: null } }, () => {
+    writeFileSync(path, ofServer.keyStore);
+  });
+  expect(failures).toEqual([`admin.ssl.keyStore.location: ${path}: there is no such file; correct the path`]);
+  expect(await ask(`https://127.0.0.1:${port}/commands/ruok`)).toMatchObject({ status: 200 });
 });
 
 function track<T extends Socket>(socket: T): T {
@@ -156,15 +159,20 @@ function shown(port: number): Promise<string> {
   });
 }
 
-/** An admin port whose service answers each command with a word; rejects with the reason when it does not open. */
-async function start({
-  isUnified = false,
-  ...options
-}: Partial<TlsOptions> & { readonly isUnified?: boolean }): Promise<{
+/**
+ * An admin port whose service answers each command with a word.
+ *
+ * @param onFailed it could not be opened, and is tried again
+ */
+async function start(
+  { isUnified = false, ...options }: Partial<TlsOptions> & { readonly isUnified?: boolean },
+  onFailed: () => void = () => {},
+): Promise<{
   readonly port: number;
   readonly figures: HttpFigures;
   readonly questions: readonly Question[];
   readonly logged: readonly string[];
+  readonly failures: readonly string[];
 }> {
   writeFileSync(keyStorePath, ofServer.keyStore);
   const store = (path: string): TlsOptions['keyStore'] => ({ path, password: '', passwordPath: null });
@@ -174,12 +182,15 @@ async function start({
   const logged: string[] = [];
   const { port1, port2 } = new MessageChannel();
   ends.push(() => port2.close());
-  const listening = new Promise<number>((resolve, reject) => {
+  const failures: string[] = [];
+  const listening = new Promise<number>((resolve) => {
     const tell = (message: ToHttp): void => port2.postMessage(message);
     port2.on('message', (message: ToService) => {
       if (message.kind === 'listening') resolve(message.at.port);
-      else if (message.kind === 'failed') reject(new Error(message.reason));
-      else if (message.kind === 'log') logged.push(message.text);
+      else if (message.kind === 'failed') {
+        failures.push(message.reason);
+        onFailed();
+      } else if (message.kind === 'log') logged.push(message.text);
       else if (message.kind === 'ask') {
         const { id, question } = message;
         questions.push(question);
@@ -190,9 +201,12 @@ async function start({
   });
   const place = { host: '127.0.0.1', port: 0, commandUrl: '/commands', idleTimeoutMs: 60_000, tls };
   const service = new ServiceThread(port1);
-  const app = makeAdminApp(place, service, new MetricsReader(service));
   const figures = new HttpFigures();
-  ends.push(() => app.close());
-  await listen(app, { port: 'admin', at: place, tls }, service, figures);
-  return { port: await listening, figures, questions, logged };
+  const make = (): FastifyInstance => {
+    const app = makeAdminApp(place, service, new MetricsReader(service));
+    ends.push(() => app.close());
+    return app;
+  };
+  await keepOpening(make, { port: 'admin', at: place, tls, retryMs: 1 }, service, figures);
+  return { port: await listening, figures, questions, logged, failures };
 }

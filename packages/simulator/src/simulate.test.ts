@@ -63,8 +63,8 @@ describe('a simulation', () => {
     expect(again.traceHash).toBe(first.traceHash);
   });
 
-  test('lets one server keep its promises in ten seeds', async () => {
-    for (let seed = 100; seed < 110; seed++) {
+  test('lets one server keep its promises in five seeds', async () => {
+    for (let seed = 100; seed < 105; seed++) {
       const { violations } = await simulate({ seed, servers: 1, minutes: 0.3, faults: FAULTS });
       expect(violations, `seed ${seed}`).toEqual([]);
     }

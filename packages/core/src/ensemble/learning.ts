@@ -52,8 +52,7 @@ export class Learning implements Role, LearnerEffects {
   readonly #events: RoleEvents;
   readonly #learner: Learner;
   readonly #isObserver: boolean;
-  /** In force when the role began. */
-  /** The one by which it has found the leader: the proposed one where only that has it. */
+  /** In force when the role began, or proposed then, where only that one has the leader. */
   readonly #membership: Membership;
   #database: Database;
   /** The one that a snapshot of the leader's has filled, until it is installed. */

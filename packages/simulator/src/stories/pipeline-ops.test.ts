@@ -1,3 +1,4 @@
+import { ConnectionLossError } from '@meerkat/client';
 import { CreateMode, ErrorCode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import type { VirtualServer } from '../virtual-server.ts';
@@ -99,6 +100,19 @@ describe('requests', () => {
           ]);
         }
       }
+    }));
+
+  test('that are longer than servers take are given up after some connections, and the next ones answered', () =>
+    play({ servers: 3, core: { frameBytesMax: 1500 } }, async (stage) => {
+      await stage.start();
+      const client = await stage.connect('app');
+      const answer = client.get(`/${'x'.repeat(2000)}`).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      expect(await Promise.race([answer, stage.sleep(10_000)])).toBeInstanceOf(ConnectionLossError);
+      await client.create('/next');
+      await client.close();
     }));
 
   test('2623, 3472: of type 13 outside a multi reach no log, and hold up or overtake no write behind them', () =>

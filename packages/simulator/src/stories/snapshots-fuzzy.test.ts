@@ -114,6 +114,24 @@ describe('a snapshot that is made while', () => {
       ),
     ));
 
+  test('a znode that it has is deleted and made anew in the place of one that it does not have yet has it once', () =>
+    play(SHAPE, (stage) =>
+      changeDuringSnapshot(
+        stage,
+        async (leader) => {
+          await (await stage.at(leader)).create('/late');
+        },
+        async (leader) => {
+          const client = await stage.at(leader);
+          for (const path of ['/again', '/late']) await client.delete(path);
+          await client.create('/again', 'anew');
+        },
+        async (leader) => {
+          await (await stage.at(leader)).create('/again');
+        },
+      ),
+    ));
+
   test('3145: a session ends and its ephemerals are made anew has the same pzxids and children everywhere', () =>
     play(SHAPE, (stage) => {
       let first: WireClient;

@@ -2,6 +2,7 @@ export { AssertionError } from './base/assert.ts';
 export * from './base/limit-options.ts';
 export { FiredWatches } from './base/meters/fired-watches.ts';
 export { Histogram } from './base/meters/histogram.ts';
+export { LearnerMeter, LearnerMeters } from './base/meters/learner-meters.ts';
 export { Meters } from './base/meters/meters.ts';
 export { NamespaceMeter, NamespaceMeters } from './base/meters/namespace-meters.ts';
 export * from './base/options.ts';

@@ -49,6 +49,12 @@ export class Turn {
     return this.#nowMs;
   }
 
+  /** The same as monotonic milliseconds with their fraction. */
+  startedMs(): number {
+    this.nowMs();
+    return this.meters.turnStartedMs;
+  }
+
   wallMs(): number {
     if (this.#wallMs < 0) this.#wallMs = this.#clock.wallMs();
     return this.#wallMs;

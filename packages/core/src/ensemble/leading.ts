@@ -15,6 +15,8 @@ import {
   type UnknownPacket,
   type Zxid,
 } from '@meerkat/protocol';
+import type { DurabilityEvents, Durable, EpochFileName } from '../base/durable.ts';
+import type { LearnerMeter } from '../base/meters/learner-meters.ts';
 import type { EnsembleOptions } from '../base/options.ts';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import type { LearnerView } from '../base/server-view.ts';
@@ -47,7 +49,7 @@ export interface LeadershipMemory {
 
 const REFUSED: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
 
-export class Leading implements Role, LeaderEffects {
+export class Leading implements Role, LeaderEffects, DurabilityEvents {
   readonly proposalSizes: ProposalSizes = new ProposalSizes();
   readonly #host: RoleHost;
   readonly #ensemble: EnsembleOptions;
@@ -57,6 +59,7 @@ export class Leading implements Role, LeaderEffects {
   readonly #links = new Map<LinkId, LearnerLink>();
   readonly #database: Database;
   readonly #revalidations = new WaitingRevalidations();
+  readonly #ownMeter: LearnerMeter | null;
   #serving: LeaderServing | null = null;
   #nextLink: LinkId = 1;
   #isOver = false;
@@ -74,6 +77,8 @@ export class Leading implements Role, LeaderEffects {
     this.#memberships = memberships;
     this.#events = events;
     this.#database = state.database;
+    this.#ownMeter = host.turn.meters.learners.of(host.options.serverId);
+    this.#ownMeter?.acks.forget();
     const history: History = state.history;
     this.#leader = new Leader({
       options: zabOptionsOf(host.options, ensemble),
@@ -124,7 +129,7 @@ export class Leading implements Role, LeaderEffects {
   }
 
   start(): void {
-    this.#host.storage.reportTo(this.#leader);
+    this.#host.storage.reportTo(this);
     this.#leader.start();
   }
 
@@ -142,6 +147,19 @@ export class Leading implements Role, LeaderEffects {
   }
 
   /* --------------------------------------------------------------------------------------- events of the core ---- */
+
+  onLogSynced(durable: Durable<Zxid>): void {
+    this.#measureAck(this.#ownMeter, durable);
+    this.#leader.onLogSynced(durable);
+  }
+
+  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
+    this.#leader.onEpochDurable(name, epoch);
+  }
+
+  #measureAck(meter: LearnerMeter | null, zxid: Zxid): void {
+    if (meter?.acks.awaits(zxid)) meter.acks.stop(this.#host.turn.startedMs());
+  }
 
   onTick(): void {
     if (this.#host.ports.clock.monotonicMs() >= this.#leader.nextDeadlineMs) this.#leader.onTick();
@@ -168,8 +186,10 @@ export class Leading implements Role, LeaderEffects {
       onPacket: (packet) => {
         if (this.#isOver) return;
         const refusal = findRefusalOfClaim(stream, packet, this.#memberships.members);
-        if (refusal === null) this.#leader.onLearnerPacket(id, packet);
-        else this.#shed(id, refusal);
+        if (refusal === null) {
+          if (packet.type === PacketType.ack) this.#measureAck(link.meter, packet.zxid);
+          this.#leader.onLearnerPacket(id, packet);
+        } else this.#shed(id, refusal);
       },
       onRoom: () => this.#onRoom(id),
       onProgress: () => {
@@ -215,7 +235,9 @@ export class Leading implements Role, LeaderEffects {
   }
 
   sendProposal(link: LinkId, zxid: Zxid, payload: Uint8Array): void {
-    this.#links.get(link)?.sendProposal(zxid, payload);
+    const learner = this.#links.get(link);
+    learner?.sendProposal(zxid, payload);
+    if (learner?.meter?.acks.isIdle) learner.meter.acks.start(zxid, this.#host.turn.startedMs());
   }
 
   sendInform(link: LinkId, zxid: Zxid, payload: Uint8Array): void {
@@ -262,6 +284,7 @@ export class Leading implements Role, LeaderEffects {
   append(zxid: Zxid, payload: Uint8Array): void {
     this.proposalSizes.onProposed(payload.length);
     this.#host.trace.emit({ kind: 'proposed', zxid });
+    if (this.#ownMeter?.acks.isIdle) this.#ownMeter.acks.start(zxid, this.#host.turn.startedMs());
     this.#host.storage.appendPayload(zxid, payload);
   }
 
@@ -357,6 +380,11 @@ export class Leading implements Role, LeaderEffects {
 
   synchronizing(serverId: number, mode: 'diff' | 'trunc' | 'snap', from: Zxid, zxid: Zxid): void {
     this.#host.trace.emit({ kind: 'learner-synchronizing', serverId, mode, from, zxid });
+    const learner = [...this.#leader.learners].findLast((peer) => peer.serverId === serverId);
+    const link = learner === undefined ? undefined : this.#links.get(learner.link);
+    if (link === undefined) return;
+    link.meter = this.#host.turn.meters.learners.of(serverId);
+    link.meter?.acks.forget();
   }
 
   synchronized(serverId: number, zxid: Zxid): void {

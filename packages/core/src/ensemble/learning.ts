@@ -20,6 +20,7 @@ import {
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import { type Durable, EMPTY_HISTORY } from '../base/durable.ts';
+import { TxnStopwatch } from '../base/meters/txn-stopwatch.ts';
 import type { EnsembleOptions } from '../base/options.ts';
 import type { ByteStream, Network, StreamEvents } from '../base/ports.ts';
 import type { LearnerView } from '../base/server-view.ts';
@@ -52,6 +53,8 @@ export class Learning implements Role, LearnerEffects {
   readonly #events: RoleEvents;
   readonly #learner: Learner;
   readonly #isObserver: boolean;
+  readonly #acks: TxnStopwatch;
+  readonly #commits: TxnStopwatch;
   /** In force when the role began, or proposed then, where only that one has the leader. */
   readonly #membership: Membership;
   #database: Database;
@@ -85,6 +88,9 @@ export class Learning implements Role, LearnerEffects {
     events: RoleEvents,
   ) {
     this.#host = host;
+    const { meters } = host.turn;
+    this.#acks = new TxnStopwatch(meters.ackDelay, 1);
+    this.#commits = new TxnStopwatch(meters.commitDelay, 1);
     this.#ensemble = ensemble;
     this.leader = leader;
     this.#memberships = memberships;
@@ -262,6 +268,7 @@ export class Learning implements Role, LearnerEffects {
   /* ------------------------------------------------------------------------------------ what the learner asks ---- */
 
   send(packet: Exclude<LearnerPacket, UnknownPacket>): void {
+    if (packet.type === PacketType.ack && this.#acks.awaits(packet.zxid)) this.#acks.stop(this.#host.turn.wallMs());
     this.#link?.send(packet);
   }
 
@@ -337,6 +344,11 @@ export class Learning implements Role, LearnerEffects {
   }
 
   proposed(entry: TxnEntry): void {
+    const { zxid, time } = entry.header;
+    if (this.#isServing) {
+      this.#acks.start(zxid, time);
+      this.#commits.start(zxid, time);
+    }
     this.#feeding?.onProposed(entry);
     this.#serving?.onProposed(entry);
   }
@@ -350,6 +362,7 @@ export class Learning implements Role, LearnerEffects {
   }
 
   committed(watermark: Committed<Zxid>): void {
+    if (this.#commits.awaits(watermark)) this.#commits.stop(this.#host.turn.wallMs());
     this.#host.trace.emit({ kind: 'committed', zxid: watermark });
     this.#serving?.onCommitted(watermark, this.#host.turn.nowMs());
     const followed = this.#followed;

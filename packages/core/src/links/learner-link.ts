@@ -20,6 +20,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
+import type { LearnerMeter } from '../base/meters/learner-meters.ts';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import type { Flushable } from '../base/turn.ts';
 import type { Database } from '../tree/database.ts';
@@ -63,6 +64,11 @@ export class LearnerLink implements StreamEvents, Flushable {
   /** Something was sent since `onRoom` was told. */
   #owesRoom = false;
   #hasSent = false;
+  /** Null until the learner is known. */
+  meter: LearnerMeter | null = null;
+  /** Packets that the stream has not taken, and when the first of them was sent. */
+  #queuedPackets = 0;
+  #queuedSinceMs = 0;
   #isOpen = true;
 
   constructor(stream: ByteStream, host: LinkHost, events: LearnerLinkEvents) {
@@ -138,6 +144,7 @@ export class LearnerLink implements StreamEvents, Flushable {
   #onWritten(): void {
     this.#owesRoom = true;
     this.#hasSent = true;
+    if (this.#queuedPackets++ === 0) this.#queuedSinceMs = this.#host.turn.startedMs();
     if (!this.#isAwaitingFlush) {
       this.#isAwaitingFlush = true;
       this.#host.turn.onOutput(this);
@@ -161,6 +168,15 @@ export class LearnerLink implements StreamEvents, Flushable {
 
   #pump(): void {
     if (!this.#isOpen) return;
+    const packets = this.#queuedPackets;
+    if (packets > 0) this.meter?.queueLength.add(packets);
+    this.#giveOutput();
+    if (packets === 0 || this.#isBusy || this.#output.isBackedUp) return;
+    this.meter?.queueTime.add((this.#host.turn.startedMs() - this.#queuedSinceMs) * 1000);
+    this.#queuedPackets = 0;
+  }
+
+  #giveOutput(): void {
     this.#output.flush();
     if (!this.#isBusy || this.#output.isBackedUp) return;
     while (this.#isBusy && !this.#output.isBackedUp) {

@@ -1,4 +1,4 @@
-import { Histogram, type QuotaUse, type ServerView } from '@meerkat/core';
+import { Histogram, type LearnerMeter, type QuotaUse, type ServerView } from '@meerkat/core';
 import { countLearners, countVoters } from '../admin/roles.ts';
 import { countOpenFiles, readOpenFilesMax } from '../node/descriptors.ts';
 import type { Metrics } from './metrics.ts';
@@ -118,14 +118,11 @@ const ABSENT_SUMMARIES: readonly string[] = [
   'socket_closing_time',
 ];
 const ABSENT_ADVANCED_SUMMARIES: readonly string[] = [
-  'proposal_ack_creation_latency',
-  'commit_propagation_latency',
   'om_proposal_process_time_ms',
   'om_commit_process_time_ms',
   'prep_processor_queue_time_ms',
   'close_session_prep_time',
   'sync_processor_queue_time_ms',
-  'sync_processor_queue_flush_time_ms',
   'sync_processor_queue_and_flush_time_ms',
   'read_commitproc_time_ms',
   'write_commitproc_time_ms',
@@ -259,7 +256,10 @@ export const SUMMARIES: readonly Summary[] = [
   micros('updatelatency', ({ view }) => view.meters.updates, true),
   plain('propagation_latency', ({ view }) => view.meters.propagation, true),
   plain('proposal_latency', ({ view }) => view.meters.proposalDelay, true),
+  plain('proposal_ack_creation_latency', ({ view }) => view.meters.ackDelay, true),
+  plain('commit_propagation_latency', ({ view }) => view.meters.commitDelay, true),
   micros('quorum_ack_latency', ({ metrics }) => metrics.quorumAck, true),
+  micros('sync_processor_queue_flush_time_ms', ({ metrics }) => metrics.fsync, true),
   ...ABSENT_ADVANCED_SUMMARIES.map((name) => plain(name, () => NEVER, true)),
 ];
 
@@ -270,6 +270,9 @@ export const COUNTER_SETS: readonly GaugeSet[] = [
 export const SUMMARY_SETS: readonly SummarySet[] = [
   { name: 'read_per_namespace', isAdvanced: false, divisor: 1, members: (source) => namespaces(source, 'read') },
   { name: 'write_per_namespace', isAdvanced: false, divisor: 1, members: (source) => namespaces(source, 'written') },
+  ofServers('learner_handler_qp_size', false, 1, (meter) => meter.queueLength),
+  ofServers('learner_handler_qp_time_ms', true, 1000, (meter) => meter.queueTime),
+  ofServers('ack_latency', true, 1000, (meter) => meter.ackLatency),
 ];
 
 /** QuotaMetricsUtils: sums of the quotas in a namespace. */
@@ -278,13 +281,6 @@ export const GAUGE_SETS: readonly GaugeSet[] = [
   { name: 'quota_bytes_limit_per_namespace', members: ({ view }) => quotaSums(view, 'bytesLimit') },
   { name: 'quota_count_usage_per_namespace', members: ({ view }) => quotaSums(view, 'count') },
   { name: 'quota_bytes_usage_per_namespace', members: ({ view }) => quotaSums(view, 'bytes') },
-];
-
-/** Sets that stay without members here; Prometheus is told of them, so that nobody takes them for misspelt. */
-export const EMPTY_SUMMARY_SETS: readonly string[] = [
-  'learner_handler_qp_size',
-  'learner_handler_qp_time_ms',
-  'ack_latency',
 ];
 
 function gauge(name: string, value: Gauge['value'], isDouble = false): Gauge {
@@ -333,6 +329,25 @@ function quotaSums(view: ServerView, what: Exclude<keyof QuotaUse, 'path'>): Map
     sums.set(namespace, (sums.get(namespace) ?? 0) + use[what]);
   }
   return sums;
+}
+
+/** What a leader has measured of each server. */
+function ofServers(
+  name: string,
+  isAdvanced: boolean,
+  divisor: number,
+  histogram: (meter: LearnerMeter) => Histogram,
+): SummarySet {
+  return {
+    name,
+    isAdvanced,
+    divisor,
+    *members({ view }) {
+      for (const [serverId, meter] of view.meters.learners.entries()) {
+        if (histogram(meter).count > 0) yield [String(serverId), histogram(meter)];
+      }
+    },
+  };
 }
 
 function* namespaces({ view }: MetricsSource, what: 'read' | 'written'): Iterable<readonly [string, Histogram]> {

@@ -5,7 +5,6 @@ import { MEERKAT_VERSION, ZOOKEEPER_VERSION } from '../version.ts';
 import {
   COUNTER_SETS,
   COUNTERS,
-  EMPTY_SUMMARY_SETS,
   GAUGE_SETS,
   GAUGES,
   type MetricsSource,
@@ -70,7 +69,6 @@ export class Exposition {
         yield this.#formatSummary(name, `key=${quote(key)},`, histogram, { isAdvanced, divisor, nowMs });
       }
     }
-    for (const name of EMPTY_SUMMARY_SETS) yield head(name, 'summary');
   }
 
   /** @param label with a comma behind it, or '' */

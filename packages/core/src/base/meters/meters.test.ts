@@ -1,6 +1,7 @@
 import { CreateMode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { type TestClient, TestServer } from '../../testing/test-server.ts';
+import { LearnerMeters } from './learner-meters.ts';
 import { Meters } from './meters.ts';
 
 /** A clock that a test moves. */
@@ -84,6 +85,30 @@ describe('meters', () => {
     expect(watches.fired.created.count).toBe(0);
     expect(meters.eventBytes).toBeGreaterThan(0);
     expect(meters.sentBytes).toBeGreaterThan(meters.eventBytes);
+  });
+});
+
+describe('learners', () => {
+  test('one txn at a time is measured, to whatever arrives at it or behind it', () => {
+    const meter = new LearnerMeters().of(7)!;
+    const { acks, ackLatency } = meter;
+    acks.start(10, 1000);
+    acks.start(11, 1001);
+    expect([acks.awaits(9), acks.awaits(10), acks.awaits(12)]).toEqual([false, true, true]);
+    acks.stop(1003);
+    expect(acks.awaits(12)).toBe(false);
+    expect(ackLatency).toMatchObject({ count: 1, sum: 3000 });
+    acks.start(13, 2000);
+    acks.forget();
+    expect(acks.awaits(13)).toBe(false);
+  });
+
+  test('strangers cannot make as many of them as they like', () => {
+    const learners = new LearnerMeters();
+    for (let id = 0; id < 10_000; id++) learners.of(id);
+    expect([...learners.entries()].length).toBe(255);
+    expect(learners.of(10_000)).toBeNull();
+    expect(learners.of(3)).not.toBeNull();
   });
 });
 

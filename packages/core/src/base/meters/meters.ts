@@ -1,6 +1,7 @@
 import { OpCode, type Txn } from '@meerkat/protocol';
 import type { Clock } from '../ports.ts';
 import { Histogram } from './histogram.ts';
+import { LearnerMeters } from './learner-meters.ts';
 import { NamespaceMeters } from './namespace-meters.ts';
 
 /**
@@ -35,6 +36,11 @@ export class Meters {
   readonly proposalDelay: Histogram = new Histogram();
   /** The same to its being applied here. */
   readonly propagation: Histogram = new Histogram();
+  /** The same to this learner's acknowledgement, and to its leader's word that the txn is committed. */
+  readonly ackDelay: Histogram = new Histogram();
+  readonly commitDelay: Histogram = new Histogram();
+  /** Of this server as a leader. */
+  readonly learners: LearnerMeters = new LearnerMeters();
   /** Clients that came back with a session; sessions that a learner asked this leader about. */
   reconnections = 0;
   revalidations = 0;

@@ -84,6 +84,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   #silentTicks = 0;
   readonly #authentication: ClientAuthentication;
   readonly #share: TurnShare = new TurnShare();
+  /** It goes on with what had to wait for a turn. */
+  #isItsTurn = false;
 
   constructor(stream: ByteStream, host: ConnectionHost<ClientConnection>) {
     this.#stream = stream;
@@ -140,6 +142,11 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     return this.#share.isUsed;
   }
 
+  get isTurnSpent(): boolean {
+    const { work, connections } = this.#host;
+    return !this.#isItsTurn && work.turnUnits >= connections.turnUnits;
+  }
+
   awaitTurn(): void {
     if (this.#share.giveUp()) this.#host.connections.onShareUsed(this);
   }
@@ -166,13 +173,16 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   onDrain(): void {
     this.#output.onDrain();
     this.#host.connections.onTaken(this);
-    this.#goOn();
+    if (this.longReads > 0 && this.isTurnSpent) this.awaitTurn();
+    else this.#goOn();
   }
 
   /** Its next turn has come, when it had used its share, or else there is room for replies again. */
   onTurn(): void {
     this.#share.renew();
+    this.#isItsTurn = true;
     this.#goOn();
+    this.#isItsTurn = false;
   }
 
   /** Answers what had to wait for room, or for a turn. */
@@ -235,6 +245,11 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       const next = start + LENGTH_BYTES + length;
       if (next > end) {
         this.#frameBytes = LENGTH_BYTES + length;
+        break;
+      }
+      if (length >= LONG_FRAME_BYTES && this.session !== null && this.isTurnSpent) {
+        this.awaitTurn();
+        this.#holdBack();
         break;
       }
       input.start = next;
@@ -641,6 +656,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
 /** What any request costs, in units of the work meter, and what its bytes cost: a unit for 64 of them. */
 const FRAME_UNITS = 10;
+/** A request of this length costs so much to decode that few of them are begun in a turn. */
+const LONG_FRAME_BYTES = 0x8000;
 const BYTES_PER_UNIT_SHIFT = 6;
 /** What a step of a SASL exchange costs: some hashes, or the decryption of a ticket. */
 const SASL_UNITS = 200;

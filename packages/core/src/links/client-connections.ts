@@ -71,6 +71,10 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     return this.#turnShare;
   }
 
+  get turnUnits(): number {
+    return TURN_UNITS;
+  }
+
   /** @returns why one more from this host is refused; null when it is welcome */
   refusalOf(host: string): string | null {
     const { connectionsPerHostMax, connectionsMax } = this.#limits;

@@ -14,6 +14,8 @@ import type { OutputPool } from './output-pool.ts';
 export interface ConnectionEvents<Connection> {
   /** Units of work that one connection may have of this turn. */
   readonly turnShare: number;
+  /** Units of work that all connections together may have of a turn, before what is long waits for the next one. */
+  readonly turnUnits: number;
   /** When what is answered may leave. */
   readonly gate: AnswerGate;
   /** The connection has asked for something: it is silent no more, or about to close. */

@@ -1,6 +1,7 @@
 import { type Acl, AddWatchMode, CreateMode, OPEN_ACL, OpCode, Perm, type Request } from '@meerkat/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
+import { DataTree } from '../tree/data-tree.ts';
 import { ClientConnection } from './client-connection.ts';
 
 const readRoot: Request = { op: OpCode.exists, path: '/', watch: false };
@@ -193,6 +194,44 @@ describe('the share of a turn', () => {
       for (const [i, count] of counts.entries()) answered[i]! += count;
     }
     expect(Math.min(...answered)).toBeGreaterThan(0);
+  });
+
+  test('does not begin what is long when others have used up the turn: few are begun in one, and each in the end', () => {
+    const server = new TestServer({ frameBytesMax: 2 ** 21 });
+    const maker = server.connect();
+    const data = new Uint8Array(900_000);
+    maker.send({ op: OpCode.create, path: '/big', data, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 });
+    server.run();
+    const part = { op: OpCode.getData, path: '/big' } as const;
+    const clients = Array.from({ length: 12 }, () => server.connect());
+    const modest = server.connect();
+    const copied = vi.spyOn(DataTree.prototype, 'writeDataAndStat');
+    for (const client of clients) client.sendTogether([{ op: OpCode.multiRead, ops: [part, part, part] }, readRoot]);
+    modest.send(readRoot);
+    const perTurn: number[] = [];
+    while (perTurn.length < 100) {
+      server.core.onTurnEnd();
+      perTurn.push(copied.mock.calls.length);
+      copied.mockClear();
+      if (perTurn.length === 1) expect(xidsOf(modest)).toEqual([1]);
+    }
+    copied.mockRestore();
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(5);
+    expect(sumOf(perTurn)).toBe(36);
+    for (const client of clients) expect(xidsOf(client)).toEqual([1, 2]);
+  });
+
+  test('does not decode long requests of many in one turn', () => {
+    const server = new TestServer({ frameBytesMax: 2 ** 21 });
+    const clients = Array.from({ length: 12 }, () => server.connect());
+    const set = { op: OpCode.setData, path: '/none', data: null, version: -1 } as const;
+    const multi: Request = { op: OpCode.multi, ops: new Array(4000).fill(set) };
+    for (const client of clients) client.sendTogether([multi, readRoot]);
+    expect(server.core.view.outstandingRequests).toBe(1);
+    expect(clients.filter(({ isPaused }) => isPaused)).toHaveLength(12);
+    server.run();
+    for (const client of clients) expect(xidsOf(client)).toEqual([1, 2]);
+    expect(clients.filter(({ isPaused }) => isPaused)).toEqual([]);
   });
 
   test('comes once in its order, also to connections that fill their output again and again while very many ask for little', () => {

@@ -28,6 +28,8 @@ export interface Client extends Watcher {
   readonly hasTooMuchOutput: boolean;
   /** True when it has had its share of this turn. */
   readonly hasHadShare: boolean;
+  /** True when others have used up this turn and it is not this client's own: what it asks for that is long begins in one of the next. */
+  readonly isTurnSpent: boolean;
   /** It can do nothing more in this turn; `Pipeline.answerWaiting` is called for it in one of the next. */
   awaitTurn(): void;
   /** Counts what a request of it has cost besides what the work meter says; too much makes it wait for the next turn. */

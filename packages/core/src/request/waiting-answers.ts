@@ -57,10 +57,16 @@ export class WaitingAnswers {
     const reads = this.#reads;
     const meters = this.#meters;
     const receivedMs = meters.turnStartedMs;
-    if (client.waiting.length > 0 || this.#isHidden(client, request)) {
+    const isLate = client.isTurnSpent && (reads.isLong(client, request) || reads.needsRoom(client, request));
+    if (client.waiting.length > 0 || this.#isHidden(client, request) || isLate) {
       const isLong = reads.isLong(client, request);
       if (isLong) client.longReads++;
+      const isFirst = client.waiting.length === 0;
       this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong, long: null });
+      if (!isLate || !isFirst) return;
+      // It waits for itself: nobody is kept from being read because of it.
+      this.#oweNothing(client);
+      client.awaitTurn();
       return;
     }
     const begun = reads.answer(client, xid, request, nowMs, this.#room);

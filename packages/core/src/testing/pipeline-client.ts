@@ -28,6 +28,7 @@ export class PipelineClient implements SessionClient, ResumingClient {
   ];
   readonly isSated = false;
   readonly hasHadShare = false;
+  readonly isTurnSpent = false;
   readonly hasTooMuchOutput = false;
   /** `answerWaiting` is to be called for it. */
   awaitsTurn = false;

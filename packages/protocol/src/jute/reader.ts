@@ -93,7 +93,8 @@ export class JuteReader {
       return null;
     }
     this.position = at + length;
-    return this.bytes.subarray(at, at + length);
+    // A view costs more than the rest of the field.
+    return length === 0 ? EMPTY_BYTES : this.bytes.subarray(at, at + length);
   }
 
   /** Text, or null for length −1. Bytes that are not UTF-8 become U+FFFD, as in Apache's server. */

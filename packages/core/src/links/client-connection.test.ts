@@ -119,6 +119,7 @@ class LearnerServer extends LearnerParty {
       connections: {
         gate: new AnswerGate({ monotonicMs: () => 0, wallMs: () => 0 }),
         turnShare: Number.POSITIVE_INFINITY,
+        turnUnits: Number.POSITIVE_INFINITY,
         onAsked: () => {},
         onAwaitingServing: () => {},
         onOutput: (connection) => void this.#withOutput.add(connection),

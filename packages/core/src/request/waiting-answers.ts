@@ -56,8 +56,8 @@ export class WaitingAnswers {
   read(client: Client, xid: number, request: Request, bytes: number, nowMs: number): void {
     const reads = this.#reads;
     const meters = this.#meters;
-    const receivedMs = meters.turnStartedMs;
     const isLate = client.isTurnSpent && (reads.isLong(client, request) || reads.needsRoom(client, request));
+    const receivedMs = meters.turnStartedMs;
     if (client.waiting.length > 0 || this.#isHidden(client, request) || isLate) {
       const isLong = reads.isLong(client, request);
       if (isLong) client.longReads++;

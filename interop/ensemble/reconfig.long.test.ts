@@ -285,27 +285,6 @@ describe('an ensemble of ours', () => {
     },
     LONG_MS,
   );
-
-  test.each([
-    ['an old version', { leaving: [3], fromVersion: 5n }, 'BADVERSION'],
-    ['a syntax error', { joining: ['server.4=nonsense'] }, 'BADARGUMENTS'],
-    ['a server twice', { members: ['server.1=a:1:2;3', 'server.1=b:1:2;3'] }, 'BADARGUMENTS'],
-    [
-      'a quorum that is not there',
-      { joining: ['server.8=127.0.0.1:1:2;3', 'server.9=127.0.0.1:4:5;6', 'server.7=127.0.0.1:7:8;9'] },
-      'NEWCONFIGNOQUORUM',
-    ],
-  ] as const)(
-    'refuses %s, and nothing changes',
-    async (_what, change, code) => {
-      const ensemble = await start(OURS);
-      await using client = await ensemble.connect();
-      const before = await client.config();
-      await expect(client.reconfig(change)).rejects.toMatchObject({ code });
-      expect((await client.config()).data).toEqual(before.data);
-    },
-    LONG_MS,
-  );
 });
 
 describeWith(['apache'], 'with servers of Apache', () => {

@@ -50,17 +50,16 @@ export class Operator {
       const isDone = await this.#withClient(async (client) => {
         const roles = parseRoles((await client.config({ timeoutMs: PATIENCE_MS })).data);
         isDemoted ||= roles.get(demoted) === 'observer';
-        const missing = this.#ids.filter((id) => roles.get(id) !== 'participant');
-        if (missing.length === 0 && isDemoted) return true;
-        const joining = isDemoted
-          ? missing.map((id) => this.#line(id, 'participant'))
-          : [
-              ...missing.filter((id) => id !== demoted).map((id) => this.#line(id, 'participant')),
-              this.#line(demoted, 'observer'),
-            ];
-        await this.#reconfig(client, { joining });
+        // One after the other: an observer does not count towards the quorum of the members that it is to be one of.
+        const missing = this.#ids.find((id) => roles.get(id) !== 'participant');
+        if (missing === undefined && isDemoted) return true;
+        const line = missing === undefined ? this.#line(demoted, 'observer') : this.#line(missing, 'participant');
+        await this.#reconfig(client, { joining: [line] });
         return false;
-      }).catch(() => false);
+      }).catch((error: Error) => {
+        this.#say(`the members are not restored yet: ${error.message}`);
+        return false;
+      });
       if (isDone) return;
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }

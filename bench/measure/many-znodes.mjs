@@ -62,8 +62,8 @@ export async function measureManyZnodes(engines, directory, { znodes, restarts }
   const limits = (must, aim) => (znodes === 1_000_000 ? { must: { valueMax: must }, aim: { valueMax: aim } } : {});
   return [
     row(`${many}: resident`, 'MB', memory, limits(600, 400)),
-    row(`${many}: restart from the log`, 'ms', fromLog, limits(3000, 1500)),
-    row(`${many}: restart from a snapshot`, 'ms', fromSnapshot, limits(3000, 1500)),
+    row(`${many}: restart from the log`, 'ms', fromLog, limits(1500, 1000)),
+    row(`${many}: restart from a snapshot`, 'ms', fromSnapshot, limits(1500, 1000)),
     row(`${many}: longest turn while a snapshot is taken`, 'ms', turn, limits(20, 5)),
     row(`${many}: longest wait of a read meanwhile`, 'ms', wait, {}),
   ].filter(({ meerkat }) => meerkat.length > 0);

@@ -31,7 +31,7 @@ export {
   writeMultiError,
   writeMultiHeader,
 } from './records/multi.ts';
-export { PlainCreate } from './records/plain-create.ts';
+export { createPathEnd, createPathStart, PlainCreate } from './records/plain-create.ts';
 export {
   type AuthId,
   PacketType,

@@ -346,6 +346,7 @@ export class Recovery {
           }
           return zxid <= applied || replay.apply(payload);
         },
+        onEntriesAhead: (bytes, starts, count) => replay.onAhead(bytes, starts, count),
         onLogFileRead: (file, size) => {
           // One without a header is removed.
           if (size === 0) logFiles.forget([file.name]);

@@ -5,6 +5,8 @@
  *              └─ anything else ──► decoded ──► applied ─────┘
  */
 import {
+  createPathEnd,
+  createPathStart,
   DIGEST_VERSION,
   getInt,
   getLongBig,
@@ -16,6 +18,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import type { Trace } from '../base/ports.ts';
+import { ComingPaths } from '../tree/coming-paths.ts';
 import type { Database } from '../tree/database.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';
 import type { SnapshotDigest } from './snapshot-end.ts';
@@ -24,17 +27,29 @@ export class Replay {
   readonly #database: Database;
   readonly #verifier: DigestVerifier | null;
   readonly #create: PlainCreate = new PlainCreate();
+  readonly #coming: ComingPaths;
   #txns = 0;
 
   /** @param digest of the snapshot; null leaves the digests in the log unread */
   constructor(database: Database, digest: SnapshotDigest | null, trace: Trace) {
     this.#database = database;
+    this.#coming = new ComingPaths(database.tree.state.table);
     this.#verifier = digest === null ? null : new DigestVerifier(database, digest, trace);
   }
 
   /** Txns applied. */
   get txns(): number {
     return this.#txns;
+  }
+
+  /** Payloads that begin at starts[0 … count) are applied next, as it seems: what of the tree they need is fetched. */
+  onAhead(bytes: Uint8Array, starts: Int32Array, count: number): void {
+    for (let i = 0; i < count; i++) {
+      const start = starts[i]!;
+      const pathEnd = createPathEnd(bytes, start);
+      if (pathEnd > 0) this.#coming.add(bytes, createPathStart(start), pathEnd);
+    }
+    this.#coming.fetch();
   }
 
   /**

@@ -75,6 +75,11 @@ export interface TxnLogReaderEvents {
    * @returns false when the payload is no txn that this version knows; then a fault follows
    */
   onTxn(payload: JuteReader): boolean;
+  /**
+   * At starts[0 … count) of `bytes` payloads seem to begin that come next. Nothing is checked yet: they may be anything, and
+   * need not come.
+   */
+  onEntriesAhead?(bytes: Uint8Array, starts: Int32Array, count: number): void;
   /** An entry that is not delivered: `after` covers it, or it was delivered before. */
   onKnownTxn?(zxid: Zxid, file: ZxidFile, position: number): void;
   /** A file has been read: up to `bytes` it holds header and entries. */
@@ -87,6 +92,8 @@ export interface TxnLogReaderEvents {
 
 /** Bytes of one read, and so of one slice of parsing: 2000 small entries. */
 const SLICE_BYTES = 256 * 1024;
+/** Entries that are looked at together, before the first of them is checked. */
+const AHEAD_MAX = 16;
 /** Bytes of one read behind the entries. */
 const TAIL_SLICE_BYTES = 1024 * 1024;
 const PROBE_BYTES = 4096;
@@ -114,6 +121,8 @@ export class TxnLogReader {
   /** What is missing before the last file, unless it turns out that its header was cut. */
   #missing: string | null = null;
   #isProbed = false;
+  /** Where the entries begin that `onEntriesAhead` is given. */
+  readonly #ahead: Int32Array = new Int32Array(AHEAD_MAX);
   /** Bytes of the longest entry that was read of the file. */
   #longestEntry = 0;
   /** Position in its file of the entry that is being delivered. */
@@ -266,9 +275,12 @@ export class TxnLogReader {
       if (this.#tail !== null) return true;
       at = LOG_HEADER_BYTES;
     }
+    const { onEntriesAhead } = this.#events;
+    let aheadTo = onEntriesAhead === undefined ? bytes.length : at;
     for (;;) {
       const remaining = bytes.length - at;
       if (remaining < ENTRY_HEAD_BYTES) break;
+      if (at >= aheadTo) aheadTo = this.#lookAhead(bytes, at);
       const length = getInt(bytes, at + 8);
       const isPlausible = length > 0 && length <= PAYLOAD_BYTES_MAX;
       const entryEnd = at + length + ENTRY_FRAME_BYTES;
@@ -319,6 +331,21 @@ export class TxnLogReader {
     }
     this.#faultOfSequence(0, missing);
     return false;
+  }
+
+  /** @returns where the entries end that were looked at */
+  #lookAhead(bytes: Uint8Array, start: number): number {
+    let at = start;
+    let count = 0;
+    while (count < AHEAD_MAX && bytes.length - at >= ENTRY_HEAD_BYTES) {
+      const length = getInt(bytes, at + 8);
+      const end = at + length + ENTRY_FRAME_BYTES;
+      if (length <= 0 || end > bytes.length) break;
+      this.#ahead[count++] = at + ENTRY_HEAD_BYTES;
+      at = end;
+    }
+    if (count > 0) this.#events.onEntriesAhead!(bytes, this.#ahead, count);
+    return at;
   }
 
   #deliver(bytes: Uint8Array, at: number, length: number): boolean {

@@ -19,11 +19,14 @@ import {
 } from '@meerkat/protocol';
 import { CLOSED_ACL } from './acl-table.ts';
 import { copyBytes } from './byte-arena.ts';
+import { COMING_MAX, ComingPaths } from './coming-paths.ts';
 import type { Database } from './database.ts';
+import { hashOfBytes } from './path-index.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeState } from './tree-state.ts';
 import { kindOfOwner, ttlOfOwner, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
+import type { ZnodeRecord } from './znode-table.ts';
 
 const SESSION_BYTES = 12;
 /** Largest high half of a zxid that is an exact number. */
@@ -48,12 +51,14 @@ export class SnapshotReader {
   /** The snapshot's numbers of ACLs, and ours. */
   readonly #aclIds = new Map<number, number>();
   readonly #reader = new JuteReader(undefined, RECORD_BYTES_MAX);
+  readonly #coming: ComingPaths;
 
   /** `database` is fresh: it has the system znodes and nothing else. */
   constructor(database: Database) {
     this.#database = database;
     this.#state = database.tree.state;
     this.#quotas = database.tree.quotas;
+    this.#coming = new ComingPaths(this.#state.table);
     this.#aclIds.set(-1, this.#state.acls.intern(OPEN_ACL));
   }
 
@@ -86,11 +91,27 @@ export class SnapshotReader {
    */
   read(bytes: Uint8Array, start: number, end: number): number {
     let at = start;
+    let aheadTo = start;
     for (;;) {
+      if (at >= aheadTo && this.#phase === 'znodes') aheadTo = this.#lookAhead(bytes, at, end);
       const next = this.#readOne(bytes, at, end);
       if (next === at) return at - start;
       at = next;
     }
+  }
+
+  /** Fetches what znodes that seem to come next need of the tree. @returns where they end; `end` at least for none */
+  #lookAhead(bytes: Uint8Array, start: number, end: number): number {
+    let at = start;
+    for (let i = 0; i < COMING_MAX && at + 4 <= end; i++) {
+      const pathEnd = at + 4 + getInt(bytes, at);
+      if (pathEnd < at + 4 || pathEnd + 4 > end) break;
+      const dataEnd = pathEnd + 4 + Math.max(getInt(bytes, pathEnd), 0);
+      this.#coming.add(bytes, at + 4, pathEnd);
+      at = dataEnd + 8 + PERSISTED_STAT_BYTES;
+    }
+    this.#coming.fetch();
+    return at === start ? end : at;
   }
 
   /** @returns where the next record begins; `at` when this one is not complete, or reading is over. */
@@ -165,8 +186,8 @@ export class SnapshotReader {
     const dataEnd = lengthAt + 4 + Math.max(dataLength, 0);
     const next = dataEnd + 8 + PERSISTED_STAT_BYTES;
     if (end < next) return at;
-    const data = dataLength < 0 ? null : bytes.subarray(lengthAt + 4, dataEnd);
-    const z = this.#addZnode({ bytes, start: at + 4, end: lengthAt }, data, this.#aclIdOf(bytes, dataEnd), dataEnd + 8);
+    const record = { bytes, pathStart: at + 4, pathEnd: lengthAt, dataEnd };
+    const z = this.#addZnode(record, this.#aclIdOf(bytes, dataEnd), dataEnd + 8);
     if (z === NO_ZNODE) return at;
     this.#znodes++;
     this.#last = z;
@@ -174,24 +195,28 @@ export class SnapshotReader {
   }
 
   /** @returns the znode, NO_ZNODE after a fault */
-  #addZnode(path: BytesRange, data: Uint8Array | null, aclId: number, persisted: number): ZnodeNumber {
+  #addZnode(record: ZnodeRecord, aclId: number, persisted: number): ZnodeNumber {
     const state = this.#state;
-    const { bytes } = path;
+    const { bytes, pathStart, pathEnd } = record;
     const owner = persisted + PersistedOffset.ephemeralOwner;
     const high = getInt(bytes, owner);
     const low = getInt(bytes, owner + 4);
     const kind = kindOfOwner(high, low, state.extendedTypesEnabled);
-    if (kind === null) return this.#refuse(path, `has the owner 0x${hex(high)}${hex(low)}, which is no kind`);
-    if (!areZxids(bytes, persisted)) return this.#refuse(path, 'has a zxid that is out of range');
-    const ascii = isAscii(path);
+    if (kind === null) return this.#refuse(record, `has the owner 0x${hex(high)}${hex(low)}, which is no kind`);
+    if (!areZxids(bytes, persisted)) return this.#refuse(record, 'has a zxid that is out of range');
+    const ascii = isAscii(record);
+    // The root is '' here, which has no bytes to be hashed.
+    const hash = ascii ? hashOfBytes(bytes, pathStart, pathEnd) : 0;
     let z =
-      ascii && path.end - path.start > 1
-        ? state.table.findBytes(bytes, path.start, path.end)
-        : state.table.find(textOf(path));
+      ascii && pathEnd - pathStart > 1
+        ? state.table.findBytesByHash(hash, bytes, pathStart, pathEnd)
+        : state.table.find(pathOf(record));
     if (z === NO_ZNODE) {
-      const parent = ascii ? state.findParentBytes(bytes, path.start, path.end) : state.findParent(textOf(path));
-      if (parent === NO_ZNODE) return this.#refuse(path, 'has no parent');
-      z = ascii ? state.addBytes(path, parent, kind, data, aclId) : state.add(textOf(path), parent, kind, data, aclId);
+      const parent = ascii ? state.findParentBytes(bytes, pathStart, pathEnd) : state.findParent(pathOf(record));
+      if (parent === NO_ZNODE) return this.#refuse(record, 'has no parent');
+      z = ascii
+        ? state.addRecord(record, hash, parent, kind, aclId)
+        : state.add(pathOf(record), parent, kind, dataOf(record), aclId);
       if (kind === ZnodeKind.ephemeral) {
         this.#reader.reset(bytes, owner, owner + 8);
         state.setSession(z, this.#reader.longBig());
@@ -199,8 +224,8 @@ export class SnapshotReader {
         state.ttls.set(z, ttlOfOwner(high, low));
       }
     } else {
-      if (!SYSTEM_PATHS.has(state.table.pathOf(z))) return this.#refuse(path, 'is there twice');
-      state.replaceData(z, data);
+      if (!SYSTEM_PATHS.has(state.table.pathOf(z))) return this.#refuse(record, 'is there twice');
+      state.replaceData(z, dataOf(record));
       state.replaceAcl(z, aclId);
     }
     this.#fillStat(z, bytes, persisted);
@@ -233,8 +258,8 @@ export class SnapshotReader {
     return end;
   }
 
-  #refuse(path: BytesRange, what: string): ZnodeNumber {
-    this.#fail(0, `the znode ${textOf(path)} ${what}`);
+  #refuse(record: ZnodeRecord, what: string): ZnodeNumber {
+    this.#fail(0, `the znode ${pathOf(record)} ${what}`);
     return NO_ZNODE;
   }
 
@@ -245,23 +270,21 @@ export class SnapshotReader {
   }
 }
 
-/** bytes[start, end): a path as the snapshot has it. */
-interface BytesRange {
-  readonly bytes: Uint8Array;
-  readonly start: number;
-  readonly end: number;
-}
-
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 const SYSTEM_PATHS: ReadonlySet<string> = new Set(['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config']);
 
 /** The root is '' here as it is there. */
-function textOf({ bytes, start, end }: BytesRange): string {
-  return DECODER.decode(bytes.subarray(start, end));
+function pathOf({ bytes, pathStart, pathEnd }: ZnodeRecord): string {
+  return DECODER.decode(bytes.subarray(pathStart, pathEnd));
 }
 
-function isAscii({ bytes, start, end }: BytesRange): boolean {
-  for (let i = start; i < end; i++) if (bytes[i]! > 0x7f) return false;
+/** null as well as no bytes end where they begin; the length tells them apart. */
+function dataOf({ bytes, pathEnd, dataEnd }: ZnodeRecord): Uint8Array | null {
+  return getInt(bytes, pathEnd) < 0 ? null : bytes.subarray(pathEnd + 4, dataEnd);
+}
+
+function isAscii({ bytes, pathStart, pathEnd }: ZnodeRecord): boolean {
+  for (let i = pathStart; i < pathEnd; i++) if (bytes[i]! > 0x7f) return false;
   return true;
 }
 

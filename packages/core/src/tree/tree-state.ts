@@ -29,7 +29,7 @@ import { Ephemerals } from './ephemerals.ts';
 import type { TreeObserver } from './tree-observer.ts';
 import { CONTAINER_OWNER_HIGH, TTL_OWNER_HIGH, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
-import { ZnodeTable } from './znode-table.ts';
+import { type ZnodeRecord, ZnodeTable } from './znode-table.ts';
 
 const EMPTY = new Uint8Array(0);
 const SLASH = 0x2f;
@@ -126,15 +126,9 @@ export class TreeState {
     return this.#place(this.table.add(path, kind, data), parent, aclId);
   }
 
-  /** The same for a path in ASCII, bytes[start, end). */
-  addBytes(
-    path: { readonly bytes: Uint8Array; readonly start: number; readonly end: number },
-    parent: ZnodeNumber,
-    kind: ZnodeKind,
-    data: Uint8Array | null,
-    aclId: number,
-  ): ZnodeNumber {
-    return this.#place(this.table.addBytes(path.bytes, path.start, path.end, kind, data), parent, aclId);
+  /** The same for a path in ASCII, whose hash is `hash`. */
+  addRecord(record: ZnodeRecord, hash: number, parent: ZnodeNumber, kind: ZnodeKind, aclId: number): ZnodeNumber {
+    return this.#place(this.table.addRecord(record, hash, kind), parent, aclId);
   }
 
   /** Adds the znode of a create outside /zookeeper; `hash` is that of its path, which is not there. */

@@ -50,6 +50,14 @@ import {
   ZnodeRows,
 } from './znode-rows.ts';
 
+/** A path in ASCII, int length of the data (−1 = null), and the data, in a row. */
+export interface ZnodeRecord {
+  readonly bytes: Uint8Array;
+  readonly pathStart: number;
+  readonly pathEnd: number;
+  readonly dataEnd: number;
+}
+
 export class ZnodeTable implements PathSource {
   readonly arena: ByteArena = new ByteArena();
   readonly #index: PathIndex = new PathIndex(this);
@@ -97,6 +105,11 @@ export class ZnodeTable implements PathSource {
     return this.#index.getBytes(hash, bytes, start, end);
   }
 
+  /** See `PathIndex.fetch`. */
+  fetch(hashes: Int32Array, count: number): void {
+    this.#index.fetch(hashes, count);
+  }
+
   /**
    * Makes a znode that has a block for `data` and a stat of zero bytes except dataLength, and is nobody's child yet.
    * The path must not be there.
@@ -118,10 +131,23 @@ export class ZnodeTable implements PathSource {
     return this.#add(hash, bytes, 0, length, flags | kind, data);
   }
 
-  /** The same for a path in ASCII, bytes[start, end). */
-  addBytes(bytes: Uint8Array, start: number, end: number, kind: ZnodeKind, data: Uint8Array | null): ZnodeNumber {
-    const flags = IS_ASCII | (isDigestedBytes(bytes, start, end) ? IS_DIGESTED : 0);
-    return this.#add(hashOfBytes(bytes, start, end), bytes, start, end, flags | kind, data);
+  /** The same for a path in ASCII with the hash `hash`, and data that stand behind it as they do in a block. */
+  addRecord(record: ZnodeRecord, hash: number, kind: ZnodeKind): ZnodeNumber {
+    const { bytes, pathStart, pathEnd, dataEnd } = record;
+    const z = this.#rows.allocate();
+    const pathBytes = pathEnd - pathStart;
+    const reference = this.arena.allocate(blockBytes(pathBytes, dataEnd - pathEnd - LENGTH_BYTES));
+    const page = this.arena.page(reference);
+    const at = this.arena.offset(reference);
+    const flags = IS_ASCII | (isDigestedBytes(bytes, pathStart, pathEnd) ? IS_DIGESTED : 0) | kind;
+    putInt(page, at, (pathBytes << PATH_SHIFT) | flags);
+    copyBytes(bytes, pathStart, dataEnd, page, at + INFO_BYTES);
+    const stat = at + INFO_BYTES + dataEnd - pathStart;
+    page.set(ZERO_STAT, stat);
+    putInt(page, stat + StatOffset.dataLength, dataEnd - pathEnd - LENGTH_BYTES);
+    this.#rows.reset(z, reference);
+    this.#index.add(hash, z);
+    return z;
   }
 
   /**

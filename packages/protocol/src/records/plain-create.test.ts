@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type ByteList, bytesOf } from '../testing/byte-list.ts';
-import { PlainCreate } from './plain-create.ts';
+import { createPathEnd, createPathStart, PlainCreate } from './plain-create.ts';
 
 const DATA = Uint8Array.of(1, 2, 3);
 
@@ -85,4 +85,19 @@ describe('a plain create', () => {
     }
     expect(isPlain(bytes)).toBe(true);
   });
+});
+
+test('the path of a payload that nobody has checked yet lies within the bytes, or there is none', () => {
+  const bytes = payload();
+  const whole = createPathEnd(bytes, 1);
+  expect(new TextDecoder().decode(bytes.subarray(createPathStart(1), whole))).toBe('/a/b');
+  for (let end = 0; end < bytes.length; end++) {
+    expect(createPathEnd(bytes.subarray(0, end), 1)).toBe(end < whole ? 0 : whole);
+  }
+  expect(createPathEnd(payload({ type: 5 }), 1)).toBe(0);
+  const lengthAt = createPathStart(1) - 4;
+  for (const length of [-1, 0x7fffffff, -0x80000000]) {
+    new DataView(bytes.buffer).setInt32(lengthAt, length);
+    expect(createPathEnd(bytes, 1)).toBe(0);
+  }
 });

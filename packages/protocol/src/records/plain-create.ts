@@ -32,7 +32,7 @@ export class PlainCreate {
 
   /** @returns false when bytes[start, end) is no payload of this kind, be it another one or none at all */
   read(bytes: Uint8Array, start: number, end: number): boolean {
-    const pathStart = start + HEADER_BYTES + 4;
+    const pathStart = createPathStart(start);
     if (pathStart > end) return false;
     const type = getInt(bytes, start + TYPE_OFFSET);
     if (type !== OpCode.create && type !== OpCode.create2) return false;
@@ -61,6 +61,21 @@ export class PlainCreate {
     this.digestAt = end - recordEnd >= TXN_DIGEST_BYTES ? recordEnd : -1;
     return true;
   }
+}
+
+/** Where the path begins in the payload of a create that begins at `start`. */
+export function createPathStart(start: number): number {
+  return start + HEADER_BYTES + 4;
+}
+
+/** Where the path ends in a payload that begins at `start` and may be that of a plain create; 0 of any other. */
+export function createPathEnd(bytes: Uint8Array, start: number): number {
+  const pathStart = createPathStart(start);
+  if (pathStart > bytes.length) return 0;
+  const type = getInt(bytes, start + TYPE_OFFSET);
+  if (type !== OpCode.create && type !== OpCode.create2) return 0;
+  const pathEnd = pathStart + getInt(bytes, pathStart - 4);
+  return pathEnd < pathStart + 2 || pathEnd > bytes.length ? 0 : pathEnd;
 }
 
 const HEADER_BYTES = 32;

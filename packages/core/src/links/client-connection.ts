@@ -657,7 +657,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 /** What any request costs, in units of the work meter, and what its bytes cost: a unit for 64 of them. */
 const FRAME_UNITS = 10;
 /** A request of this length costs so much to decode that few of them are begun in a turn. */
-const LONG_FRAME_BYTES = 0x8000;
+const LONG_FRAME_BYTES = 0x2000;
 const BYTES_PER_UNIT_SHIFT = 6;
 /** What a step of a SASL exchange costs: some hashes, or the decryption of a ticket. */
 const SASL_UNITS = 200;

@@ -3,22 +3,32 @@ import type { PrepareSteps } from './prepare.ts';
 
 /**
  * What is prepared, one after the other: a long request takes several turns, and whatever else is to be prepared waits
- * until it has its txn, because it must see what that does. Reads do not wait.
+ * until it has its txn, because it must see what that does. So does what comes when many of them have used up a turn: multis
+ * of many learners' clients, sessions that end together. Reads do not wait.
  */
 export class Preparation {
   /** More than that takes several turns. */
   readonly stepsPerTurn: number;
+  readonly #stepsMax: number;
+  /** Of multis and ends of sessions, in this turn. Others have one each and are not counted: their clients' shares of the turn bound them. */
+  #stepsOfTurn = 0;
   #steps: PrepareSteps | null = null;
   #done: (txn: Txn) => void = IGNORE;
   readonly #waiting: Fifo<() => void> = new Fifo();
 
   constructor(stepsPerTurn: number = STEPS_PER_TURN) {
     this.stepsPerTurn = stepsPerTurn;
+    this.#stepsMax = REQUESTS_PER_TURN * stepsPerTurn;
   }
 
-  /** True while a request is being prepared: others are to `wait`. */
+  /** True while a request is being prepared, others wait, or this turn has prepared as much as it may: others are to `wait`. */
   get isBusy(): boolean {
-    return this.#steps !== null;
+    return this.hasWork || this.#stepsOfTurn >= this.#stepsMax;
+  }
+
+  /** True while `goOn` has something to do. */
+  get hasWork(): boolean {
+    return this.#steps !== null || this.#waiting.length > 0;
   }
 
   /** Requests that have no txn yet. */
@@ -28,6 +38,7 @@ export class Preparation {
 
   /** Prepares as much as fits into a turn, and tells the txn, now or in a later one. */
   begin(steps: PrepareSteps, done: (txn: Txn) => void): void {
+    this.#stepsOfTurn += Math.min(steps.size, this.stepsPerTurn);
     const txn = steps.goOn(this.stepsPerTurn);
     if (txn !== null) {
       done(txn);
@@ -37,31 +48,48 @@ export class Preparation {
     this.#done = done;
   }
 
-  /** @param prepare is called once everything before is prepared; it may begin something long */
+  /** So many changes of a multi are prepared without `begin`. */
+  count(steps: number): void {
+    this.#stepsOfTurn += steps;
+  }
+
+  /** @param prepare is called once everything before is prepared; it may begin something long, and must not `wait` again */
   wait(prepare: () => void): void {
     this.#waiting.push(prepare);
   }
 
   /** A turn ends: goes on. */
   goOn(): void {
-    this.#goOn(this.stepsPerTurn);
+    this.#stepsOfTurn = 0;
+    if (this.#goOn(this.stepsPerTurn)) this.#prepareWaiting();
   }
 
   /** Prepares all that has been asked, for whoever must come behind it. */
   finish(): void {
-    while (this.isBusy) this.#goOn(Number.POSITIVE_INFINITY);
+    while (this.hasWork) {
+      this.#stepsOfTurn = 0;
+      if (this.#goOn(Number.POSITIVE_INFINITY)) this.#prepareWaiting();
+    }
   }
 
-  #goOn(count: number): void {
+  /** @returns true when the request in progress, if there was one, has its txn */
+  #goOn(count: number): boolean {
     const steps = this.#steps;
-    if (steps === null) return;
+    if (steps === null) return true;
+    this.#stepsOfTurn += Math.min(steps.size, count);
     const txn = steps.goOn(count);
-    if (txn === null) return;
+    if (txn === null) return false;
     const done = this.#done;
     this.#steps = null;
     this.#done = IGNORE;
     done(txn);
-    while (this.#steps === null && this.#waiting.length > 0) this.#waiting.shift()!();
+    return true;
+  }
+
+  #prepareWaiting(): void {
+    while (this.#steps === null && this.#waiting.length > 0 && this.#stepsOfTurn < this.#stepsMax) {
+      this.#waiting.shift()!();
+    }
   }
 
   drop(): void {
@@ -73,5 +101,8 @@ export class Preparation {
 
 /** Operations of a multi, or ephemerals of a session that ends, which are prepared in a turn: a millisecond or two. */
 const STEPS_PER_TURN = 1024;
+
+/** As much as so many requests of `stepsPerTurn` each; a turn that has prepared more leaves the rest to the next one. */
+const REQUESTS_PER_TURN = 4;
 
 const IGNORE = (): void => {};

@@ -52,6 +52,8 @@ export interface PrepareOptions {
 
 /** A request that is prepared so many changes at a time. */
 export interface PrepareSteps {
+  /** Changes in all. */
+  readonly size: number;
   /** @returns the txn; null while there is more to prepare */
   goOn(count: number): Txn | null;
 }
@@ -111,6 +113,7 @@ export class Preparer {
       }
     };
     return {
+      size: ops.length,
       goOn: (count) => {
         for (const end = Math.min(ops.length, txns.length + count); txns.length < end; ) prepareNext(ops[txns.length]!);
         if (txns.length < ops.length) return null;
@@ -152,6 +155,7 @@ export class Preparer {
     const owned = this.#pending.ephemeralsOf(sessionId);
     let done = 0;
     return {
+      size: owned.length,
       goOn: (count) => {
         for (const end = Math.min(owned.length, done + count); done < end; done++) {
           const path = owned[done]!;

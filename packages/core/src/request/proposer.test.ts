@@ -10,6 +10,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
 import { Session, SessionOwner } from '../session/session.ts';
+import type { PipelineClient } from '../testing/pipeline-client.ts';
 import { LeaderParty, makeServingParts } from '../testing/serving-parties.ts';
 
 const SESSION = 0x0200_0000_0000_0001n;
@@ -342,4 +343,58 @@ test("a learner's sync comes behind what has been asked before it, also while so
   ]);
   leader.commit();
   expect(client.replies).toMatchObject([{ xid: 1, error: ErrorCode.ok }]);
+});
+
+describe('what many ask for at the same moment is prepared over several turns, in its order', () => {
+  const COUNT = 20;
+  const paced = () => new LeaderParty({ pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 2 } });
+
+  /** How many txns of a type there are in the log after each turn, until there are `COUNT`. */
+  function countsByTurn(leader: LeaderParty, type: number): number[] {
+    const counts: number[] = [];
+    const count = () => leader.log.filter(({ txn }) => txn.type === type).length;
+    for (counts.push(count()); counts.at(-1)! < COUNT && counts.length < 100; counts.push(count())) {
+      leader.serving.pipeline.onTurnEnd(0);
+    }
+    return counts;
+  }
+
+  test("multis of this server's clients, and of learners'", () => {
+    for (const isForwarded of [false, true]) {
+      const leader = paced();
+      leader.serving.onForwarded(LEARNER, createSession(), 0, 0);
+      const clients = Array.from({ length: COUNT }, () => leader.connect());
+      leader.serving.pipeline.onTurnEnd(0);
+      const body = bytesOf((b) => {
+        for (const path of ['/x', '/y']) b.int(OpCode.delete).boolean(false).int(-1).text(path).int(-1);
+        return b.int(-1).boolean(true).int(-1);
+      });
+      const ops = ['/x', '/y'].map((path) => ({ op: OpCode.delete, path, version: -1 })) as never[];
+      for (const [i, client] of clients.entries()) {
+        if (isForwarded) leader.serving.onForwarded(LEARNER, request(i, OpCode.multi, body), 0, 0);
+        else client.send(i, { op: OpCode.multi, ops });
+      }
+      expect(countsByTurn(leader, OpCode.multi)).toEqual([4, 8, 12, 16, 20]);
+      const asked = leader.log.filter(({ txn }) => txn.type === OpCode.multi);
+      expect(asked.map(({ header }) => header.cxid)).toEqual(Array.from({ length: COUNT }, (_, i) => i));
+      leader.commit();
+      if (!isForwarded) for (const client of clients) expect(client.replies).toHaveLength(1);
+    }
+  });
+
+  test('ends of sessions', () => {
+    const leader = paced();
+    const clients: PipelineClient[] = [];
+    for (let i = 0; i < COUNT; i++) {
+      const client = leader.connect();
+      clients.push(client);
+      for (const path of [`/${i}-a`, `/${i}-b`]) client.send(1, create(path, CreateMode.ephemeral));
+      leader.serving.pipeline.onTurnEnd(0);
+    }
+    leader.commit();
+    for (const client of clients) client.send(3, { op: OpCode.closeSession });
+    expect(countsByTurn(leader, OpCode.closeSession)).toEqual([4, 8, 12, 16, 20]);
+    leader.commit();
+    expect(leader.serving.database.sessions.size).toBe(0);
+  });
 });

@@ -115,7 +115,7 @@ export class Proposer implements WritePath, CommittedTxns {
   }
 
   get isPreparing(): boolean {
-    return this.#preparation.isBusy;
+    return this.#preparation.hasWork;
   }
 
   goOn(): void {
@@ -146,6 +146,7 @@ export class Proposer implements WritePath, CommittedTxns {
     } else if (request.op === OpCode.multi && request.ops.length > this.#preparation.stepsPerTurn) {
       this.#write(client, session, request, this.#takeSlot(client, xid, request.op, receivedMs), wallMs);
     } else {
+      if (request.op === OpCode.multi) this.#preparation.count(request.ops.length);
       const header = this.#makeHeader(session.id, xid, wallMs);
       const proposal = this.#makeProposal(
         header,
@@ -222,9 +223,13 @@ export class Proposer implements WritePath, CommittedTxns {
   forwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): void {
     if (this.#preparation.isBusy) {
       const kept = { ...request, body: request.body.slice() };
-      this.#preparation.wait(() => this.forwarded(owner, kept, nowMs, wallMs));
-      return;
+      this.#preparation.wait(() => this.#forwarded(owner, kept, nowMs, wallMs));
+    } else {
+      this.#forwarded(owner, request, nowMs, wallMs);
     }
+  }
+
+  #forwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): void {
     const header = this.#makeHeader(request.sessionId, request.cxid, wallMs);
     const propose = (txn: Txn): void => this.#propose(this.#makeProposal(header, txn, null, request.op, nowMs));
     const prepared = this.#prepareForwarded(owner, request, header, nowMs);

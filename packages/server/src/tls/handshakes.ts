@@ -30,9 +30,11 @@ export interface HandshakeEvents {
  * 2. A turn of the event loop begins handshakes for `BUDGET_MS` and then serves all others. Of those that wait, each
  *    address gets one in its turn. Those that have begun are not counted against those that wait: a peer that stalls in
  *    the middle of its handshake delays nobody's.
- * 3. So many connections may be on their way, of one address and in all. For one more the address that has the most loses
+ * 3. Of those that have begun, `READING_MAX` are read from in a turn, the others in the next ones: a thousand peers may send at
+ *    once what ends their handshakes.
+ * 4. So many connections may be on their way, of one address and in all. For one more the address that has the most loses
  *    its oldest, first of those that have sent nothing; the newcomer goes if that address is its own and all have sent something.
- * 4. All of it has to be over `handshakeTimeoutMs` after the accept.
+ * 5. All of it has to be over `handshakeTimeoutMs` after the accept.
  */
 export class Handshakes {
   readonly #events: HandshakeEvents;
@@ -46,6 +48,11 @@ export class Handshakes {
   readonly #underWay = new Map<string, Pending>();
   /** Those that have sent something, by host; a host goes to the end when it has had a turn. */
   readonly #queued = new Map<string, Pending[]>();
+  /** Of those under way, those that are read from. */
+  readonly #reading = new Set<Pending>();
+  /** The others, in the order in which they are read from. */
+  readonly #parked = new Set<Pending>();
+  #rotation: NodeJS.Timeout | null = null;
   #isPumping = false;
   #isFrozen = false;
   #timer: NodeJS.Timeout | null = null;
@@ -93,6 +100,7 @@ export class Handshakes {
       place: `${host} ${socket.remotePort}`,
       acceptedMs: performance.now(),
       share,
+      handle: (socket as { _handle?: ReadHandle | null })._handle ?? null,
       phase: 'silent',
     };
     share.open();
@@ -119,8 +127,9 @@ export class Handshakes {
 
   destroyAll(): void {
     for (const socket of this.#pending.keys()) socket.destroy();
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const timer of [this.#timer, this.#rotation]) if (timer !== null) clearTimeout(timer);
     this.#timer = null;
+    this.#rotation = null;
   }
 
   /** @returns false when the newcomer had to go */
@@ -222,9 +231,36 @@ export class Handshakes {
       // A peer that ends its side before the handshake is done has gone; afterwards it may still read.
       pending.socket.allowHalfOpen = false;
       this.#server.emit('connection', pending.socket);
+      // It may have failed at once.
+      if (!this.#pending.has(pending.socket)) return true;
+      if (this.#reading.size < READING_MAX) this.#reading.add(pending);
+      else this.#park(pending);
       return true;
     }
     return false;
+  }
+
+  #park(pending: Pending): void {
+    this.#reading.delete(pending);
+    pending.handle?.readStop();
+    this.#parked.add(pending);
+    this.#rotation ??= setTimeout(this.#rotate, 1);
+  }
+
+  /** Those that were read from had a turn of the event loop: what they had sent by then was taken. */
+  readonly #rotate = (): void => {
+    this.#rotation = null;
+    const next = firstOf(this.#parked, READING_MAX);
+    const surplus = this.#reading.size + next.length - READING_MAX;
+    for (const pending of firstOf(this.#reading, surplus)) this.#park(pending);
+    for (const pending of next) this.#unpark(pending);
+    if (this.#parked.size > 0) this.#rotation ??= setTimeout(this.#rotate, 1);
+  };
+
+  #unpark(pending: Pending): void {
+    this.#parked.delete(pending);
+    this.#reading.add(pending);
+    pending.handle?.readStart();
   }
 
   #onSecure(secure: TLSSocket): void {
@@ -286,6 +322,8 @@ export class Handshakes {
     pending.share.close(pending.socket);
     const { host, place } = pending;
     if (this.#underWay.get(place) === pending) this.#underWay.delete(place);
+    this.#reading.delete(pending);
+    this.#parked.delete(pending);
     const count = (this.#countOfHost.get(host) ?? 1) - 1;
     if (count === 0) this.#countOfHost.delete(host);
     else this.#countOfHost.set(host, count);
@@ -320,11 +358,29 @@ interface Pending {
   readonly place: string;
   readonly acceptedMs: number;
   readonly share: ConnectionShare;
+  /** Node.js has no other way to stop reading below a handshake. */
+  readonly handle: ReadHandle | null;
   phase: 'silent' | 'queued' | 'under way';
+}
+
+function firstOf(all: ReadonlySet<Pending>, count: number): readonly Pending[] {
+  const first: Pending[] = [];
+  for (const pending of all) {
+    if (first.length >= count) break;
+    first.push(pending);
+  }
+  return first;
+}
+
+interface ReadHandle {
+  readStart(): void;
+  readStop(): void;
 }
 
 /** The first byte of a connection that begins with a TLS handshake. No frame of a client and no packet of a server begins so. */
 const HANDSHAKE_RECORD = 0x16;
 /** Milliseconds of a turn in which handshakes are begun; the last one may take longer. */
 const BUDGET_MS = 2;
+/** Handshakes that go on in one turn: to end one, with the connection behind it, takes one to two milliseconds. */
+const READING_MAX = 4;
 const IGNORE = (): void => {};

@@ -1,7 +1,8 @@
 // `npm run build:single -- [--arch x64|arm64] [--out FILE]`: the command `meerkat` as one file that runs without Node.js.
 //
-// The sources become three scripts, for the main thread, the thread of the HTTP ports and the I/O threads; they go into a copy of
-// the Node.js that `deploy/tools` brings, as its documentation describes ("Single executable applications").
+// The sources become four scripts, for the main thread, the thread of the HTTP ports, the I/O threads and the one that reads
+// stores; they go into a copy of the Node.js that `deploy/tools` brings, as its documentation describes ("Single executable
+// applications").
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -40,6 +41,7 @@ try {
   const main = await bundle('packages/cli/src/single/main.ts', join(work, 'main.cjs'));
   const thread = await bundle('packages/server/src/http/thread/main.ts', join(work, 'http-thread.cjs'));
   const ioThread = await bundle('packages/server/src/node/threads/main.ts', join(work, 'io-thread.cjs'));
+  const storeThread = await bundle('packages/server/src/tls/store-thread.ts', join(work, 'store-thread.cjs'));
   const blob = join(work, 'meerkat.blob');
   const configuration = join(work, 'sea.json');
   writeFileSync(
@@ -47,7 +49,12 @@ try {
     JSON.stringify({
       main,
       output: blob,
-      assets: { 'http-thread.js': thread, 'io-thread.js': ioThread, ...pageOfConsole() },
+      assets: {
+        'http-thread.js': thread,
+        'io-thread.js': ioThread,
+        'store-thread.js': storeThread,
+        ...pageOfConsole(),
+      },
       disableExperimentalSEAWarning: true,
       // Compiled code is of one processor.
       useCodeCache: arch === 'x64',

@@ -216,8 +216,16 @@ describe('renewal', () => {
     const { server, log } = await start();
     const before = secure(server, identity(ann));
     await once(before, 'secureConnect');
+    let threads = 0;
+    const onThread = (): void => {
+      threads++;
+    };
+    process.on('worker', onThread);
     writeFileSync(join(directory, `key-${count}.pem`), authority.issue('renewed', NAMES).keyStore);
     await expect.poll(() => log.join(''), PATIENCE).toContain('TLS: renewed: ');
+    process.off('worker', onThread);
+    // It was read in a thread of its own.
+    expect(threads).toBe(1);
     const after = secure(server, identity(ann));
     await once(after, 'secureConnect');
     expect(after.getPeerCertificate().subject.CN).toBe('renewed');

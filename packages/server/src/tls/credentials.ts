@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { TlsOptions } from './options.ts';
-import { describeSettings, readTlsSettings, type TlsSettings } from './tls-settings.ts';
+import { StoreError } from './stores.ts';
+import { readTlsSettings, type TlsSettings } from './tls-settings.ts';
+
+/** As `readTlsSettings`, in the same thread or in another one. */
+export type SettingsReader = (options: TlsOptions, nowMs: number) => Promise<TlsSettings>;
 
 export interface CredentialsEvents {
   /** Connections from now on are to be shown these, and checked against them. */
@@ -19,6 +23,7 @@ export interface CredentialsEvents {
 export class Credentials {
   readonly #options: TlsOptions;
   readonly #events: CredentialsEvents;
+  readonly #readAgain: SettingsReader;
   #settings: TlsSettings;
   /** Of the files that the settings are made of, or that could not be used. */
   #stamp: string;
@@ -28,26 +33,34 @@ export class Credentials {
   /** The day on which it was said last that a certificate expires. */
   #warnedDay = -1;
 
-  /** @throws StoreError */
-  static async open(options: TlsOptions, events: CredentialsEvents): Promise<Credentials> {
+  /**
+   * @param readAgain reads changed files, while others may be served
+   * @throws StoreError
+   */
+  static async open(
+    options: TlsOptions,
+    events: CredentialsEvents,
+    readAgain: SettingsReader = readTlsSettings,
+  ): Promise<Credentials> {
     const files = filesOf(options);
-    const [stamp, digest] = [await stampOf(files), await digestOf(files)];
-    return new Credentials(options, events, await readTlsSettings(options, Date.now()), stamp, digest);
+    const seen = { stamp: await stampOf(files), digest: await digestOf(files) };
+    return new Credentials(options, events, readAgain, await readTlsSettings(options, Date.now()), seen);
   }
 
   private constructor(
     options: TlsOptions,
     events: CredentialsEvents,
+    readAgain: SettingsReader,
     settings: TlsSettings,
-    stamp: string,
-    digest: string,
+    { stamp, digest }: { readonly stamp: string; readonly digest: string },
   ) {
     this.#options = options;
     this.#events = events;
+    this.#readAgain = readAgain;
     this.#settings = settings;
     this.#stamp = stamp;
     this.#digest = digest;
-    events.onNotice(`TLS: ${describeSettings(settings)}`);
+    events.onNotice(`TLS: ${settings.description}`);
     this.#warn();
     this.#arm();
   }
@@ -77,6 +90,8 @@ export class Credentials {
       if (this.#options.renews) await this.#maybeRenew();
       this.#warnOfExpiry();
     } catch (error) {
+      // What is wrong with the files may not be what kept them from being read.
+      if (!(error instanceof StoreError)) this.#stamp = this.#digest = '';
       this.#events.onWarning(
         `TLS: the new files are not used, those read before stay in force: ${(error as Error).message}`,
       );
@@ -92,11 +107,11 @@ export class Credentials {
     const digest = await digestOf(files);
     if (digest === this.#digest) return;
     this.#digest = digest;
-    const settings = await readTlsSettings(this.#options, Date.now());
+    const settings = await this.#readAgain(this.#options, Date.now());
     if (this.#isStopped) return;
     this.#settings = settings;
     this.#events.onRenewed(settings);
-    this.#events.onNotice(`TLS: renewed: ${describeSettings(settings)}`);
+    this.#events.onNotice(`TLS: renewed: ${settings.description}`);
     this.#warnedDay = -1;
     this.#warn();
   }

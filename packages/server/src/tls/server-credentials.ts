@@ -5,6 +5,7 @@ import type { Logger } from '../logger.ts';
 import type { PeerTls } from '../node/peer-network.ts';
 import { Credentials } from './credentials.ts';
 import type { TlsOptions } from './options.ts';
+import { readInThread } from './store-reader.ts';
 import { StoreError } from './stores.ts';
 import { readTlsSettings, type TlsSettings } from './tls-settings.ts';
 
@@ -88,7 +89,7 @@ export class ServerCredentials {
       onNotice: (message: string) => this.#logger.log('info', message),
       onWarning: (message: string) => this.#logger.log('warn', message),
     };
-    return refusingStart(Credentials.open(options, events));
+    return refusingStart(Credentials.open(options, events, readInThread));
   }
 }
 

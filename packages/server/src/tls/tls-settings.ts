@@ -10,14 +10,29 @@ export interface TlsSettings {
   /** For `tls.createSecureContext`. */
   readonly contextOptions: SecureContextOptions;
   readonly context: SecureContext;
-  /** The certificates that this server shows, its own first. */
-  readonly chain: readonly X509Certificate[];
+  /** For the log: whose certificate this server shows, until when. */
+  readonly description: string;
   /** When the first certificate of those that this server shows expires, in milliseconds since 1970. */
   readonly expiresAtMs: number;
   /** Whether peers can be checked at all. */
   readonly hasTrust: boolean;
   /** What is usable, and will not be for long or not by everybody. */
   readonly warnings: readonly string[];
+}
+
+/** What can be sent to another thread. */
+export type SentTlsSettings = Omit<TlsSettings, 'context'>;
+
+/** With its context, which is made when it is wanted first: a hundred authorities take OpenSSL some milliseconds. */
+export function withContext(settings: SentTlsSettings): TlsSettings {
+  let context: SecureContext | null = null;
+  return {
+    ...settings,
+    get context() {
+      context ??= createSecureContext(settings.contextOptions);
+      return context;
+    },
+  };
 }
 
 /**
@@ -51,16 +66,15 @@ export async function readTlsSettings(options: TlsOptions, nowMs: number): Promi
     options,
     contextOptions,
     context: makeContext(place, contextOptions),
-    chain,
+    description: describeChain(options, chain),
     expiresAtMs: Math.min(...chain.map((certificate) => Date.parse(certificate.validTo))),
     hasTrust: trusted.length > 0,
     warnings: findWarnings(options, entries, trusted, nowMs),
   };
 }
 
-/** For the log: whose certificate, until when. */
-export function describeSettings({ chain, options }: TlsSettings): string {
-  return chain.length === 0 ? '' : `${options.keyStore.path}: ${describe(chain[0]!)}, valid until ${chain[0]!.validTo}`;
+function describeChain({ keyStore }: TlsOptions, [own]: readonly X509Certificate[]): string {
+  return own === undefined ? '' : `${keyStore.path}: ${describe(own)}, valid until ${own.validTo}`;
 }
 
 function makeContext(place: string, options: SecureContextOptions): SecureContext {

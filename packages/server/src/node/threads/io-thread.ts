@@ -1,23 +1,13 @@
-import { createSecureContext } from 'node:tls';
 import type { MessagePort } from 'node:worker_threads';
 import { type PeerAddress, SocketSide } from '@meerkat/core';
 import { judgeClient } from '../../tls/peer-names.ts';
-import type { TlsSettings } from '../../tls/tls-settings.ts';
+import { withContext } from '../../tls/tls-settings.ts';
 import { NODE_CLOCK } from '../clock.ts';
 import { ConnectionShare } from '../descriptors.ts';
 import { type Listener, listen, type TlsListenOptions } from '../network.ts';
 import type { Traffic } from '../socket-stream.ts';
 import { Turn } from '../turn.ts';
-import type {
-  IoThreadData,
-  NotedAddress,
-  SentTlsSettings,
-  ThreadNote,
-  ThreadPort,
-  ThreadTls,
-  ToServer,
-  ToThread,
-} from './messages.ts';
+import type { IoThreadData, NotedAddress, ThreadNote, ThreadPort, ThreadTls, ToServer, ToThread } from './messages.ts';
 import { SharedCounts } from './shared-counts.ts';
 
 /** A thread that has the sockets of clients: accepts them, speaks TLS, reads and writes. It answers nothing itself. */
@@ -63,7 +53,7 @@ export class IoThread {
         void this.#listen(message.port);
         return;
       case 'renew':
-        this.#listeners.get(message.port)?.renew(makeSettings(message.settings));
+        this.#listeners.get(message.port)?.renew(withContext(message.settings));
         return;
       case 'close':
         this.#listeners.get(message.port)?.close();
@@ -109,7 +99,7 @@ export class IoThread {
   #makeTls({ settings, isUnified, perHostMax }: ThreadTls, port: number): TlsListenOptions {
     const { options } = settings;
     return {
-      settings: makeSettings(settings),
+      settings: withContext(settings),
       isUnified,
       perHostMax,
       judge: options.verifiesClientHostNames
@@ -132,10 +122,6 @@ export class IoThread {
   #tell(message: ToServer): void {
     this.#parent.postMessage(message);
   }
-}
-
-function makeSettings(settings: SentTlsSettings): TlsSettings {
-  return { ...settings, context: createSecureContext(settings.contextOptions), chain: [] };
 }
 
 function noted({ ip, host, port }: PeerAddress): NotedAddress {

@@ -1,6 +1,6 @@
 /* What the thread of the core and its I/O threads say to each other beside the rings: seldom, and never about a connection. */
 import type { PeerAddress, RingPair } from '@meerkat/core';
-import type { TlsSettings } from '../../tls/tls-settings.ts';
+import type { SentTlsSettings } from '../../tls/tls-settings.ts';
 import type { ListenOptions } from '../network.ts';
 
 /** What an I/O thread is told when it starts. */
@@ -28,9 +28,6 @@ export interface ThreadTls {
   readonly isUnified: boolean;
   readonly perHostMax: number;
 }
-
-/** Without what cannot be sent to another thread, or is of no use there. */
-export type SentTlsSettings = Omit<TlsSettings, 'context' | 'chain'>;
 
 /** null: the rings have something. */
 export type ToThread =

@@ -1,7 +1,7 @@
 import type { ByteStream, StreamEvents } from '@meerkat/core';
-import type { TlsSettings } from '../../tls/tls-settings.ts';
+import type { SentTlsSettings, TlsSettings } from '../../tls/tls-settings.ts';
 import type { Listener, TlsListenEvents } from '../network.ts';
-import type { SentTlsSettings, ThreadNote, ThreadPort, ToServer, ToThread } from './messages.ts';
+import type { ThreadNote, ThreadPort, ToServer, ToThread } from './messages.ts';
 
 /** What becomes of the connections of a port. */
 export interface ThreadedEvents {
@@ -20,7 +20,7 @@ export interface ThreadedPlace {
 }
 
 /** What of them can be sent to another thread. */
-export function sendable({ context: _context, chain: _chain, ...settings }: TlsSettings): SentTlsSettings {
+export function sendable({ context: _context, ...settings }: TlsSettings): SentTlsSettings {
   return settings;
 }
 

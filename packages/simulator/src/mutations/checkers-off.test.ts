@@ -1,5 +1,8 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { switchCheckersOff } from './checkers-off.ts';
+import { CHECKER_SOURCES, readPromises, switchCheckersOff } from './checkers-off.ts';
 import type { Mutant } from './mutant.ts';
 
 /** Simulates without a simulator: what each seed breaks. */
@@ -36,4 +39,20 @@ test('a checker without which nothing is noticed is said to be alone', async () 
     4,
   );
   expect(without).toEqual(new Map([['W3', null]]));
+});
+
+test('every promise that is looked after is broken by a case of the mutants, or in a test of its checker', () => {
+  const sources = fileURLToPath(new URL('../', import.meta.url));
+  const textsOf = (folder: string, name: RegExp): string =>
+    readdirSync(join(sources, folder))
+      .filter((file) => name.test(file))
+      .map((file) => readFileSync(join(sources, folder, file), 'utf8'))
+      .join('\n');
+  const cases = textsOf('mutations', /^mutants\..*test\.ts$/);
+  const tests = textsOf('checkers', /\.test\.ts$/);
+  const promises = readPromises(CHECKER_SOURCES.map((name) => join(sources, name)));
+  expect(promises.length).toBeGreaterThan(60);
+  expect(promises.filter((promise) => !cases.includes(`['${promise}', '`) && !tests.includes(`'${promise}'`))).toEqual(
+    [],
+  );
 });

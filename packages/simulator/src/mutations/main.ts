@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { carry } from './carry.ts';
-import { countTestsWithout, readPromises, switchCheckersOff } from './checkers-off.ts';
+import { CHECKER_SOURCES, countTestsWithout, readPromises, switchCheckersOff } from './checkers-off.ts';
 import { type Finding, find } from './finding.ts';
 import { Mutant } from './mutant.ts';
 import { type Mutation, readMutations } from './mutation.ts';
@@ -152,8 +152,5 @@ async function findCheckers(chosen: readonly Mutation[], seedsMax: number, areTe
   }
   return unnoticed === 0 ? 0 : 1;
 }
-
-/** Files and folders that say which promise is broken. */
-const CHECKER_SOURCES = ['checkers', 'judges.ts', 'simulate.ts'];
 
 process.exitCode = await main();

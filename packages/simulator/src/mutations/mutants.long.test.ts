@@ -10,11 +10,15 @@ const CASES: readonly MutantCase[] = [
   ['L1', 'no-quorum-is-one', '--faults none', 1],
   ['L2', 'unlogged-waits-for-log', '--faults none --observers 1 --traits lazy-observers', 1],
   ['L3', 'sync-answered-by-the-next', '--faults none', 1],
+  ['S9', 'expiry-keeps-its-place', '--faults pause,crash --minutes 0.6', 1],
+  ['S10', 'sure-from-what-was-sent', '--servers 1 --faults isolate,one-way --minutes 0.4', 1],
+  ['S12', 'dead-thread-keeps-streams', '--traits io-threads --faults slow', 1],
   ['C2', 'client-says-no-zxid', '--faults break,disk-stall --minutes 0.5 --rate 20', 5],
   ['W3', 'data-watches-not-armed-again', '--faults break,isolate --minutes 0.3', 1],
   ['W4', 'client-waits-for-data-not-exist', '--faults break --minutes 0.5', 1],
   ['W6', 'prepare-sees-applied-tree-only', '--faults none', 1],
   ['W8', 'ttl-cut-short', '--faults none --traits collectables', 1],
+  ['R5', 'committed-membership-not-shown', '--spares 2 --faults crash', 1],
   ['W9', 'quota-not-given-back', '--faults none --traits quotas --rate 20', 1],
 ];
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
@@ -48,6 +48,18 @@ test('docs/metrics.md: every metric of the catalogue is on the page, and no othe
   const [, groups = ''] = page.split("## ZooKeeper's names");
   const named = [...groups.matchAll(/`([a-z][a-z0-9]*(?:_[a-z0-9]+)*)`/g)].map(([, name = '']) => name);
   expect(named.filter((name) => !known.has(name) && name !== '_other')).toEqual([]);
+});
+
+test('each fault that the doctor names is staged in a test, all but three on servers that run', () => {
+  const directory = join(ROOT, 'interop/doctor');
+  const staged = readdirSync(directory).map((name) => readFileSync(join(directory, name), 'utf8'));
+  const probed = readFileSync(join(ROOT, 'packages/cli/src/doctor/probes.test.ts'), 'utf8');
+  const isIn = (texts: readonly string[], fault: string): boolean =>
+    texts.some((text) => new RegExp(`['"^]${fault}['"\\\\]`).test(text));
+  const others = Object.keys(FAULTS).filter((fault) => !isIn(staged, fault));
+  expect(Object.keys(FAULTS).length - others.length).toBeGreaterThan(60);
+  expect(others.toSorted()).toEqual(['quorum-login-refused', 'server-behind', 'tls-failed']);
+  for (const fault of others) expect(isIn([probed], fault), fault).toBe(true);
 });
 
 /** What to do about each is what the command says. */

@@ -12,6 +12,9 @@
 //
 //   npm run bench -- tls [--quick] [--pairs N] [--meerkat COMMAND]
 //
+//   npm run bench -- metrics [--quick] [--pairs N] [--meerkat COMMAND]
+//
+//   metrics      what counting and a scrape cost (measure/metrics.mjs)
 //   tls          what TLS costs, handshakes, floods of them (measure/tls.mjs)
 //   attacks      what a well-behaved client waits beside one that asks for much (attacks/attacks.mjs names them)
 //   ensemble     three servers beside three of Apache's (measure/ensemble.mjs, which names the measurements)
@@ -39,6 +42,7 @@ import { measureEmbedded } from './measure/embedded.mjs';
 import { measureEnsemble } from './measure/ensemble.mjs';
 import { measureReadLatency, measureWriteLatency } from './measure/latency.mjs';
 import { measureManyZnodes } from './measure/many-znodes.mjs';
+import { measureMetrics } from './measure/metrics.mjs';
 import { measureRecipes } from './measure/recipes.mjs';
 import { measureStart } from './measure/start.mjs';
 import { measureCeiling, measureThroughput, WORKLOADS, warmUp } from './measure/throughput.mjs';
@@ -102,6 +106,13 @@ async function main() {
     return console.log(
       await measureTls({ engine: meerkatEngine(options.meerkat), pairs, seconds }, directory, progress),
     );
+  }
+  if (positionals[0] === 'metrics') {
+    const { alternations, sliceSeconds } = amounts;
+    const pairs = options.pairs === undefined ? alternations : Number(options.pairs);
+    const engine = meerkatEngine(options.meerkat);
+    const parts = { engine, pairs, seconds: sliceSeconds, starts: options.quick ? 1 : 3 };
+    return console.log(await measureMetrics(parts, directory, progress));
   }
   const apache = apacheEngine();
   if (apache === null) progress('the package zookeeper is not installed: Meerkat is measured alone');

@@ -15,7 +15,7 @@ const MIB = 1024 * 1024;
 let server: ServerProcess;
 
 beforeAll(async () => {
-  server = await ServerProcess.start('meerkat');
+  server = await ServerProcess.start('meerkat', { hasAdmin: true });
   await promisify(execFile)(process.execPath, [ATTACKER, 'fill', String(server.port), '-', String(ZNODES)]);
   const client = await RawClient.connect(server.port);
   await client.demand(Op.create, openCreate('/witness').build());
@@ -57,9 +57,13 @@ interface Attack {
  * @returns what the attacker got, and how much memory the server had at most
  */
 async function attack(name: string): Promise<{ result: Attack; residentBytes: number }> {
-  const attacker = spawn(process.execPath, [ATTACKER, name, String(server.port), '0.1', String(ZNODES)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const attacker = spawn(
+    process.execPath,
+    [ATTACKER, name, ...[server.port, 0.1, ZNODES, server.adminPort].map(String)],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   try {
     const lines = createInterface({ input: attacker.stdout })[Symbol.asyncIterator]();
     expect((await lines.next()).value).toBe('ready');
@@ -128,6 +132,7 @@ test.for([
   'reads behind a long ACL',
   'writes to a path of 4,000 levels, a recursive watch at each',
   'a quota of 1,000,000 znodes, set again and again',
+  'admin port: 64 connections that ask for everything, without end',
 ])('others are served beside: %s', async (name) => {
   const { result } = await attack(name);
   expect(result).toMatchObject({ fault: null });

@@ -1,16 +1,21 @@
-// One attack in a process of its own:  node attacker.mjs NAME PORT SCALE ZNODES
+// One attack in a process of its own:  node attacker.mjs NAME PORT SCALE ZNODES ADMIN-PORT
 //   or, to make the znodes before:     node attacker.mjs fill PORT - ZNODES
 // Says "ready" when it has made what it needs, attacks from the first byte on standard input until the second, and then
 // says as JSON what it got.
 import { ATTACKS, fill } from './attacks.mjs';
 
-const [name, port, scale, znodes] = process.argv.slice(2);
+const [name, port, scale, znodes, adminPort] = process.argv.slice(2);
 if (name === 'fill') {
   await fill(Number(port), Number(znodes));
   process.exit(0);
 }
 const attack = ATTACKS.find((known) => known.name === name);
-const made = await attack.make({ port: Number(port), scale: Number(scale), znodes: Number(znodes) });
+const made = await attack.make({
+  port: Number(port),
+  adminPort: Number(adminPort),
+  scale: Number(scale),
+  znodes: Number(znodes),
+});
 console.log('ready');
 
 let bytes = 0;

@@ -1,6 +1,7 @@
 // What one client can ask of a server that costs it much. Each attack first makes what it needs, and then asks, over and
 // over, until it is told to end.
 import { connect } from 'node:net';
+import { ADMIN_ATTACKS } from './admin-port.mjs';
 import {
   Attacker,
   Bytes,
@@ -17,8 +18,8 @@ import {
 const MANY = '/many/flat';
 
 /**
- * `make` connects and prepares; `attack` asks until `isOver()`. `{ port, scale }`: the sizes are those of the title times
- * `scale`, which is 1 unless the bench is in a hurry.
+ * `make` connects and prepares; `attack` asks until `isOver()`. `{ port, adminPort, scale }`: the sizes are those of the title
+ * times `scale`, which is 1 unless the bench is in a hurry.
  *
  * @typedef {{ name: string, make(world: object): Promise<object>, attack(made: object, isOver: () => boolean): Promise<void> }} Attack
  */
@@ -439,6 +440,7 @@ export const ATTACKS = [
     },
     attack: flood,
   },
+  ...ADMIN_ATTACKS,
 ];
 
 const session = (port) => Attacker.connect(port);

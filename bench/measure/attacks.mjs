@@ -5,10 +5,11 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ATTACKS, fill } from '../attacks/attacks.mjs';
-import { Server } from '../engine.mjs';
+import { freePort, Server } from '../engine.mjs';
 import { zkload } from '../load-generator.mjs';
 import { locked } from '../measure-lock.mjs';
 import { exited, start } from '../processes.mjs';
+import { makeCertificates } from './threads.mjs';
 
 /** What a turn has cost; of our server alone, whose turns it knows. */
 const METER = new URL('../turn-cost.mjs', import.meta.url).href;
@@ -49,7 +50,15 @@ export async function measureAttacks({ engine, only, isQuick, isFirst }, directo
   const znodes = 1_000_000 * scale;
   const scheduler = isFirst ? FIRST : [];
   const served = { ...engine, command: [...scheduler, ...engine.command] };
-  const server = new Server(served, join(directory, 'attacked'), { snapCount: 2_000_000_000 });
+  const { keyStore, trustStore } = await makeCertificates(join(directory, 'certificates'));
+  const server = new Server(served, join(directory, 'attacked'), {
+    snapCount: 2_000_000_000,
+    'admin.enableServer': true,
+    'admin.serverPort': await freePort(),
+    'admin.portUnification': true,
+    'ssl.quorum.keyStore.location': keyStore,
+    'ssl.quorum.trustStore.location': trustStore,
+  });
   const meter = engine.name === 'meerkat' ? new TurnMeter(server, join(directory, 'turn-cost')) : null;
   const rows = [];
   await server.start(meter?.environment);
@@ -72,9 +81,13 @@ export async function measureAttacks({ engine, only, isQuick, isFirst }, directo
 }
 
 async function measure(attack, server, { seconds, scale, znodes, scheduler, meter }) {
-  const attacker = start(process.execPath, [ATTACKER, attack.name, server.port, scale, znodes], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const attacker = start(
+    process.execPath,
+    [ATTACKER, attack.name, server.port, scale, znodes, server.settings['admin.serverPort']],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   const lines = createInterface({ input: attacker.stdout })[Symbol.asyncIterator]();
   const preparation = setTimeout(() => attacker.kill('SIGKILL'), PATIENCE_MS);
   const isReady = (await lines.next()).value === 'ready';

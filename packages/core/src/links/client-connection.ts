@@ -13,8 +13,9 @@ import {
   writeConnectResponse,
 } from '@meerkat/protocol';
 import type { ByteStream, Identity, StreamEvents } from '../base/ports.ts';
-import type { SessionClient, WaitingRequest } from '../request/client.ts';
+import type { ClientRequests, SessionClient } from '../request/client.ts';
 import { LIMIT_REACHED } from '../request/serving-limits.ts';
+import { WaitingRequests } from '../request/waiting-requests.ts';
 import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
@@ -54,11 +55,7 @@ type Phase = (typeof Phase)[keyof typeof Phase];
 export class ClientConnection implements SessionClient, ResumingClient, StreamEvents {
   readonly stats: ConnectionStats;
   readonly openedMs: number;
-  readonly waiting: WaitingRequest[] = [];
-  waitingBytes = 0;
-  waitingOwed = 0;
-  costlyWrite: WaitingRequest | null = null;
-  longReads = 0;
+  readonly waiting: ClientRequests = new WaitingRequests();
   session: Session | null = null;
   readonly #stream: ByteStream;
   readonly #host: ConnectionHost<ClientConnection>;
@@ -273,11 +270,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (this.#phase === Phase.awaitingSession || this.#phase === Phase.telling || this.#host.isStopping) return true;
     if (this.#host.connections.gate.isShut && this.session !== null) return true;
     if (this.session !== null && this.#host.isThrottled) return true;
-    if (this.waiting.length > 0) {
-      if (this.waiting.length >= this.#host.sessionRequestsMax) return true;
-      if (this.costlyWrite !== null) return true;
-      if (this.longReads > 0 || this.waitingBytes >= WAITING_BYTES_MAX || this.#host.isOverloaded) return true;
-    }
+    if (this.waiting.length > 0 && this.waiting.isFull(this.#host.sessionRequestsMax, this.#host.isOverloaded))
+      return true;
     return this.isSated;
   }
 
@@ -670,8 +664,6 @@ const LINE_UNITS = 16;
 const TEXT_PER_UNIT_SHIFT = 4;
 /** Characters of such an answer that are put into the output together. */
 const PIECE_LENGTH = 4096;
-/** Bytes of requests that wait behind the client's own writes, from which on no further one is read. */
-const WAITING_BYTES_MAX = 1024 * 1024;
 /** How long a peer may take to accept the last replies of a connection that is being closed. */
 const LINGER_MS = 10_000;
 /** The length before a frame, which ZooKeeper does not count as part of a reply. */

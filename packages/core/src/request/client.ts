@@ -2,6 +2,7 @@ import type { ErrorCode, JuteChunks, JuteWriter, Request, Zxid } from '@meerkat/
 import type { Identity, PeerAddress } from '../base/ports.ts';
 import type { Session } from '../session/session.ts';
 import type { Watcher } from '../watch/watch-manager.ts';
+import type { WaitingRequests } from './waiting-requests.ts';
 
 /** A client's connection, as the request pipeline sees it. */
 export interface Client extends Watcher {
@@ -12,16 +13,8 @@ export interface Client extends Watcher {
   readonly identities: readonly Identity[];
   /** False once the connection is gone or going; nothing is sent any more. */
   readonly isOpen: boolean;
-  /** Requests that wait for their turn, oldest first. */
-  readonly waiting: WaitingRequest[];
-  /** Bytes that those of them keep in memory which are no writes, about; the pipeline counts. */
-  waitingBytes: number;
-  /** How many of those the pipeline counts as what the server owes. */
-  waitingOwed: number;
-  /** The newest of them that costs very much to apply: nothing more is accepted until it is answered. */
-  costlyWrite: WaitingRequest | null;
-  /** Those of them that take several turns; the pipeline counts. No request is accepted behind them. */
-  longReads: number;
+  /** What it has asked and was not answered yet; the pipeline keeps it. */
+  readonly waiting: ClientRequests;
   /** True when no further request should be answered for now: replies are queued, or it has had its share of this turn. */
   readonly isSated: boolean;
   /** True when more is queued than any client may leave untaken: it is to be disconnected. */
@@ -91,7 +84,7 @@ export interface WaitingSync extends WaitingBehindWrite {
 export interface WaitingRead extends WaitingBehindWrite {
   readonly kind: 'read';
   readonly request: Request;
-  /** Whether it is counted among `longReads`. */
+  /** It takes several turns: nothing more is accepted behind it. `WaitingRequests` counts. */
   isLong: boolean;
   /** What goes on until it is done; null until it has begun. */
   long: LongRead | null;
@@ -112,8 +105,8 @@ export interface WaitingEnd extends WaitingBehindWrite {
 /** What is answered here, in its turn. */
 export type WaitingAnswer = WaitingSync | WaitingRead | WaitingError | WaitingEnd;
 
-/** A request that waits behind an earlier write of its own session. */
-export type WaitingRequest = WaitingWrite | WaitingAnswer;
+/** What a client has asked and was not answered yet. */
+export type ClientRequests = WaitingRequests<WaitingWrite, WaitingAnswer>;
 
 /**
  * A read that may take several turns. Others are served in between and the tree goes on changing; the answer is of one

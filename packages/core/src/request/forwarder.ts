@@ -182,7 +182,7 @@ export class Forwarder implements WritePath {
   }
 
   #forwardFor(client: Client, session: Session, write: ForwardedWrite, body: Uint8Array): void {
-    client.waiting.push(write);
+    client.waiting.addWrite(write);
     this.#forward(session.id, write, body, client.identities);
   }
 

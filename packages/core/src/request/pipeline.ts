@@ -10,7 +10,6 @@ import {
   type TxnHeader,
   type Zxid,
 } from '@meerkat/protocol';
-import { assert } from '../base/assert.ts';
 import type { Meters } from '../base/meters/meters.ts';
 import type { Trace } from '../base/ports.ts';
 import type { Received } from '../base/turn.ts';
@@ -161,7 +160,7 @@ export class Pipeline implements TxnHost {
       case OpCode.setACL: {
         const units = this.#addWrite(request.path);
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        if (units >= COSTLY_UNITS) setCostly(client);
+        if (units >= COSTLY_UNITS) client.waiting.markCostly();
         return;
       }
       case OpCode.reconfig:
@@ -172,7 +171,7 @@ export class Pipeline implements TxnHost {
         for (const { path } of request.ops) units += this.#addWrite(path);
         if (request.ops.length >= COSTLY_PARTS) units = COSTLY_UNITS;
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        if (units >= COSTLY_UNITS) setCostly(client);
+        if (units >= COSTLY_UNITS) client.waiting.markCostly();
         return;
       }
       case OpCode.closeSession:
@@ -345,7 +344,7 @@ export class Pipeline implements TxnHost {
       audit.onEphemeralsDeleted(header.sessionId, database.tree.ephemeralsOf(header.sessionId));
     }
     const client = write === null ? null : write.client;
-    if (client?.isOpen && client.waiting[0] !== write) this.#answers.answerBeforeWrite(client);
+    if (client?.isOpen && client.waiting.oldest !== write) this.#answers.answerBeforeWrite(client);
   }
 
   /** Every sync up to this ticket is answered; everything committed before them is to be applied first. */
@@ -371,9 +370,7 @@ export class Pipeline implements TxnHost {
   }
 
   #answerWrite(client: Client, write: WaitingWrite, header: TxnHeader, txn: Txn, result: ApplyResult): void {
-    assert(client.waiting[0] === write, 'writes of a session are committed in the order of its requests');
-    client.waiting.shift();
-    if (client.costlyWrite === write) client.costlyWrite = null;
+    client.waiting.removeWrite(write);
     const error = replyErrorOf(txn);
     const writer = client.beginReply(write.xid, header.zxid, error);
     if (error === ErrorCode.ok) writeReplyRecord(writer, write, txn, result, this.#parts.database.tree);
@@ -416,12 +413,6 @@ function unitsOf(txn: Txn): number {
   if (txn.type === OpCode.multi) return txn.txns.length * APPLY_UNITS;
   const length = 'path' in txn ? txn.path.length : 0;
   return APPLY_UNITS + (length <= PATH_CHARS ? 0 : length >> CHARS_PER_UNIT_SHIFT);
-}
-
-/** The client's newest request is a costly write. */
-function setCostly(client: Client): void {
-  const newest = client.waiting.at(-1);
-  if (newest?.kind === 'write') client.costlyWrite = newest;
 }
 
 /** What a write, or an operation of a multi, costs: to be decoded, prepared and logged, and to be applied and answered. */

@@ -155,7 +155,7 @@ export class Proposer implements WritePath, CommittedTxns {
         request.op,
         receivedMs,
       );
-      client.waiting.push(proposal);
+      client.waiting.addWrite(proposal);
       this.#propose(proposal);
     }
   }
@@ -363,16 +363,13 @@ export class Proposer implements WritePath, CommittedTxns {
   /** Keeps a write's place among what its client waits for until it has its txn. */
   #takeSlot(client: Client, xid: number, op: number, receivedMs: number): Slot {
     const slot: Slot = { kind: 'write', client, xid, op, partOps: null, receivedMs };
-    client.waiting.push(slot);
+    client.waiting.addWrite(slot);
     return slot;
   }
 
   #proposeFor(client: Client, header: TxnHeader, txn: Txn, slot: Slot): void {
     const proposal = this.#makeProposal(header, txn, client, slot.op, slot.receivedMs);
-    const at = client.waiting.indexOf(slot);
-    // A client that has left meanwhile waits for nothing.
-    if (at >= 0) client.waiting[at] = proposal;
-    if (client.costlyWrite === slot) client.costlyWrite = proposal;
+    client.waiting.replaceWrite(slot, proposal);
     this.#propose(proposal);
   }
 

@@ -47,7 +47,7 @@ export class WaitingAnswers {
     this.#lastSynced = lastSynced;
   }
 
-  /** Requests of all clients that wait behind writes; the sum of `waitingOwed`. */
+  /** Requests of all clients that wait behind writes; the sum of what `WaitingRequests` counts. */
   get owedCount(): number {
     return this.#owedCount;
   }
@@ -60,7 +60,6 @@ export class WaitingAnswers {
     const receivedMs = meters.turnStartedMs;
     if (client.waiting.length > 0 || this.#isHidden(client, request) || isLate) {
       const isLong = reads.isLong(client, request);
-      if (isLong) client.longReads++;
       const isFirst = client.waiting.length === 0;
       this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong, long: null });
       if (!isLate || !isFirst) return;
@@ -77,7 +76,6 @@ export class WaitingAnswers {
     // One that is disconnected meanwhile, for too many events, waits for nothing.
     if (begun === null || !client.isOpen) return;
     const long = begun === NO_ROOM ? null : begun;
-    client.longReads++;
     this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong: true, long });
     if (long === null) {
       this.#oweNothing(client);
@@ -118,14 +116,11 @@ export class WaitingAnswers {
 
   /** The client's connection is gone. */
   leave(client: Client): void {
-    const oldest = client.waiting[0];
+    const { oldest } = client.waiting;
     if (oldest?.kind === 'read') oldest.long?.drop();
     this.#room.leave(client);
     this.#oweNothing(client);
-    client.waiting.length = 0;
-    client.waitingBytes = 0;
-    client.costlyWrite = null;
-    client.longReads = 0;
+    client.waiting.clear();
     this.#hidden.delete(client);
   }
 
@@ -137,7 +132,7 @@ export class WaitingAnswers {
   /** Answers a client's oldest waiting requests, as far as they no longer have to wait. */
   answerWaiting(client: Client): void {
     while (client.waiting.length > 0 && client.isOpen) {
-      const oldest = client.waiting[0]!;
+      const oldest = client.waiting.oldest!;
       if (oldest.kind === 'write') return;
       if (oldest.kind === 'sync' && oldest.ticket > this.#lastSynced) return;
       if (oldest.kind === 'sync' && this.#pace.isBehind && oldest.after > this.#database.lastZxid) {
@@ -177,7 +172,7 @@ export class WaitingAnswers {
    */
   answerBeforeWrite(client: Client): void {
     while (client.waiting.length > 0 && client.isOpen) {
-      const oldest = client.waiting[0]!;
+      const oldest = client.waiting.oldest!;
       if (oldest.kind === 'write') return;
       while (!this.#answerOldest(client, oldest));
       if (client.hasTooMuchOutput) client.close('it does not read: too many bytes of replies are queued');
@@ -187,15 +182,7 @@ export class WaitingAnswers {
   /** Answers the client's oldest request, or works on for a while. @returns true when nothing is left to be done for it */
   #answerOldest(client: Client, oldest: WaitingAnswer): boolean {
     if (!this.#answer(client, oldest)) return false;
-    // Unless the client has left meanwhile: then nothing waits any more.
-    if (client.waiting[0] === oldest) {
-      client.waiting.shift();
-      client.waitingBytes -= oldest.bytes;
-      if (client.waitingOwed > 0) {
-        client.waitingOwed--;
-        this.#owedCount--;
-      }
-    }
+    this.#owedCount -= client.waiting.remove(oldest);
     return true;
   }
 
@@ -231,11 +218,8 @@ export class WaitingAnswers {
       if (begun === null) this.#room.leave(client);
       else this.#room.hold(client, begun.heldBytes);
       if (waiting.long?.holdsEvents === true) client.holdEvents();
-      if (waiting.long !== null && !waiting.isLong) {
-        // There was less to read when it came.
-        waiting.isLong = true;
-        client.longReads++;
-      }
+      // There was less to read when it came.
+      if (begun !== null) client.waiting.markLong(waiting);
     } else if (long.goOn()) {
       waiting.long = null;
       if (client.isOpen) long.answer(client, xid, receivedMs);
@@ -244,21 +228,17 @@ export class WaitingAnswers {
       this.#room.hold(client, long.heldBytes);
     }
     if (waiting.long !== null) return !client.isOpen;
-    if (waiting.isLong) client.longReads--;
     this.#meters.onAnswered(request.op, receivedMs);
     return true;
   }
 
   #queue(client: Client, waiting: WaitingAnswer): void {
-    client.waiting.push(waiting);
-    client.waitingBytes += waiting.bytes;
-    client.waitingOwed++;
+    client.waiting.add(waiting);
     this.#owedCount++;
   }
 
   #oweNothing(client: Client): void {
-    this.#owedCount -= client.waitingOwed;
-    client.waitingOwed = 0;
+    this.#owedCount -= client.waiting.oweNothing();
   }
 
   /** It is answered once everything before it is. */

@@ -1,7 +1,8 @@
 import { type ErrorCode, type JuteChunks, JuteReader, JuteWriter, type Request, writeRequest } from '@meerkat/protocol';
 import type { Identity } from '../base/ports.ts';
-import type { SessionClient, WaitingRequest } from '../request/client.ts';
+import type { ClientRequests, SessionClient } from '../request/client.ts';
 import type { Pipeline } from '../request/pipeline.ts';
+import { WaitingRequests } from '../request/waiting-requests.ts';
 import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
@@ -17,11 +18,7 @@ export interface PipelineReply {
 /** A client of a pipeline: no stream and no frames, only requests and what comes of them. */
 export class PipelineClient implements SessionClient, ResumingClient {
   readonly remote = { ip: new Uint8Array([10, 0, 0, 1]), host: '10.0.0.1', port: 40_000 };
-  readonly waiting: WaitingRequest[] = [];
-  waitingBytes = 0;
-  waitingOwed = 0;
-  costlyWrite: WaitingRequest | null = null;
-  longReads = 0;
+  readonly waiting: ClientRequests = new WaitingRequests();
   readonly identities: readonly Identity[] = [
     { scheme: 'ip', id: '10.0.0.1' },
     { scheme: 'digest', id: 'ann:x' },

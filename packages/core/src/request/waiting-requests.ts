@@ -1,0 +1,123 @@
+import { assert } from '../base/assert.ts';
+
+interface AnyWrite {
+  readonly kind: 'write';
+}
+
+interface AnyAnswer {
+  readonly kind: string;
+  /** What it keeps in memory, about. */
+  readonly bytes: number;
+  /** A read that takes several turns. */
+  isLong?: boolean;
+}
+
+/**
+ * The requests of one client that wait for their turn, oldest first, and what is counted of them.
+ *
+ * @typeParam Write becomes a txn, and is answered by its commit
+ * @typeParam Answer is answered here
+ */
+export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
+  readonly #requests: (Write | Answer)[] = [];
+  /** Bytes that those of them keep in memory which are no writes, about. */
+  #bytes = 0;
+  /** How many of those are counted as what the server owes. */
+  #owed = 0;
+  #costlyWrite: Write | Answer | null = null;
+  #longReads = 0;
+
+  get length(): number {
+    return this.#requests.length;
+  }
+
+  get oldest(): Write | Answer | undefined {
+    return this.#requests[0];
+  }
+
+  /**
+   * True when no request is accepted behind them: one of them costs very much to apply, or takes several turns to read, or
+   * they are too many.
+   *
+   * @param countMax requests of one session that may wait
+   * @param isOverloaded the server owes more answers than it may
+   */
+  isFull(countMax: number, isOverloaded: boolean): boolean {
+    const { length } = this.#requests;
+    if (length === 0) return false;
+    if (length >= countMax || this.#costlyWrite !== null) return true;
+    return this.#longReads > 0 || this.#bytes >= BYTES_MAX || isOverloaded;
+  }
+
+  addWrite(write: Write): void {
+    this.#requests.push(write);
+  }
+
+  /** The newest is a costly write: nothing more is accepted until it is answered. */
+  markCostly(): void {
+    const newest = this.#requests.at(-1);
+    if (newest?.kind === 'write') this.#costlyWrite = newest;
+  }
+
+  /** The write has its txn. A client that has left meanwhile waits for nothing. */
+  replaceWrite(slot: Write, proposal: Write): void {
+    const at = this.#requests.indexOf(slot);
+    if (at >= 0) this.#requests[at] = proposal;
+    if (this.#costlyWrite === slot) this.#costlyWrite = proposal;
+  }
+
+  /** The oldest is committed. */
+  removeWrite(write: Write): void {
+    assert(this.#requests[0] === write, 'writes of a session are committed in the order of its requests');
+    this.#requests.shift();
+    if (this.#costlyWrite === write) this.#costlyWrite = null;
+  }
+
+  /** Counted as owed until it is answered, or `oweNothing` is said. */
+  add(answer: Answer): void {
+    this.#requests.push(answer);
+    this.#bytes += answer.bytes;
+    this.#owed++;
+    if (answer.isLong === true) this.#longReads++;
+  }
+
+  /** A read that waits turns out to take several turns. */
+  markLong(read: Answer): void {
+    if (read.isLong === true) return;
+    read.isLong = true;
+    this.#longReads++;
+  }
+
+  /**
+   * It is answered: it is taken away, unless the client has left meanwhile.
+   *
+   * @returns how many less are owed, 0 or 1
+   */
+  remove(answer: Answer): number {
+    if (this.#requests[0] !== answer) return 0;
+    this.#requests.shift();
+    this.#bytes -= answer.bytes;
+    if (answer.isLong === true) this.#longReads--;
+    if (this.#owed === 0) return 0;
+    this.#owed--;
+    return 1;
+  }
+
+  /** They wait for their client's sake, not for the server's. @returns how many less are owed */
+  oweNothing(): number {
+    const owed = this.#owed;
+    this.#owed = 0;
+    return owed;
+  }
+
+  /** The client has left. */
+  clear(): void {
+    this.#requests.length = 0;
+    this.#bytes = 0;
+    this.#costlyWrite = null;
+    this.#longReads = 0;
+  }
+}
+
+/** Bytes of requests that wait behind the client's own writes, from which on no further one is read. */
+const BYTES_MAX = 1024 * 1024;

@@ -205,7 +205,7 @@ function viewConnection(connection: ClientConnection): ConnectionView {
     sessionId: session?.id ?? 0n,
     sessionTimeoutMs: session?.timeoutMs ?? 0,
     isReading: connection.isReading,
-    isWriting: connection.isWriting,
+    isWriting: connection.output.isBackedUp,
     outstandingRequests: connection.waiting.length,
     packetsReceived: stats.packetsReceived,
     packetsSent: stats.packetsSent,

@@ -1,6 +1,8 @@
-import { ErrorCode } from '@meerkat/protocol';
+import { ErrorCode, type JuteReader, OpCode, readRequest } from '@meerkat/protocol';
 import { type Authenticator, type ByteStream, type Identity, SaslFailure, type Trace } from '../base/ports.ts';
 import type { ServerStats } from '../base/server-stats.ts';
+import type { Turn } from '../base/turn.ts';
+import type { ReplyOutput } from '../request/client.ts';
 import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
 import { SaslExchange } from './sasl-exchange.ts';
 
@@ -9,19 +11,20 @@ export interface AuthenticationHost {
   readonly stats: ServerStats;
   readonly trace: Trace;
   readonly frameBytesMax: number;
+  readonly turn: Turn;
   /** As of `ConnectionHost`. */
   dataOf(path: string): Uint8Array | null;
 }
 
-/** Why an auth packet is refused; the connection is closed then. */
-export interface AuthFailure {
-  readonly reason: string;
-  /** Nothing is answered, so that the client tries another server. */
-  readonly isSilent: boolean;
+/** The connection whose client it is. */
+interface Authenticating {
+  readonly output: ReplyOutput;
+  close(reason: string): void;
+  closeAfterReplies(reason: string): void;
 }
 
 /** What a SASL token is answered with; with an error the connection is closed. */
-export interface TokenAnswer {
+interface TokenAnswer {
   readonly error: ErrorCode;
   readonly token: Uint8Array | null;
 }
@@ -33,33 +36,66 @@ export class ClientAuthentication {
   isBarred: boolean;
   readonly #stream: ByteStream;
   readonly #host: AuthenticationHost;
+  readonly #client: Authenticating;
   /** null until the first token has come. */
   #sasl: SaslExchange | null = null;
 
-  constructor(stream: ByteStream, host: AuthenticationHost) {
+  constructor(stream: ByteStream, host: AuthenticationHost, client: Authenticating) {
     this.#stream = stream;
     this.#host = host;
+    this.#client = client;
     this.identities = host.authenticator.initialIdentities(stream.remote, stream.certificate ?? null);
     this.isBarred = !host.authenticator.isAdmitted(this.identities);
   }
 
-  /** What an auth packet offers. @returns null when it is taken */
-  offer(scheme: string | null, auth: Uint8Array | null): AuthFailure | null {
+  /** An auth packet is answered at once, whatever waits. */
+  onAuth(xid: number, reader: JuteReader): void {
+    const request = readRequest(OpCode.auth, reader);
+    if (request?.op !== OpCode.auth) this.#client.close('its auth packet cannot be read');
+    else this.#offer(xid, request.scheme, request.auth);
+  }
+
+  #offer(xid: number, scheme: string | null, auth: Uint8Array | null): void {
     const { authenticator, stats, trace } = this.#host;
     const { remote, certificate = null } = this.#stream;
     const dataOf = (path: string): Uint8Array | null => this.#host.dataOf(path);
     const added = scheme === null ? null : authenticator.authenticate(scheme, auth, remote, certificate, dataOf);
-    if (added !== null && this.#addIdentities(added)) return null;
+    if (added !== null && this.#addIdentities(added)) {
+      this.#replyAtOnce(xid, ErrorCode.ok);
+      return;
+    }
     stats.authFailures++;
     trace.emit({ kind: 'auth-failed', remote, scheme: scheme ?? '', reason: null });
     if (scheme !== null && authenticator.refusesSilently(scheme)) {
-      return { reason: `authentication by "${scheme}" failed`, isSilent: true };
+      // The client tries another server.
+      this.#client.close(`authentication by "${scheme}" failed`);
+      return;
     }
     const why = added === null ? 'failed' : `is too much: a connection has ${IDENTITIES_MAX} identities at most`;
-    return { reason: `authentication by "${scheme ?? ''}" ${why}`, isSilent: false };
+    this.#replyAtOnce(xid, ErrorCode.authFailed);
+    this.#client.closeAfterReplies(`authentication by "${scheme ?? ''}" ${why}`);
   }
 
-  onToken(token: Uint8Array): TokenAnswer {
+  /** A SASL packet, too. */
+  onSasl(xid: number, reader: JuteReader): void {
+    const request = readRequest(OpCode.sasl, reader);
+    if (request?.op !== OpCode.sasl || request.token === null) {
+      this.#client.close('its SASL packet holds no token');
+      return;
+    }
+    const { error, token } = this.#onToken(request.token);
+    this.#client.output.beginReply(xid, 0, error).buffer(token);
+    this.#client.output.endReply(this.#host.turn.nowMs());
+    if (error !== ErrorCode.ok) this.#client.closeAfterReplies('authentication by SASL failed');
+  }
+
+  /** It may do nothing before it has authenticated. */
+  refuse(xid: number): void {
+    this.#replyAtOnce(xid, ErrorCode.sessionClosedRequireSaslAuth);
+    this.#client.closeAfterReplies('it has not authenticated by a scheme of enforce.auth.schemes');
+  }
+
+  #onToken(token: Uint8Array): TokenAnswer {
     this.#sasl ??= new SaslExchange();
     const step = this.#sasl.step(token, this.#host.authenticator, this.#stream.remote);
     if (step === null) return NO_TOKEN;
@@ -68,6 +104,11 @@ export class ClientAuthentication {
       return this.#onSaslFailed(`a connection has ${IDENTITIES_MAX} identities at most`);
     }
     return { error: ErrorCode.ok, token: step.token };
+  }
+
+  #replyAtOnce(xid: number, error: ErrorCode): void {
+    this.#client.output.beginReply(xid, 0, error);
+    this.#client.output.endReply(this.#host.turn.nowMs());
   }
 
   /** @returns false when that is too many or too long */

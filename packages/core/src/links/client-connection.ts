@@ -1,17 +1,4 @@
-import {
-  EMPTY_BYTES,
-  ErrorCode,
-  getInt,
-  type JuteChunks,
-  JuteReader,
-  type JuteWriter,
-  OpCode,
-  PASSWORD_BYTES,
-  Perm,
-  readConnectRequest,
-  readRequest,
-  writeConnectResponse,
-} from '@meerkat/protocol';
+import { EMPTY_BYTES, getInt, JuteReader, OpCode, PASSWORD_BYTES, Perm, readConnectRequest } from '@meerkat/protocol';
 import type { ByteStream, Identity, StreamEvents } from '../base/ports.ts';
 import type { ClientRequests, SessionClient } from '../request/client.ts';
 import { LIMIT_REACHED } from '../request/serving-limits.ts';
@@ -20,12 +7,14 @@ import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
 import { ClientAuthentication } from './client-authentication.ts';
+import { ClientInput } from './client-input.ts';
+import { ClientOutput } from './client-output.ts';
 import type { ConnectionHost } from './connection-host.ts';
-import { ConnectionOutput, isSentAtOnce, OUTPUT_BYTES_MAX } from './connection-output.ts';
+import { LENGTH_BYTES } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
 import { encodeEvent } from './event-frame.ts';
-import { InputBuffer } from './input-buffer.ts';
 import { TurnShare } from './turn-share.ts';
+import { WordAnswer } from './word-answer.ts';
 
 /** Where the conversation is. A connection only moves down this list. */
 const Phase = {
@@ -57,28 +46,19 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   readonly openedMs: number;
   readonly waiting: ClientRequests = new WaitingRequests();
   session: Session | null = null;
+  readonly output: ClientOutput<ClientConnection>;
   readonly #stream: ByteStream;
   readonly #host: ConnectionHost<ClientConnection>;
   readonly #reader: JuteReader;
   #phase: Phase = Phase.opening;
-  readonly #input = new InputBuffer();
-  /** Bytes of the frame that is not complete yet, with its length before it; 0 when that is not known. */
-  #frameBytes = 0;
-  #isPaused = false;
-  readonly #output: ConnectionOutput;
-  /** `flush` is to be called in this turn. */
-  #isAnnounced = false;
-  /** `flushEvents` is to be called in one of the next turns. */
-  #hasEvents = false;
+  readonly #input: ClientInput;
   #hasReadOnlyByte = true;
-  /** What is left of the answer to a four-letter word. */
-  #text: Iterator<string> | null = null;
+  /** To a four-letter word. */
+  #answer: WordAnswer | null = null;
   #closeReason = 'closed by peer';
   /** When it began to wait for the peer to take the last replies, or the next piece of an answer to a word. */
   #waitsSinceMs = 0;
   #isGone = false;
-  /** Ticks since it has sent anything, of those in which it was read. */
-  #silentTicks = 0;
   readonly #authentication: ClientAuthentication;
   readonly #share: TurnShare = new TurnShare();
   /** It goes on with what had to wait for a turn. */
@@ -87,11 +67,12 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   constructor(stream: ByteStream, host: ConnectionHost<ClientConnection>) {
     this.#stream = stream;
     this.#host = host;
-    this.#output = new ConnectionOutput(stream, host.outputPool);
+    this.#input = new ClientInput(stream);
     this.#reader = new JuteReader(EMPTY_BYTES, host.frameBytesMax);
-    this.#authentication = new ClientAuthentication(stream, host);
+    this.#authentication = new ClientAuthentication(stream, host, this);
     this.openedMs = host.turn.nowMs();
     this.stats = new ConnectionStats(host.turn.wallMs());
+    this.output = new ClientOutput(this, stream, host);
   }
 
   get remote(): ByteStream['remote'] {
@@ -111,7 +92,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   }
 
   get isReading(): boolean {
-    return !this.#isPaused && this.isOpen;
+    return !this.#input.isPaused && this.isOpen;
   }
 
   get isAnswering(): boolean {
@@ -120,19 +101,11 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   /** True while requests wait unread for the server's sake, not because the client does not take its replies. */
   get isHeldBack(): boolean {
-    return this.#isPaused && this.isOpen && !this.isOutputFull;
-  }
-
-  get isWriting(): boolean {
-    return this.#output.isBackedUp;
-  }
-
-  get isOutputFull(): boolean {
-    return this.#output.isFull;
+    return this.#input.isPaused && this.isOpen && !this.output.isFull;
   }
 
   get isSated(): boolean {
-    return this.#share.isUsed || this.isOutputFull;
+    return this.#share.isUsed || this.output.isFull;
   }
 
   get hasHadShare(): boolean {
@@ -153,24 +126,18 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (this.#share.add(work.charge(units), turn.number, connections.turnShare)) connections.onShareUsed(this);
   }
 
-  get hasTooMuchOutput(): boolean {
-    return this.#output.isTooMuch;
-  }
-
   /* ------------------------------------------------------------------------------------------- input ---- */
 
   onBytes(chunk: Uint8Array): void {
     if (!this.isOpen) return;
-    this.#silentTicks = 0;
-    this.#input.append(chunk, this.#frameBytes);
+    this.#input.append(chunk);
     this.#consume();
     this.#host.connections.onRead();
   }
 
   onDrain(): void {
-    this.#output.onDrain();
-    this.#host.connections.onTaken(this);
-    if (this.longReads > 0 && this.isTurnSpent) this.awaitTurn();
+    this.output.onDrain();
+    if (this.waiting.hasLongReads && this.isTurnSpent) this.awaitTurn();
     else this.#goOn();
   }
 
@@ -185,8 +152,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   /** Answers what had to wait for room, or for a turn. */
   #goOn(): void {
     if (!this.isOpen) return;
-    if (this.#text !== null) {
-      this.#tell(this.#text);
+    if (this.#answer !== null) {
+      this.#tell(this.#answer);
       return;
     }
     this.#host.pipeline.answerWaiting(this);
@@ -211,15 +178,15 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   /** Goes on with the bytes that had to wait. */
   resumeReading(): void {
-    if (!this.#isPaused || !this.isOpen || this.#mustHoldBack()) return;
-    this.#isPaused = false;
+    if (!this.#input.isPaused || !this.isOpen || this.#mustHoldBack()) return;
+    this.#input.readOn();
     this.#consume();
-    if (!this.#isPaused && this.isOpen) this.#stream.resume();
+    if (!this.#input.isPaused && this.isOpen) this.#input.resume();
   }
 
   #consume(): void {
-    const input = this.#input;
-    this.#frameBytes = 0;
+    const input = this.#input.buffer;
+    this.#input.expect(0);
     while (this.isOpen && input.end - input.start >= LENGTH_BYTES) {
       if (this.#mustHoldBack()) {
         this.#holdBack();
@@ -241,7 +208,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       }
       const next = start + LENGTH_BYTES + length;
       if (next > end) {
-        this.#frameBytes = LENGTH_BYTES + length;
+        this.#input.expect(LENGTH_BYTES + length);
         break;
       }
       if (length >= LONG_FRAME_BYTES && this.session !== null && this.isTurnSpent) {
@@ -276,15 +243,13 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   }
 
   #holdBack(): void {
-    this.#isPaused = true;
-    this.#stream.pause();
+    this.#input.pause();
     this.#host.connections.onHeldBack(this);
   }
 
   /** `resumeReading` comes when clients are served, or when that took too long. */
   #awaitServing(): void {
-    this.#isPaused = true;
-    this.#stream.pause();
+    this.#input.pause();
     this.#host.connections.onAsked(this);
     this.#host.connections.onAwaitingServing(this);
   }
@@ -303,12 +268,12 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (reader.failed) {
       this.close('it sent a frame that is too short for a request header');
     } else if (op === OpCode.auth) {
-      this.#onAuth(xid, reader);
+      this.#authentication.onAuth(xid, reader);
     } else if (op === OpCode.sasl) {
-      this.#onSasl(xid, reader);
+      this.charge(SASL_UNITS);
+      this.#authentication.onSasl(xid, reader);
     } else if (this.#authentication.isBarred) {
-      this.#replyAtOnce(xid, ErrorCode.sessionClosedRequireSaslAuth);
-      this.closeAfterReplies('it has not authenticated by a scheme of enforce.auth.schemes');
+      this.#authentication.refuse(xid);
     } else {
       this.stats.onRequest(xid, op);
       const { pipeline, turn } = this.#host;
@@ -332,36 +297,24 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.stats.packetsReceived++;
     this.#phase = Phase.telling;
     this.#host.connections.onAsked(this);
-    this.#isPaused = true;
-    this.#stream.pause();
+    this.#input.pause();
     this.#closeReason = `it asked "${word}"`;
-    this.#text = this.#host.fourLetterWords.answer(word, argument)[Symbol.iterator]();
-    this.#tell(this.#text);
+    this.#answer = new WordAnswer(this.#host.fourLetterWords.answer(word, argument));
+    this.#tell(this.#answer);
     return true;
   }
 
   /** Goes on with the answer to a four-letter word, as far as its share of this turn and the room for output go. */
-  #tell(text: Iterator<string>): void {
+  #tell(answer: WordAnswer): void {
     this.#waitsSinceMs = this.#host.turn.nowMs();
-    while (!this.isSated) {
-      let piece = '';
-      let units = 0;
-      let next = text.next();
-      for (; next.done !== true; next = text.next()) {
-        piece += next.value;
-        units += LINE_UNITS;
-        if (piece.length >= PIECE_LENGTH) break;
-      }
-      if (piece !== '') {
-        this.#announceOutput();
-        this.#output.writer().raw(ENCODER.encode(piece));
-      }
-      this.charge(units + (piece.length >> TEXT_PER_UNIT_SHIFT));
-      if (next.done !== true) continue;
-      this.#host.stats.packetsSent++;
-      this.closeAfterReplies(this.#closeReason);
-      return;
+    while (!this.isSated && !answer.isDone) {
+      const piece = answer.next();
+      if (piece !== '') this.output.text(piece);
+      this.charge(answer.units);
     }
+    if (!answer.isDone) return;
+    this.#host.stats.packetsSent++;
+    this.closeAfterReplies(this.#closeReason);
   }
 
   #onConnectRequest(reader: JuteReader): void {
@@ -387,7 +340,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
         this.#host.pipeline.createSession(this, decision.timeoutMs, this.#host.turn.nowMs(), this.#host.turn.wallMs());
         return;
       case 'resume':
-        this.#resume(decision.session);
+        this.#establish(decision.session, 'session-resumed');
         return;
       case 'revalidate':
         this.#phase = Phase.awaitingSession;
@@ -398,19 +351,13 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   onSessionCreated(session: Session): void {
     if (this.#phase !== Phase.awaitingSession) return;
-    this.#establish(session);
-    this.#host.trace.emit({
-      kind: 'session-created',
-      sessionId: session.id,
-      timeoutMs: session.timeoutMs,
-      remote: this.remote,
-    });
+    this.#establish(session, 'session-created');
     this.#host.connections.onHeldBack(this);
   }
 
   onSessionResumed(session: Session): void {
     if (this.#phase !== Phase.awaitingSession) return;
-    this.#resume(session);
+    this.#establish(session, 'session-resumed');
     this.#host.connections.onHeldBack(this);
   }
 
@@ -418,109 +365,22 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (this.#phase === Phase.awaitingSession) this.#refuse(sessionId, reason);
   }
 
-  #resume(session: Session): void {
-    this.#establish(session);
-    const { id: sessionId, timeoutMs } = session;
-    this.#host.trace.emit({ kind: 'session-resumed', sessionId, timeoutMs, remote: this.remote });
-  }
-
   #refuse(sessionId: bigint, reason: string): void {
     this.#host.trace.emit({ kind: 'session-refused', sessionId, remote: this.remote, reason });
-    this.#respond(0n, 0, new Uint8Array(PASSWORD_BYTES));
+    this.output.connectResponse(0n, 0, new Uint8Array(PASSWORD_BYTES), this.#hasReadOnlyByte);
     this.closeAfterReplies(reason);
   }
 
-  #establish(session: Session): void {
+  #establish(session: Session, kind: 'session-created' | 'session-resumed'): void {
+    const { id: sessionId, timeoutMs } = session;
     this.#phase = Phase.established;
     this.session = session;
     this.#host.pipeline.attach(this, session);
-    this.#respond(session.id, session.timeoutMs, this.#host.passwords.make(session.id));
-  }
-
-  #respond(sessionId: bigint, timeoutMs: number, password: Uint8Array): void {
-    this.#announceOutput();
-    const writer = this.#output.writer();
-    const at = writer.beginFrame();
-    writeConnectResponse(writer, {
-      protocolVersion: 0,
-      timeoutMs,
-      sessionId,
-      password,
-      readOnly: this.#host.isReadOnly,
-      hasReadOnlyByte: this.#hasReadOnlyByte,
-    });
-    writer.endFrame(at);
-    this.#countSent(0, writer.position - at - LENGTH_BYTES);
-  }
-
-  /* --------------------------------------------------------------------------- authentication, at once ---- */
-
-  #onAuth(xid: number, reader: JuteReader): void {
-    const request = readRequest(OpCode.auth, reader);
-    if (request === null || request.op !== OpCode.auth) {
-      this.close('its auth packet cannot be read');
-      return;
-    }
-    const failure = this.#authentication.offer(request.scheme, request.auth);
-    if (failure === null) {
-      this.#replyAtOnce(xid, ErrorCode.ok);
-    } else if (failure.isSilent) {
-      this.close(failure.reason);
-    } else {
-      this.#replyAtOnce(xid, ErrorCode.authFailed);
-      this.closeAfterReplies(failure.reason);
-    }
-  }
-
-  #onSasl(xid: number, reader: JuteReader): void {
-    const request = readRequest(OpCode.sasl, reader);
-    if (request?.op !== OpCode.sasl || request.token === null) {
-      this.close('its SASL packet holds no token');
-      return;
-    }
-    this.charge(SASL_UNITS);
-    const { error, token } = this.#authentication.onToken(request.token);
-    this.#replyToken(xid, error, token);
-    if (error !== ErrorCode.ok) this.closeAfterReplies('authentication by SASL failed');
-  }
-
-  #replyToken(xid: number, error: ErrorCode, token: Uint8Array | null): void {
-    this.beginReply(xid, 0, error).buffer(token);
-    this.endReply(this.#host.turn.nowMs());
-  }
-
-  #replyAtOnce(xid: number, error: ErrorCode): void {
-    this.beginReply(xid, 0, error);
-    this.endReply(this.#host.turn.nowMs());
+    this.output.connectResponse(sessionId, timeoutMs, this.#host.passwords.make(sessionId), this.#hasReadOnlyByte);
+    this.#host.trace.emit({ kind, sessionId, timeoutMs, remote: this.remote });
   }
 
   /* ------------------------------------------------------------------------------------------- output ---- */
-
-  beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter {
-    this.#announceOutput();
-    return this.#output.beginReply(xid, zxid, error);
-  }
-
-  endReply(receivedMs: number): void {
-    this.#countReply(receivedMs, this.#output.endReply());
-  }
-
-  reply(xid: number, zxid: number, record: JuteChunks, receivedMs: number): void {
-    // A long one leaves at once, and what was answered before it.
-    if (isSentAtOnce(record) && !this.#host.connections.gate.look()) {
-      this.close('this server may answer no client at the moment');
-      return;
-    }
-    this.beginReply(xid, zxid, ErrorCode.ok);
-    const bytes = this.#output.endReplyWith(record);
-    this.#host.work.add(bytes >> SENT_PER_UNIT_SHIFT);
-    this.#countReply(receivedMs, bytes);
-    this.#tellUntaken();
-  }
-
-  holdEvents(): void {
-    this.#output.holdEvents();
-  }
 
   onWatchEvent(event: WatchEvent): void {
     if (!this.isOpen) return;
@@ -528,65 +388,27 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#host.work.add(EVENT_UNITS);
     const frame = event.frame ?? encodeEvent(event);
     event.frame = frame;
-    if (!this.#output.holdsEvents) this.#announceEvents();
-    this.#output.writeEvent(frame);
-    this.stats.packetsSent++;
-    this.#host.stats.packetsSent++;
-    this.#host.turn.meters.eventBytes += frame.length;
-    if (this.#output.hasTooManyEvents) this.close(`it does not read: ${OUTPUT_BYTES_MAX} bytes of events are queued`);
+    this.output.event(frame);
   }
 
   /**
    * Hands the turn's output to the stream in one write.
    *
-   * @returns true when the output was full and has room again at once: requests may wait for that, and as the stream
-   *   took everything no `onDrain` will come; unless they wait for its next turn anyway
+   * @returns true when the output was full and has room again at once: requests may wait for that, unless they wait for
+   *   its next turn anyway
    */
   flush(): boolean {
-    this.#isAnnounced = false;
-    if (this.#isGone || this.#output.isEmpty) return false;
-    const wasFull = this.#output.isFull;
-    this.#host.turn.meters.sentBytes += this.#output.flush();
-    if (!this.isOpen) this.#stream.end();
-    this.#tellUntaken();
-    return wasFull && !this.#output.isFull && this.isOpen && !this.#share.isUsed;
-  }
-
-  #tellUntaken(): void {
-    if (this.#output.isBackedUp) this.#host.connections.onUntaken(this, this.#output.queuedBytes);
+    if (this.#isGone) return false;
+    const hasOutput = !this.output.isEmpty;
+    const hasRoomAgain = this.output.flush();
+    if (hasOutput && !this.isOpen) this.#stream.end();
+    return hasRoomAgain && this.isOpen && !this.#share.isUsed;
   }
 
   /** As `flush`, for one that was announced to have events. */
   flushEvents(): boolean {
-    this.#hasEvents = false;
+    this.output.onEventsTaken();
     return this.flush();
-  }
-
-  /** Something is about to be written: `flush` is to be called in this turn. */
-  #announceOutput(): void {
-    if (this.#isAnnounced) return;
-    this.#isAnnounced = true;
-    this.#host.connections.onOutput(this);
-  }
-
-  /** An event is about to be written. It may wait for a turn; a reply that comes behind it takes it along. */
-  #announceEvents(): void {
-    if (this.#isAnnounced || this.#hasEvents) return;
-    this.#hasEvents = true;
-    this.#host.connections.onEvents(this);
-  }
-
-  #countReply(receivedMs: number, bytes: number): void {
-    const nowMs = this.#host.turn.nowMs();
-    // It came at a fraction of a millisecond, perhaps of this one.
-    const latencyMs = Math.max(0, nowMs - receivedMs);
-    this.stats.onReply(this.#host.pipeline.lastApplied, latencyMs, nowMs);
-    this.#countSent(latencyMs, bytes);
-  }
-
-  #countSent(latencyMs: number, bytes: number): void {
-    this.stats.packetsSent++;
-    this.#host.stats.onReply(latencyMs, bytes);
   }
 
   /* ------------------------------------------------------------------------------------------ closing ---- */
@@ -596,7 +418,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (!this.isOpen) return;
     this.#closeReason = reason;
     this.#leave();
-    if (this.#output.isEmpty) this.#stream.end();
+    if (this.output.isEmpty) this.#stream.end();
   }
 
   /** Closes at once; what is queued is lost. */
@@ -604,13 +426,13 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     if (!this.isOpen) return;
     this.#closeReason = reason;
     this.#leave();
-    this.#output.discard();
+    this.output.discard();
     this.#stream.destroy();
   }
 
   /** It is closed, and what it was to be answered before may not leave any more. */
   abandon(): void {
-    this.#output.discard();
+    this.output.discard();
     this.#stream.destroy();
   }
 
@@ -623,25 +445,17 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.close(`it sent no connect request within ${sessionlessTimeoutMs} ms`);
     } else if (this.#phase === Phase.telling && nowMs - this.#waitsSinceMs > LINGER_MS) {
       this.close('it does not read the answer to its four-letter word');
-    } else if (this.session !== null && this.#hasOutlived(this.session, tickMs)) {
+    } else if (this.session !== null && this.#input.isSilentFor(this.session.timeoutMs, tickMs)) {
+      // A client pings several times within that. Where it has gone on at another server and the end of this connection was
+      // lost, its session lives, and nothing else would tell.
       this.close(`its client has been silent for longer than the ${this.session.timeoutMs} ms of its session`);
     }
-  }
-
-  /**
-   * A client pings several times within the timeout of its session. Where it has gone on at another server and the end of
-   * this connection was lost, that session lives, and nothing else would tell.
-   */
-  #hasOutlived({ timeoutMs }: Session, tickMs: number): boolean {
-    if (this.#isPaused) this.#silentTicks = 0;
-    else this.#silentTicks++;
-    return (this.#silentTicks - 2) * tickMs > timeoutMs;
   }
 
   #leave(): void {
     if (this.#phase === Phase.opening) this.#host.connections.onAsked(this);
     this.#phase = Phase.closing;
-    this.#text = null;
+    this.#answer = null;
     this.#waitsSinceMs = this.#host.turn.nowMs();
     // Without a session there is nothing in the pipeline to leave, and before the recovery there is no pipeline either.
     if (this.session !== null) this.#host.pipeline.detach(this);
@@ -655,18 +469,7 @@ const LONG_FRAME_BYTES = 0x2000;
 const BYTES_PER_UNIT_SHIFT = 6;
 /** What a step of a SASL exchange costs: some hashes, or the decryption of a ticket. */
 const SASL_UNITS = 200;
-/** What the bytes of a long reply cost, most of it in the kernel: a unit for 256 of them. */
-const SENT_PER_UNIT_SHIFT = 8;
 /** What it costs to tell one connection of an event, without what the kernel does; whoever has caused it is charged. */
 const EVENT_UNITS = 8;
-/** What a line of the answer to a four-letter word costs, and its text: a unit for 16 characters. */
-const LINE_UNITS = 16;
-const TEXT_PER_UNIT_SHIFT = 4;
-/** Characters of such an answer that are put into the output together. */
-const PIECE_LENGTH = 4096;
 /** How long a peer may take to accept the last replies of a connection that is being closed. */
 const LINGER_MS = 10_000;
-/** The length before a frame, which ZooKeeper does not count as part of a reply. */
-const LENGTH_BYTES = 4;
-
-const ENCODER = new TextEncoder();

@@ -9,8 +9,8 @@ import {
 import type { ByteStream } from '../base/ports.ts';
 import type { OutputPool } from './output-pool.ts';
 
-/** The length before a frame. */
-const LENGTH_BYTES = 4;
+/** The length before a frame, which ZooKeeper does not count as part of a reply. */
+export const LENGTH_BYTES: number = 4;
 /** A record up to this length is copied to what else goes out in this turn. */
 const COPIED_BYTES_MAX = 0x10000;
 /** Bytes queued for a client from which on no further request of it is answered. */

@@ -15,10 +15,9 @@ export interface Client extends Watcher {
   readonly isOpen: boolean;
   /** What it has asked and was not answered yet; the pipeline keeps it. */
   readonly waiting: ClientRequests;
+  readonly output: ReplyOutput;
   /** True when no further request should be answered for now: replies are queued, or it has had its share of this turn. */
   readonly isSated: boolean;
-  /** True when more is queued than any client may leave untaken: it is to be disconnected. */
-  readonly hasTooMuchOutput: boolean;
   /** True when it has had its share of this turn. */
   readonly hasHadShare: boolean;
   /** True when others have used up this turn and it is not this client's own: what it asks for that is long begins in one of the next. */
@@ -27,6 +26,16 @@ export interface Client extends Watcher {
   awaitTurn(): void;
   /** Counts what a request of it has cost besides what the work meter says; too much makes it wait for the next turn. */
   charge(units: number): void;
+  /** Closes; what is queued is lost. */
+  close(reason: string): void;
+  /** Closes once everything written has left. */
+  closeAfterReplies(reason: string): void;
+}
+
+/** Where the replies to a client are written. */
+export interface ReplyOutput {
+  /** True when more is queued than any client may leave untaken: it is to be disconnected. */
+  readonly isTooMuch: boolean;
   /** Starts a reply. Its record is written to the returned writer; `endReply` completes it. */
   beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter;
   /** @param receivedMs when the request came, monotonic milliseconds, for the latency */
@@ -35,10 +44,6 @@ export interface Client extends Watcher {
   reply(xid: number, zxid: number, record: JuteChunks, receivedMs: number): void;
   /** From here on events wait, until they come behind the next reply. */
   holdEvents(): void;
-  /** Closes; what is queued is lost. */
-  close(reason: string): void;
-  /** Closes once everything written has left. */
-  closeAfterReplies(reason: string): void;
 }
 
 /** What the pipeline asks of the client of a session that begins. */

@@ -24,8 +24,8 @@ export class Descendants implements LongRead {
   }
 
   answer(client: Client, xid: number, receivedMs: number): void {
-    client.beginReply(xid, this.#zxid, ErrorCode.ok).int(this.#count.count);
-    client.endReply(receivedMs);
+    client.output.beginReply(xid, this.#zxid, ErrorCode.ok).int(this.#count.count);
+    client.output.endReply(receivedMs);
   }
 
   drop(): void {

@@ -1,19 +1,11 @@
 /** A multiRead that takes several slices gives what it would have given at once. */
-import {
-  type JuteChunks,
-  JuteWriter,
-  type MultiReadOp,
-  OPEN_ACL,
-  OpCode,
-  type Txn,
-  type Zxid,
-} from '@meerkat/protocol';
+import { JuteWriter, type MultiReadOp, OPEN_ACL, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { TraceEvent } from '../base/ports.ts';
 import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
 import { DataTree, SILENT_EVENTS } from '../tree/data-tree.ts';
-import type { Client } from './client.ts';
+import type { Client, ReplyOutput } from './client.ts';
 import { MultiRead, type MultiReadParts } from './multi-read.ts';
 import { Permission } from './permission.ts';
 import { ReadAccess } from './read-access.ts';
@@ -36,17 +28,18 @@ class Bench {
     const access = new ReadAccess(this.tree, new Permission(PLAIN_AUTHENTICATOR, false));
     const trace = { emit: (event: TraceEvent) => void this.trace.push(event) };
     this.parts = { tree: this.tree, access, work: new WorkMeter(), trace, multiReadBytesMax };
-    this.client = {
-      remote: { ip: new Uint8Array(4), host: '10.0.0.1', port: 1 },
-      session: null,
-      reply: (_xid: number, _zxid: number, record: JuteChunks) =>
-        void this.replies.push({ error: 0, bytes: Buffer.concat(record.pieces) }),
-      beginReply: (_xid: number, _zxid: number, error: number) => {
+    const output: ReplyOutput = {
+      isTooMuch: false,
+      reply: (_xid, _zxid, record) => void this.replies.push({ error: 0, bytes: Buffer.concat(record.pieces) }),
+      beginReply: (_xid, _zxid, error) => {
         this.replies.push({ error, bytes: null });
         return new JuteWriter();
       },
       endReply() {},
-    } as Partial<Client> as Client;
+      holdEvents() {},
+    };
+    const remote = { ip: new Uint8Array(4), host: '10.0.0.1', port: 1 };
+    this.client = { remote, session: null, output } satisfies Partial<Client> as Client;
     for (const path of ['/a', '/a/x', '/b', '/c', '/many']) this.create(path);
     for (let i = 0; i < MANY_CHILDREN; i++) this.create(`/many/${i}`);
   }

@@ -93,15 +93,15 @@ export class MultiRead implements LongRead, TreeObserver {
   answer(client: Client, xid: number, receivedMs: number): void {
     if (!this.#isTooLong) {
       writeMultiEnd(this.#chunks.writer);
-      client.reply(xid, this.#zxid, this.#chunks, receivedMs);
+      client.output.reply(xid, this.#zxid, this.#chunks, receivedMs);
       return;
     }
     const { multiReadBytesMax, trace } = this.#parts;
     const results = `the results of a multiRead of ${this.#ops.length} operations`;
     const reason = `${results} are longer than ${multiReadBytesMax} bytes (multiRead.maxReplyBytes)`;
     trace.emit({ kind: 'request-refused', remote: client.remote, sessionId: client.session?.id ?? 0n, reason });
-    client.beginReply(xid, this.#zxid, ErrorCode.marshallingError);
-    client.endReply(receivedMs);
+    client.output.beginReply(xid, this.#zxid, ErrorCode.marshallingError);
+    client.output.endReply(receivedMs);
   }
 
   drop(): void {

@@ -50,13 +50,13 @@ export class NameList implements LongRead {
       const reason = `the names that it asks for are longer than a reply can be, ${RECORD_BYTES_MAX} bytes`;
       const { remote, session } = client;
       this.#parts.trace.emit({ kind: 'request-refused', remote, sessionId: session?.id ?? 0n, reason });
-      client.beginReply(xid, this.#zxid, ErrorCode.marshallingError);
-      client.endReply(receivedMs);
+      client.output.beginReply(xid, this.#zxid, ErrorCode.marshallingError);
+      client.output.endReply(receivedMs);
       return;
     }
     const { chunks } = this.#names;
     if (this.#stat !== null) chunks.writer.raw(this.#stat);
-    client.reply(xid, this.#zxid, chunks, receivedMs);
+    client.output.reply(xid, this.#zxid, chunks, receivedMs);
   }
 
   drop(): void {

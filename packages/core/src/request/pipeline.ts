@@ -179,8 +179,8 @@ export class Pipeline implements TxnHost {
         else this.#parts.writes.closeSession(client, session, xid, received);
         return;
       case OpCode.ping:
-        client.beginReply(SpecialXid.ping, this.lastApplied, ErrorCode.ok);
-        client.endReply(nowMs);
+        client.output.beginReply(SpecialXid.ping, this.lastApplied, ErrorCode.ok);
+        client.output.endReply(nowMs);
         this.#parts.meters.onReadAtOnce(OpCode.ping);
         return;
       case OpCode.sync: {
@@ -372,9 +372,9 @@ export class Pipeline implements TxnHost {
   #answerWrite(client: Client, write: WaitingWrite, header: TxnHeader, txn: Txn, result: ApplyResult): void {
     client.waiting.removeWrite(write);
     const error = replyErrorOf(txn);
-    const writer = client.beginReply(write.xid, header.zxid, error);
+    const writer = client.output.beginReply(write.xid, header.zxid, error);
     if (error === ErrorCode.ok) writeReplyRecord(writer, write, txn, result, this.#parts.database.tree);
-    client.endReply(write.receivedMs);
+    client.output.endReply(write.receivedMs);
     this.#parts.meters.onAnswered(write.op, write.receivedMs);
     // Nothing more is accepted from a client that wants to end its session, also when somebody else has or will.
     if (write.op === OpCode.closeSession && error !== ErrorCode.ok) client.closeAfterReplies('its session is closed');

@@ -97,7 +97,7 @@ export class Reads {
       return null;
     }
     if (outcome !== ErrorCode.ok) this.#begin(client, xid, outcome);
-    client.endReply(receivedMs);
+    client.output.endReply(receivedMs);
     return null;
   }
 
@@ -246,7 +246,7 @@ export class Reads {
   }
 
   #begin(client: Client, xid: number, error: ErrorCode = ErrorCode.ok): JuteWriter {
-    return client.beginReply(xid, this.#tree.lastZxid, error);
+    return client.output.beginReply(xid, this.#tree.lastZxid, error);
   }
 
   #childrenOf(znode: number, op: Request['op']): LongRead {

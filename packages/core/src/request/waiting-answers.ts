@@ -82,7 +82,7 @@ export class WaitingAnswers {
       return;
     }
     this.#room.hold(client, long.heldBytes);
-    if (long.holdsEvents) client.holdEvents();
+    if (long.holdsEvents) client.output.holdEvents();
     this.answerWaiting(client);
   }
 
@@ -175,7 +175,7 @@ export class WaitingAnswers {
       const oldest = client.waiting.oldest!;
       if (oldest.kind === 'write') return;
       while (!this.#answerOldest(client, oldest));
-      if (client.hasTooMuchOutput) client.close('it does not read: too many bytes of replies are queued');
+      if (client.output.isTooMuch) client.close('it does not read: too many bytes of replies are queued');
     }
   }
 
@@ -189,20 +189,20 @@ export class WaitingAnswers {
   #answer(client: Client, waiting: WaitingAnswer): boolean {
     switch (waiting.kind) {
       case 'sync':
-        client.beginReply(waiting.xid, this.#database.lastZxid, ErrorCode.ok).ustring(waiting.path);
-        client.endReply(waiting.receivedMs);
+        client.output.beginReply(waiting.xid, this.#database.lastZxid, ErrorCode.ok).ustring(waiting.path);
+        client.output.endReply(waiting.receivedMs);
         this.#meters.onAnswered(OpCode.sync, waiting.receivedMs);
         return true;
       case 'read':
         return this.#answerRead(client, waiting);
       case 'error':
-        client.beginReply(waiting.xid, waiting.isLast ? ZXID_NONE : this.#database.lastZxid, waiting.error);
-        client.endReply(waiting.receivedMs);
+        client.output.beginReply(waiting.xid, waiting.isLast ? ZXID_NONE : this.#database.lastZxid, waiting.error);
+        client.output.endReply(waiting.receivedMs);
         if (waiting.isLast) client.closeAfterReplies('it sent an operation that clients may not send');
         return true;
       case 'end':
-        client.beginReply(waiting.xid, this.#database.lastZxid, ErrorCode.ok);
-        client.endReply(waiting.receivedMs);
+        client.output.beginReply(waiting.xid, this.#database.lastZxid, ErrorCode.ok);
+        client.output.endReply(waiting.receivedMs);
         this.#meters.onAnswered(OpCode.closeSession, waiting.receivedMs);
         client.closeAfterReplies('its session is closed');
         return true;
@@ -217,7 +217,7 @@ export class WaitingAnswers {
       waiting.long = begun;
       if (begun === null) this.#room.leave(client);
       else this.#room.hold(client, begun.heldBytes);
-      if (waiting.long?.holdsEvents === true) client.holdEvents();
+      if (waiting.long?.holdsEvents === true) client.output.holdEvents();
       // There was less to read when it came.
       if (begun !== null) client.waiting.markLong(waiting);
     } else if (long.goOn()) {

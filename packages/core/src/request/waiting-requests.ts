@@ -35,6 +35,11 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     return this.#requests[0];
   }
 
+  /** True while one of them takes several turns. */
+  get hasLongReads(): boolean {
+    return this.#longReads > 0;
+  }
+
   /**
    * True when no request is accepted behind them: one of them costs very much to apply, or takes several turns to read, or
    * they are too many.

@@ -48,8 +48,8 @@ export class WatchRestoration implements LongRead {
   }
 
   answer(client: Client, xid: number, receivedMs: number): void {
-    client.beginReply(xid, this.#parts.tree.lastZxid, ErrorCode.ok);
-    client.endReply(receivedMs);
+    client.output.beginReply(xid, this.#parts.tree.lastZxid, ErrorCode.ok);
+    client.output.endReply(receivedMs);
   }
 
   drop(): void {}

@@ -1,6 +1,6 @@
-import { type ErrorCode, type JuteChunks, JuteReader, JuteWriter, type Request, writeRequest } from '@meerkat/protocol';
+import { ErrorCode, JuteReader, JuteWriter, type Request, writeRequest } from '@meerkat/protocol';
 import type { Identity } from '../base/ports.ts';
-import type { ClientRequests, SessionClient } from '../request/client.ts';
+import type { ClientRequests, ReplyOutput, SessionClient } from '../request/client.ts';
 import type { Pipeline } from '../request/pipeline.ts';
 import { WaitingRequests } from '../request/waiting-requests.ts';
 import type { ResumingClient } from '../session/revalidations.ts';
@@ -26,7 +26,6 @@ export class PipelineClient implements SessionClient, ResumingClient {
   readonly isSated = false;
   readonly hasHadShare = false;
   readonly isTurnSpent = false;
-  readonly hasTooMuchOutput = false;
   /** `answerWaiting` is to be called for it. */
   awaitsTurn = false;
   readonly replies: PipelineReply[] = [];
@@ -35,6 +34,24 @@ export class PipelineClient implements SessionClient, ResumingClient {
   closeReason: string | null = null;
   refusal: string | null = null;
   readonly #pipeline: Pipeline;
+  readonly output: ReplyOutput = {
+    isTooMuch: false,
+    beginReply: (xid, zxid, error) => {
+      this.#reply = { xid, zxid, error };
+      this.#record = new JuteWriter();
+      return this.#record;
+    },
+    endReply: () => {
+      if (this.#reply !== null) this.replies.push({ ...this.#reply, record: this.#record.toBytes() });
+      this.#reply = null;
+    },
+    reply: (xid, zxid, record, receivedMs) => {
+      const writer = this.output.beginReply(xid, zxid, ErrorCode.ok);
+      for (const piece of record.pieces) writer.raw(piece);
+      this.output.endReply(receivedMs);
+    },
+    holdEvents: () => {},
+  };
   #reply: { readonly xid: number; readonly zxid: number; readonly error: ErrorCode } | null = null;
   #record = new JuteWriter();
 
@@ -89,25 +106,6 @@ export class PipelineClient implements SessionClient, ResumingClient {
   }
 
   charge(): void {}
-
-  beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter {
-    this.#reply = { xid, zxid, error };
-    this.#record = new JuteWriter();
-    return this.#record;
-  }
-
-  endReply(): void {
-    if (this.#reply !== null) this.replies.push({ ...this.#reply, record: this.#record.toBytes() });
-    this.#reply = null;
-  }
-
-  reply(xid: number, zxid: number, record: JuteChunks): void {
-    const writer = this.beginReply(xid, zxid, 0);
-    for (const piece of record.pieces) writer.raw(piece);
-    this.endReply();
-  }
-
-  holdEvents(): void {}
 
   close(reason: string): void {
     if (!this.isOpen) return;

@@ -8,13 +8,11 @@ import { carry } from './carry.ts';
 import { CHECKER_SOURCES, countTestsWithout, readPromises, switchCheckersOff } from './checkers-off.ts';
 import { type Finding, find } from './finding.ts';
 import { Mutant } from './mutant.ts';
-import { type Mutation, readMutations } from './mutation.ts';
-import { renewTable } from './mutation-table.ts';
+import { describeMutation, type Mutation, readMutations, withSeed } from './mutation.ts';
 import { Workshop } from './workshop.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const MUTATIONS = join(ROOT, 'packages/simulator/mutations');
-const PAGE = join(ROOT, 'docs/mutations.md');
 
 const USAGE = `npm run mutations -- [options] [mutation …]
 
@@ -22,9 +20,9 @@ const USAGE = `npm run mutations -- [options] [mutation …]
   --minutes N   time for the seeds of one mutation; default 5
   --checkers    which checkers find them: with each checker switched off in turn, what is found by seeds; and without a name,
                 how many unit tests fail without each checker
-  --record      write what is found into docs/mutations.md
+  --record      write the seeds that find them into the patches
   --carry       after a refactoring: write the places where their lines stand now into the patches
-  --list        say which mutations there are
+  --list        say which mutations there are, and what finds them
   --help
 
 Without a name all are tried. Exit code 1: one was not found.
@@ -45,7 +43,7 @@ async function main(): Promise<number> {
   });
   const mutations = readMutations(MUTATIONS);
   if (values.help || values.list) {
-    process.stdout.write(values.help ? USAGE : mutations.map(({ id, defect }) => `${id}: ${defect}\n`).join(''));
+    process.stdout.write(values.help ? USAGE : mutations.map((mutation) => `${describeMutation(mutation)}\n`).join(''));
     return 0;
   }
   const unknown = positionals.find((name) => !mutations.some(({ id }) => id === name));
@@ -74,12 +72,19 @@ async function main(): Promise<number> {
       chosen,
       (mutation) => find(mutation, workshop, original, { seedsMax, timeoutMs }),
       (finding) => {
-        if (values.record) writeFileSync(PAGE, renewTable(readFileSync(PAGE, 'utf8'), mutations, [finding]));
+        if (values.record) record(finding);
       },
     );
   } finally {
     leave();
   }
+}
+
+/** What seeds found before stays where none were run this time, or found it. */
+function record({ id, bySeeds }: Finding): void {
+  if (bySeeds?.startsWith('seed ') !== true) return;
+  const path = join(MUTATIONS, `${id}.patch`);
+  writeFileSync(path, withSeed(readFileSync(path, 'utf8'), bySeeds));
 }
 
 /** @returns 1 when one has no place any more, which is for people then */

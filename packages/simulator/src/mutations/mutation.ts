@@ -8,6 +8,7 @@ import { join } from 'node:path';
  *     Defect: what comes back, in a sentence
  *     Simulate: --servers 3 --faults crash,power
  *     Test: packages/simulator/src/stories/commits.test.ts > a part of the title
+ *     Found: seed 3, E8
  *
  *     --- a/packages/core/src/zab/quorum-watermark.ts
  *     +++ b/packages/core/src/zab/quorum-watermark.ts
@@ -16,7 +17,8 @@ import { join } from 'node:path';
  *
  * `Simulate` and `Test` say how it is found; one of the two may be missing. A mutation of a recipe has `Recipe: queues/queue`
  * instead of `Simulate`: seeds of the simulation of that recipe. `Compiler: refuses it` says that the types alone stop it;
- * how else it would be found is kept for bundles, which know no types. `Blind: …` says why nothing finds it yet.
+ * how else it would be found is kept for bundles, which know no types. `Blind: …` says why nothing finds it yet. `Found` is the first
+ * seed that has failed, and the invariant that it broke; `--record` writes it.
  */
 export interface Mutation {
   /** Name of the file, without `.patch`. */
@@ -29,6 +31,8 @@ export interface Mutation {
   readonly test: MutationTest | null;
   /** False: the compiler refuses it. */
   readonly compiles: boolean;
+  /** The first seed that has failed; null when none is known. */
+  readonly foundBy: string | null;
   /** Why nothing finds it; null where it is to be found. */
   readonly blind: string | null;
   readonly hunks: readonly Hunk[];
@@ -81,9 +85,25 @@ export function parseMutation(id: string, text: string): Mutation {
     recipe,
     test: test === null ? null : parseTest(test),
     compiles: headerOf('Compiler') !== 'refuses it',
+    foundBy: headerOf('Found'),
     blind: headerOf('Blind'),
     hunks: parseHunks(id, lines.slice(begin)),
   };
+}
+
+/** A patch that names the seed that has found it; the one before, if any, is forgotten. */
+export function withSeed(patch: string, seed: string): string {
+  const begin = patch.indexOf('\n--- ');
+  const head = patch.slice(0, begin).trimEnd().split('\n');
+  const others = head.filter((line) => !line.startsWith('Found: '));
+  return `${[...others, `Found: ${seed}`].join('\n')}\n${patch.slice(begin)}`;
+}
+
+/** A line for people: what it brings back and what finds it. */
+export function describeMutation({ id, defect, foundBy, test, compiles, blind }: Mutation): string {
+  const others = foundBy ?? (test === null ? 'nothing' : 'its test');
+  const finder = !compiles ? 'the compiler' : blind === null ? others : `nothing: ${blind}`;
+  return `${id}: ${defect} (${finder})`;
 }
 
 function parseTest(text: string): MutationTest {

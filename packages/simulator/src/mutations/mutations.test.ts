@@ -2,8 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { applyHunk, parseMutation, readMutations } from './mutation.ts';
-import { idsOf, renewTable } from './mutation-table.ts';
+import { applyHunk, describeMutation, parseMutation, readMutations, withSeed } from './mutation.ts';
 import { verdictOf } from './workshop.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -40,9 +39,9 @@ describe('mutations', () => {
     }
   });
 
-  test('each stands in docs/mutations.md with what has found it', () => {
-    const listed = idsOf(readFileSync(join(ROOT, 'docs/mutations.md'), 'utf8'));
-    expect(listed).toEqual(MUTATIONS.map(({ id }) => id));
+  test('each has been found by a seed, has a test that finds it, is refused by the compiler, or says why nothing finds it', () => {
+    const unfound = MUTATIONS.filter((mutation) => describeMutation(mutation).endsWith('(nothing)'));
+    expect(unfound.map(({ id }) => id)).toEqual([]);
   });
 });
 
@@ -55,6 +54,7 @@ describe('a patch', () => {
       recipe: null,
       test: { file: 'a/b.test.ts', title: 'counts' },
       compiles: true,
+      foundBy: null,
       blind: null,
       hunks: [{ file: 'a/b.ts', before: 'first\nsecond\nthird', after: 'first\n2nd\nthird' }],
     });
@@ -88,21 +88,11 @@ describe('a test that fails', () => {
   ])('%s', (_how, output, verdict) => expect(verdictOf(output, false)).toBe(verdict));
 });
 
-test('the table keeps the rows of mutations that were not tried again', () => {
-  const mutation = parseMutation('off-by-one', PATCH);
-  const other = { ...mutation, id: 'other' };
-  const finding = { id: 'off-by-one', bySeeds: 'seed 3, Z4', byTest: 'counts', isFound: true, seconds: 2 };
-  const empty = '# Page\n\n<!-- findings: written by npm run mutations -- --record -->\n<!-- end of findings -->\n';
-  const first = renewTable(empty, [mutation, other], [finding, { ...finding, id: 'other' }]);
-  const second = renewTable(first, [mutation, other], [{ ...finding, bySeeds: 'seed 4, Z4' }]);
-  expect(idsOf(second)).toEqual(['off-by-one', 'other']);
-  expect(second).toContain('| `off-by-one` | one too few | seed 4, Z4 |');
-  expect(second).toContain('seed 3, Z4');
-  const third = renewTable(second, [mutation, other], [{ ...finding, bySeeds: null, byTest: 'adds' }]);
-  expect(third).toContain('| one too few | seed 4, Z4 |');
-  const fourth = renewTable(empty, [mutation], [{ ...finding, bySeeds: 'none of 200' }]);
-  expect(fourth).toContain('| one too few | its test |');
-  const fifth = renewTable(second, [mutation], [{ ...finding, bySeeds: 'none of 200', isFound: false }]);
-  expect(fifth).toContain('| one too few | nothing |');
-  expect(idsOf(renewTable(second, [other], []))).toEqual(['other']);
+test('a patch keeps one seed that has found it, above its lines', () => {
+  const once = withSeed(PATCH, 'seed 3, Z4');
+  const twice = withSeed(once, 'seed 12, E8');
+  expect(parseMutation('off-by-one', once)).toEqual({ ...parseMutation('off-by-one', PATCH), foundBy: 'seed 3, Z4' });
+  expect(twice).toBe(PATCH.replace('\n\n--- ', '\nFound: seed 12, E8\n\n--- '));
+  expect(describeMutation(parseMutation('off-by-one', PATCH))).toBe('off-by-one: one too few (its test)');
+  expect(describeMutation(parseMutation('off-by-one', twice))).toBe('off-by-one: one too few (seed 12, E8)');
 });

@@ -48,7 +48,7 @@ export interface LearnerLinkEvents {
 const BYTES_HIGH = 1024 * 1024;
 /** Bytes on their way, besides one txn of the greatest length, at which the learner is too slow to be one. */
 export const LINK_OUTPUT_BYTES_MAX: number = 256 * 1024 * 1024;
-/** Bytes of a snapshot that are made at once: the work of about a millisecond. */
+/** Bytes of a snapshot that are made in a turn: the work of about a millisecond. */
 const SLICE_BYTES = 256 * 1024;
 
 export class LearnerLink implements StreamEvents, Flushable {
@@ -145,17 +145,20 @@ export class LearnerLink implements StreamEvents, Flushable {
     this.#owesRoom = true;
     this.#hasSent = true;
     if (this.#queuedPackets++ === 0) this.#queuedSinceMs = this.#host.turn.startedMs();
-    if (!this.#isAwaitingFlush) {
-      this.#isAwaitingFlush = true;
-      this.#host.turn.onOutput(this);
-    }
+    this.#awaitFlush();
     if (this.queuedBytes <= LINK_OUTPUT_BYTES_MAX + this.#host.fieldBytesMax) return;
     const reason = `the learner does not take what it is sent: ${this.queuedBytes} bytes wait for it`;
     this.#give();
     this.#host.turn.defer(() => this.#input.onClosed(reason));
   }
 
-  /** Hands the turn's output to the stream, and of what waits as much as it takes at once. */
+  #awaitFlush(): void {
+    if (this.#isAwaitingFlush) return;
+    this.#isAwaitingFlush = true;
+    this.#host.turn.onOutput(this);
+  }
+
+  /** Hands the turn's output to the stream, and a slice of what waits. */
   flush(): void {
     this.#isAwaitingFlush = false;
     this.#pump();
@@ -179,16 +182,16 @@ export class LearnerLink implements StreamEvents, Flushable {
   #giveOutput(): void {
     this.#output.flush();
     if (!this.#isBusy || this.#output.isBackedUp) return;
-    while (this.#isBusy && !this.#output.isBackedUp) {
-      const writer = this.#output.writer();
-      if (this.#snapshot === null) this.#backlog.moveTo(writer, SLICE_BYTES);
-      else if (this.#snapshot.writeSlice(writer, SLICE_BYTES)) {
-        writeSnapSignature(writer);
-        this.#snapshot = null;
-      }
-      this.#output.flush();
+    const writer = this.#output.writer();
+    if (this.#snapshot === null) this.#backlog.moveTo(writer, SLICE_BYTES);
+    else if (this.#snapshot.writeSlice(writer, SLICE_BYTES)) {
+      writeSnapSignature(writer);
+      this.#snapshot = null;
     }
+    this.#output.flush();
     this.#events.onProgress();
+    // The stream may take it as fast as it is made: without this the whole of it would be made in one turn.
+    if (this.#isBusy && !this.#output.isBackedUp) this.#awaitFlush();
   }
 
   /** @returns true when it was told */

@@ -268,6 +268,31 @@ describe('a snapshot', () => {
     },
   );
 
+  it('leaves in many turns also where the stream takes all of it at once', () => {
+    const database = makeDatabase();
+    for (let i = 1; i <= 12; i++) {
+      const data = new Uint8Array(100_000).fill(i);
+      const znode = { path: `/z${i}`, data, acl: OPEN_ACL, isEphemeral: false, parentCversion: i };
+      const header = { sessionId: 7n, cxid: i, zxid: makeZxid(1, i), time: i };
+      database.apply(header, { type: OpCode.create, ...znode }, SILENT_EVENTS);
+    }
+    const { stream, host, link, told } = stubbedLearnerLink();
+    link.sendSnapshot(database, database.lastZxid);
+    link.send(commitOf(12));
+    const bytesOfTurns: number[] = [];
+    while (host.turn.hasWork) {
+      const before = stream.written.length;
+      host.endTurn();
+      bytesOfTurns.push(stream.written.length - before);
+    }
+    expect(bytesOfTurns.length).toBeGreaterThanOrEqual(4);
+    // A slice, and the znode that goes beyond it.
+    expect(Math.max(...bytesOfTurns)).toBeLessThan(400_000);
+    expect(stream.written.length).toBeGreaterThan(1_200_000);
+    expect(link.hasRoom).toBe(true);
+    expect(told).toContain('room');
+  });
+
   /** SNAP, no sessions, no ACLs, the root, the end, and what stands in the place of the signature. */
   function snapBytes(signature: string): Uint8Array {
     return bytesOf((b) =>

@@ -1,4 +1,5 @@
 import type { Logger as PinoLogger } from 'pino';
+import { ApacheLines } from './apache-lines.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -11,23 +12,31 @@ export interface Logger {
 export type LogFields = Readonly<Record<string, string | number | boolean>>;
 
 export interface LoggerOptions {
-  /** One line of text, or one line of JSON (`MEERKAT_LOG=json`). */
-  readonly format: 'text' | 'json';
+  /** One line of text, one line of JSON (`MEERKAT_LOG=json`), or text as Apache's server writes it (`zookeeper`). */
+  readonly format: 'text' | 'json' | 'zookeeper';
   /** The least level that is shown (`MEERKAT_LOG_LEVEL`). */
   readonly level: LogLevel;
 }
 
+const FORMATS: readonly LoggerOptions['format'][] = ['text', 'json', 'zookeeper'];
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** Reads the environment; what it does not understand counts as not set. */
 export function readLoggerOptions(environment: NodeJS.ProcessEnv): LoggerOptions {
   const level = LEVELS.find((known) => known === environment['MEERKAT_LOG_LEVEL']?.toLowerCase());
-  return { format: environment['MEERKAT_LOG']?.toLowerCase() === 'json' ? 'json' : 'text', level: level ?? 'info' };
+  const format = FORMATS.find((known) => known === environment['MEERKAT_LOG']?.toLowerCase());
+  return { format: format ?? 'text', level: level ?? 'info' };
 }
 
-/** A logger that writes to the standard error stream. pino is loaded only for JSON: it costs 30 ms of a start. */
-export async function makeLogger(options: LoggerOptions): Promise<Logger> {
-  if (options.format === 'text') return new TextLogger(options.level, (line) => process.stderr.write(line));
+/**
+ * A logger that writes to the standard error stream. pino is loaded only for JSON: it costs 30 ms of a start.
+ *
+ * @param serverId of a member of an ensemble
+ */
+export async function makeLogger(options: LoggerOptions, serverId: number | null = null): Promise<Logger> {
+  const write = (line: string): unknown => process.stderr.write(line);
+  if (options.format === 'text') return new TextLogger(options.level, write);
+  if (options.format === 'zookeeper') return new ApacheLogger(options.level, serverId, write);
   const { pino } = await import('pino');
   return new JsonLogger(
     pino(
@@ -65,6 +74,39 @@ export class TextLogger implements Logger {
     // One event is one line, whatever a client managed to put into it.
     const line = cutText(message).replace(/\p{Cc}+/gu, ' ');
     this.#write(`${time} ${level.toUpperCase().padEnd(5)} ${line}\n`);
+  }
+}
+
+/**
+ * `2026-11-21 10:03:11,123 [myid:1] - INFO  [main:session-expired@0] - Expiring session 0x1b, timeout of 4000ms exceeded`:
+ * lines as programs that read the logs of Apache's server expect them, its own text before ours where it has one.
+ */
+export class ApacheLogger implements Logger {
+  readonly #least: number;
+  readonly #serverId: number | null;
+  readonly #write: (line: string) => void;
+  readonly #lines = new ApacheLines();
+
+  constructor(level: LogLevel, serverId: number | null, write: (line: string) => void) {
+    this.#least = LEVELS.indexOf(level);
+    this.#serverId = serverId;
+    this.#write = write;
+  }
+
+  log(level: LogLevel, message: string, fields: LogFields = {}): void {
+    const now = new Date();
+    const isShown = LEVELS.indexOf(level) >= this.#least;
+    const time = now.toISOString().replace('T', ' ').replace('.', ',').replace('Z', '');
+    const place = `[main:${fields['event'] ?? 'Server'}@0]`;
+    const tell = (shown: LogLevel, text: string): void => {
+      const line = cutText(text).replace(/\p{Cc}+/gu, ' ');
+      this.#write(`${time} [myid:${this.#serverId ?? ''}] - ${shown.toUpperCase().padEnd(5)} ${place} - ${line}\n`);
+    };
+    for (const { text, isForAll } of this.#lines.of(message, fields, now.getTime())) {
+      if (isShown) tell(level, text);
+      else if (isForAll === true && this.#least <= LEVELS.indexOf('info')) tell('info', text);
+    }
+    if (isShown) tell(level, message);
   }
 }
 

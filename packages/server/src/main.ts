@@ -22,7 +22,8 @@ export async function runServer(
   onStarted: (server: RunningServer) => void,
   options: Pick<StartOptions, 'decorateDisk' | 'decorateNetwork' | 'trace'> = {},
 ): Promise<ExitCode> {
-  const logger = await makeLogger(readLoggerOptions(process.env));
+  const { ensemble, serverId } = configuration.core;
+  const logger = await makeLogger(readLoggerOptions(process.env), ensemble === null ? null : serverId);
   for (const warning of configuration.warnings) logger.log('warn', warning);
   const end = listenForSignals(logger);
   const manager = new ServiceManager(process.env, logger);

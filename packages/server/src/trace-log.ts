@@ -84,6 +84,7 @@ export class TraceLog implements Trace {
         const session = formatSession(event.sessionId);
         this.#log('info', `session ${session} has expired: nothing was heard of it for ${event.timeoutMs} ms`, {
           session,
+          timeoutMs: event.timeoutMs,
         });
         break;
       }
@@ -154,7 +155,7 @@ export class TraceLog implements Trace {
         const what = `server ${serverId} is at zxid 0x${from.toString(16)} and ${describeSync(mode, zxid)}`;
         const doubt =
           ' in place of txns that this leader does not know: was its data directory that of another ensemble?';
-        this.#log(isReplaced ? 'warn' : 'info', `${what}${isReplaced ? doubt : ''}`, { serverId, mode });
+        this.#log(isReplaced ? 'warn' : 'info', `${what}${isReplaced ? doubt : ''}`, { serverId, mode, from, zxid });
         break;
       }
       case 'learner-synchronized': {

@@ -1,0 +1,97 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import type { PeerAddress, TraceEvent } from '@meerkat/core';
+import { expect, test } from 'vitest';
+import { ApacheLogger, readLoggerOptions } from './logger.ts';
+import { TraceLog } from './trace-log.ts';
+
+const remote: PeerAddress = { ip: Uint8Array.of(10, 0, 0, 1), host: '10.0.0.1', port: 4000 };
+const clock = { monotonicMs: () => 0, wallMs: () => 0 };
+
+/** What operators search for, and what has to happen for it. */
+const SEARCHED: readonly (readonly [fragment: string, ...events: TraceEvent[]])[] = [
+  ['Expiring session 0x1b, timeout of 4000ms exceeded', { kind: 'session-expired', sessionId: 0x1bn, timeoutMs: 4000 }],
+  [
+    'Too many connections from /10.0.0.1 - max is 60',
+    {
+      kind: 'connection-refused',
+      remote,
+      reason: 'its address has 60 connections, as many as maxClientCnxns allows',
+    },
+  ],
+  [
+    'Len error 2000000',
+    {
+      kind: 'connection-closed',
+      remote,
+      sessionId: 0n,
+      reason: 'it announced a frame of 2000000 bytes, and jute.maxbuffer allows 1048575',
+    },
+  ],
+  [
+    'Refusing session(0x7) request for client /10.0.0.1:4000 as it has seen zxid 0x2a our last zxid is 0x1 client must try another server',
+    { kind: 'session-refused', remote, sessionId: 7n, reason: 'it has seen zxid 0x2a and this server is at 0x1' },
+  ],
+  ['Snapshotting: 0x1f to /d/snapshot.1f', { kind: 'snapshot-started', file: '/d/snapshot.1f' }],
+  ['Snapshot taken in 12 ms', { kind: 'snapshot-written', file: '/d/snapshot.1f', bytes: 1, ms: 12 }],
+  ['Creating new log file: log.20', { kind: 'log-file-started', file: '/d/log.20' }],
+  ['Removing file: /d/log.1', { kind: 'files-purged', files: ['/d/log.1'] }],
+  ['Quota exceeded: /app', { kind: 'quota-exceeded', path: '/app', limit: 'count 3', isHard: true }],
+  ['LOOKING', { kind: 'role-changed', role: 'looking', leader: null, reason: 'x' }],
+  [
+    'LEADING - LEADER ELECTION TOOK - 0 MS',
+    { kind: 'role-changed', role: 'looking', leader: null, reason: 'x' },
+    { kind: 'role-changed', role: 'leading', leader: 1, reason: 'x' },
+  ],
+  [
+    'Peer state changed: following - broadcast',
+    { kind: 'role-changed', role: 'following', leader: 1, reason: 'x' },
+    { kind: 'epoch-established', epoch: 1, zxid: 2 },
+  ],
+  [
+    'Sending DIFF zxid=0x2a for peer sid: 3',
+    { kind: 'learner-synchronizing', serverId: 3, mode: 'diff', from: 1, zxid: 42 },
+  ],
+  [
+    'Sending snapshot last zxid of peer is 0x1, zxid of leader is 0x2a',
+    { kind: 'learner-synchronizing', serverId: 3, mode: 'snap', from: 1, zxid: 42 },
+  ],
+  ['******* GOODBYE server 3 ********', { kind: 'learner-closed', serverId: 3, reason: 'x' }],
+  [
+    'fsync-ing the write ahead log in SyncThread:0 took 1500ms',
+    { kind: 'warning', message: 'writing and syncing 10 bytes of /d/log.1 took 1500 ms: clients wait that long' },
+  ],
+  [
+    'Cannot open channel to 3 at election address 10.0.0.3:3888',
+    { kind: 'warning', message: 'looks for a leader: …; without a connection: 3 (nobody listens at 10.0.0.3:3888)' },
+  ],
+];
+
+test.each(SEARCHED.map(([fragment, ...events]) => ({ fragment, events })))('$fragment', ({ fragment, events }) => {
+  const lines: string[] = [];
+  const log = new TraceLog(new ApacheLogger('info', 1, (line) => lines.push(line)), clock);
+  for (const event of events) log.emit(event);
+  // The layout that log pipelines of Apache's servers take apart.
+  const texts = lines.map((line) => {
+    const found = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \[myid:1\] - (INFO |WARN ) \[[^:]+:[^@]+@\d+\] - (.*)\n$/.exec(
+      line,
+    );
+    expect(found, line).not.toBeNull();
+    return found?.[2] ?? '';
+  });
+  expect(texts.map((text) => text.replace(/TOOK - \d+ MS/, 'TOOK - 0 MS'))).toContain(fragment);
+});
+
+test.runIf(existsSync('/usr/share/java/zookeeper.jar'))("the texts are those of Apache's server", () => {
+  const script =
+    'import sys, zipfile; jar = zipfile.ZipFile("/usr/share/java/zookeeper.jar"); sys.stdout.buffer.write(b"".join(map(jar.read, jar.namelist())))';
+  const jar = execFileSync('python3', ['-c', script], { maxBuffer: 64 * 1024 * 1024 });
+  for (const [fragment] of SEARCHED) {
+    const [beginning = ''] = /^[A-Za-z*][A-Za-z* =-]*/.exec(fragment.replace(/^LEADING - /, '')) ?? [];
+    expect(jar.includes(beginning.trimEnd().replace(/ (server|SyncThread)$/, '')), beginning).toBe(true);
+  }
+});
+
+test('is asked for by MEERKAT_LOG=zookeeper', () => {
+  expect(readLoggerOptions({ MEERKAT_LOG: 'zookeeper' }).format).toBe('zookeeper');
+});

@@ -1,0 +1,117 @@
+import type { LogFields } from './logger.ts';
+
+/** A line of Apache's server, and whether it is to be shown although ours is only for debugging. */
+export interface ApacheLine {
+  readonly text: string;
+  readonly isForAll?: true;
+}
+
+/**
+ * What Apache's server logs where ours has logged a line: its texts as of 3.8, which people search logs for.
+ *
+ * Some need what was logged before: the role, and when an election began.
+ */
+export class ApacheLines {
+  #role = '';
+  #lookingSinceMs: number | null = null;
+
+  /**
+   * @param message of our line, with its fields
+   * @param nowMs milliseconds since 1970
+   */
+  of(message: string, fields: LogFields, nowMs: number): readonly ApacheLine[] {
+    const field = (name: string): string => String(fields[name] ?? '');
+    switch (fields['event']) {
+      case 'session-expired':
+        return [{ text: `Expiring session ${field('session')}, timeout of ${field('timeoutMs')}ms exceeded` }];
+      case 'session-refused':
+        return ofRefusedSession(message, field('peer'));
+      case 'connection-refused':
+        return find(/has (\d+) connections, as many as maxClientCnxns/, message, ([, max]) => {
+          return `Too many connections from /${hostOf(field('peer'))} - max is ${max}`;
+        });
+      case 'connection-closed':
+        return [
+          ...find(/announced a frame of (\d+) bytes/, message, ([, bytes]) => `Len error ${bytes}`),
+          ...find(/it asked "(\w+)"/, message, ([, word]) => `Processing ${word} command from /${field('peer')}`),
+        ];
+      case 'snapshot-started':
+        return find(/([^/]*\.([0-9a-f]+))$/, field('file'), ([, , zxid]) => {
+          return `Snapshotting: 0x${zxid} to ${field('file')}`;
+        }).map(forAll);
+      case 'snapshot-written':
+        return [{ text: `Snapshot taken in ${Math.round(Number(fields['ms']))} ms` }];
+      case 'log-file-started':
+        return [forAll({ text: `Creating new log file: ${field('file').replace(/^.*\//, '')}` })];
+      case 'files-purged':
+        return [{ text: `Removing file: ${field('file')}` }];
+      case 'quota-exceeded':
+        return [{ text: `Quota exceeded: ${field('path')}` }];
+      case 'admin-listening': {
+        const place = `address ${field('host')}, port ${field('port')} and command URL /commands`;
+        return [{ text: `Started AdminServer on ${place}` }];
+      }
+      case 'role-changed':
+        return this.#onRole(field('role'), nowMs);
+      case 'ready':
+        if (fields['port'] !== undefined) return [{ text: `binding to port ${field('host')}:${field('port')}` }];
+        return [{ text: `Peer state changed: ${this.#role} - broadcast` }];
+      case 'learner-synchronizing':
+        return [{ text: ofSync(field('mode'), hexOf(fields['from']), hexOf(fields['zxid']), field('serverId')) }];
+      case 'learner-closed':
+        return [{ text: `******* GOODBYE ${/^server \d+/.exec(message)?.[0] ?? ''} ********` }];
+      default:
+        return [
+          ...find(/writing and syncing .* took (\d+) ms/, message, ([, ms]) => {
+            return `fsync-ing the write ahead log in SyncThread:0 took ${ms}ms`;
+          }),
+          ...[...message.matchAll(/(\d+) \(nobody listens at ([^)]*)\)/g)].map(([, id, place]) => {
+            return { text: `Cannot open channel to ${id} at election address ${place}` };
+          }),
+        ];
+    }
+  }
+
+  #onRole(role: string, nowMs: number): readonly ApacheLine[] {
+    const state = { text: role.toUpperCase() };
+    const sinceMs = this.#lookingSinceMs;
+    this.#role = role;
+    if (role === 'looking') {
+      this.#lookingSinceMs ??= nowMs;
+      return [state];
+    }
+    this.#lookingSinceMs = null;
+    if (sinceMs === null || role === 'observing') return [state];
+    return [state, { text: `${state.text} - LEADER ELECTION TOOK - ${nowMs - sinceMs} MS` }];
+  }
+}
+
+function ofRefusedSession(message: string, peer: string): readonly ApacheLine[] {
+  const pattern = /session (0x[0-9a-f]+): it has seen zxid (0x[0-9a-f]+) and this server is at (0x[0-9a-f]+)/;
+  return find(pattern, message, ([, session, seen, ours]) => {
+    return `Refusing session(${session}) request for client /${peer} as it has seen zxid ${seen} our last zxid is ${ours} client must try another server`;
+  });
+}
+
+function ofSync(mode: string, from: string, zxid: string, serverId: string): string {
+  if (mode === 'diff') return `Sending DIFF zxid=${zxid} for peer sid: ${serverId}`;
+  if (mode === 'trunc') return `Sending TRUNC to follower zxidToSend=${zxid} for peer sid:${serverId}`;
+  return `Sending snapshot last zxid of peer is ${from}, zxid of leader is ${zxid}`;
+}
+
+function hexOf(value: LogFields[string] | undefined): string {
+  return `0x${Number(value).toString(16)}`;
+}
+
+function find(pattern: RegExp, text: string, make: (found: readonly string[]) => string): readonly ApacheLine[] {
+  const found = pattern.exec(text);
+  return found === null ? [] : [{ text: make(found) }];
+}
+
+function forAll({ text }: ApacheLine): ApacheLine {
+  return { text, isForAll: true };
+}
+
+function hostOf(peer: string): string {
+  return peer.replace(/:\d+$/, '');
+}

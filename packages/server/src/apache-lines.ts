@@ -1,4 +1,5 @@
-import type { LogFields } from './logger.ts';
+/** What our line has beside its text. */
+type LogFields = Readonly<Record<string, string | number | boolean>>;
 
 /** A line of Apache's server, and whether it is to be shown although ours is only for debugging. */
 export interface ApacheLine {

@@ -11,6 +11,8 @@ import {
 import { type Membership, parseMembership } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { makeConfiguration } from '../config/options.ts';
+import { Exposition } from '../metrics/exposition.ts';
+import { LoopDelay } from '../metrics/loop-delay.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { MonitorBaseline } from '../metrics/monitor-baseline.ts';
 import { FULL_VERSION, MEERKAT_VERSION } from '../version.ts';
@@ -41,6 +43,11 @@ const SINCE_3_9 = [
   ...['snapshot_error_count', 'snapshot_rate_limited_count', 'restore_error_count', 'restore_rate_limited_count'],
   ...['avg', 'min', 'max', 'cnt', 'sum'].map((part) => `${part}_restore_time`),
 ].map((name) => `zk_${name}`);
+
+/** What has a label each, of which a fresh server has none. */
+const SETS = `quota_count_limit_per_namespace quota_bytes_limit_per_namespace quota_count_usage_per_namespace
+  quota_bytes_usage_per_namespace quota_exceeded_error_per_namespace read_per_namespace write_per_namespace
+  learner_handler_qp_size learner_handler_qp_time_ms ack_latency`.split(/\s+/);
 
 const OF_3_4 =
   `version server_state avg_latency max_latency min_latency packets_received packets_sent num_alive_connections
@@ -321,6 +328,22 @@ describe("the text is that of Apache's server", () => {
     for (const line of lines) expect(line).toMatch(/^zk_\w+\t\S+/);
     const names = lines.map((line) => line.slice(0, line.indexOf('\t')));
     expect(names.toSorted()).toEqual([...recorded('fresh mntr-keys').trimEnd().split('\n'), ...SINCE_3_9].toSorted());
+  });
+
+  test('the page for Prometheus has every name of mntr, as a summary what mntr sums up, and no other of ZooKeeper', () => {
+    const source = { view: view(), metrics: new Metrics(CLOCK, 1000), tls: NO_TLS.tls };
+    const page = [...new Exposition(source, new LoopDelay(), false).format(0)].join('');
+    const types = new Map([...page.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name, type]));
+    const keys = [...recorded('fresh mntr-keys').trimEnd().split('\n'), ...SINCE_3_9].map((key) => key.slice(3));
+    const summaries = keys.flatMap((key) => (key.startsWith('cnt_') ? [key.slice(4)] : []));
+    const others = keys.filter((key) => !summaries.some((name) => key.endsWith(`_${name}`)));
+    for (const name of summaries) expect(types.get(name), name).toBe('summary');
+    for (const name of others) {
+      if (!/^(version|server_state)$/.test(name)) expect(types.get(name), name).toMatch(/^(gauge|counter)$/);
+    }
+    const known = new Set([...summaries, ...others]);
+    const more = [...types.keys()].filter((name = '') => !known.has(name) && !name.startsWith('meerkat_'));
+    expect(more.toSorted()).toEqual(SETS.toSorted());
   });
 
   test('mntr tells what collectors of the time of 3.4 look for in its first 4096 bytes', () => {

@@ -114,3 +114,54 @@ test('reads at a follower stop when its leader stands still, and go on with it',
     expect((await longestSilence(seed, 0, read, pause)).gapMs).toBeLessThan(50);
   }
 });
+
+/** Packets that servers send each other at the quorum port, in twenty seconds and for each thing that was done in them. */
+async function quorumTraffic(
+  leaseTicks: number,
+  work: ((client: Client) => Promise<unknown>) | null,
+): Promise<{ readonly packets: number; readonly perWork: number }> {
+  const world = new VirtualWorld({ seed: 3 });
+  const ensemble = world.addEnsemble({ servers: 3, tickTimeMs: TICK_MS, ensemble: { initLimit: 10, leaseTicks } });
+  const links = new Set<number>();
+  let [packets, works, counts] = [0, 0, false];
+  world.network.tap = {
+    onOpen(connection, _dialler, _host, port) {
+      if (port === QUORUM_PORT) links.add(connection);
+    },
+    onBytes(connection, _from, stage) {
+      if (counts && stage === 'sent' && links.has(connection)) packets++;
+    },
+    onClose() {},
+  };
+  await world.run(async () => {
+    for (const server of ensemble.servers) server.start();
+    await world.until(() => ensemble.isWhole, 60_000);
+    const client = await world.connect('app', { servers: ensemble.connectString, sessionTimeoutMs: 40_000 });
+    await client.create('/counter', '');
+    await world.sleep(5000);
+    counts = true;
+    const endMs = world.nowMs + 20_000;
+    while (world.nowMs < endMs) {
+      works++;
+      if (work !== null) await work(client);
+      await world.sleep(100);
+    }
+    counts = false;
+    await client.close();
+  });
+  return { packets, perWork: packets / works };
+}
+
+const QUORUM_PORT = 2888;
+
+test.each([
+  ['at rest', null],
+  ['with ten writes a second', (client: Client) => client.set('/counter', 'again')],
+  ['with ten syncs a second', (client: Client) => client.sync('/')],
+] as const)('servers send each other as much with leases as without, %s', async (_, work) => {
+  const leased = await quorumTraffic(2, work);
+  const plain = await quorumTraffic(0, work);
+  if (work === null) expect(leased).toEqual(plain);
+  expect(plain.packets).toBeGreaterThan(0);
+  expect(leased.perWork / plain.perWork).toBeLessThan(1.01);
+});

@@ -134,6 +134,8 @@ function testEnsemble(title: string, places: readonly Place[], config: Config = 
           const learner = ensemble.members.find(({ server }) => server.kind !== kind)!;
           await learner.server.kill();
           wipe(learner);
+          // It says that it has nothing, rather than a history of length 0.
+          if (!sendsSnapshots) learner.server.reconfigure({ 'db.autocreate': false });
           await using client = await connectTo(leader);
           // More than leaders keep in memory.
           await Promise.all(

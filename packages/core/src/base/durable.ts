@@ -41,6 +41,8 @@ export function withoutLog(zxid: Zxid): Durable<Zxid> {
 
 /** An empty history is on every disk. */
 export const EMPTY_HISTORY: Durable<Zxid> = ZXID_ZERO as Durable<Zxid>;
+/** Of an empty directory that may have lost its history (`createsDatabase`): no vote counts it, and a leader sends it everything. */
+export const UNTRUSTED_HISTORY: Durable<Zxid> = ZXID_NONE as Durable<Zxid>;
 
 /** Below every history. */
 export const NOTHING_DURABLE: Durable<Zxid> = ZXID_NONE as Durable<Zxid>;

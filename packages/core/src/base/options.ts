@@ -116,6 +116,11 @@ export interface CoreOptions {
   readonly purgeIntervalMs: number;
   /** Start with a log but without any snapshot (`snapshot.trust.empty`). */
   readonly trustEmptySnapshot: boolean;
+  /**
+   * False: a server whose directory is empty has lost it, unless a file `initialize` beside the log directory says that it is new
+   * (`db.autocreate`). It votes for nobody until a leader has sent it everything; a server of its own does not start.
+   */
+  readonly createsDatabase: boolean;
   readonly limits: LimitOptions;
   /** null: a server of its own. */
   readonly ensemble: EnsembleOptions | null;
@@ -150,6 +155,7 @@ export const DEFAULT_CORE_OPTIONS: Omit<CoreOptions, 'snapshotDirectory' | 'logD
   purgeRetainCount: 3,
   purgeIntervalMs: 0,
   trustEmptySnapshot: false,
+  createsDatabase: true,
   limits: DEFAULT_LIMIT_OPTIONS,
   ensemble: null,
 };

@@ -15,6 +15,7 @@ import {
   formatZxid,
   MAX_EPOCH,
   type Membership,
+  ZXID_NONE,
   ZXID_ZERO,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -253,7 +254,9 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     const isFirst = this.#election.round === 0;
     this.#lookAtMs = NEVER;
     this.#isAwaitingPort = false;
-    if (!this.#isLooking && this.#ensemble.readOnlyEnabled) {
+    // What is not trusted is no old state that could be read.
+    const hasState = this.#state!.history.lastZxid !== ZXID_NONE;
+    if (!this.#isLooking && this.#ensemble.readOnlyEnabled && hasState) {
       const waitMs = Math.max(READ_ONLY_WAIT_MIN_MS, this.#host.options.tickTimeMs);
       this.#readOnlyAtMs = this.#host.turn.nowMs() + waitMs;
     }

@@ -16,7 +16,7 @@
  */
 import { previousZxid, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
-import { type Durable, onDisk } from '../base/durable.ts';
+import { type Durable, onDisk, UNTRUSTED_HISTORY } from '../base/durable.ts';
 import type { CoreOptions } from '../base/options.ts';
 import type { DirectoryEntry, DiskError, Ports } from '../base/ports.ts';
 import { Database } from '../tree/database.ts';
@@ -35,7 +35,7 @@ import { TxnLogReader, type TxnLogReaderOptions } from './txn-log-reader.ts';
 
 export interface RecoverySummary {
   readonly lastZxid: Zxid;
-  /** Zxid of the snapshot that was loaded, or written because the directory was empty. */
+  /** Zxid of the snapshot that was loaded, or written because the directory was empty; −1 when there is none. */
   readonly snapshotZxid: Zxid;
   /** Bytes of that snapshot. */
   readonly snapshotBytes: number;
@@ -271,8 +271,31 @@ export class Recovery {
     });
   }
 
-  /** Nothing at all: an empty database, and the snapshot of it without which Apache's server opens no directory. */
+  /** Nothing at all: that of a new server, or of one that has lost its disk. */
   #startEmpty(): void {
+    const { createsDatabase, ensemble, snapshotDirectory } = this.#options;
+    if (createsDatabase) {
+      this.#createDatabase();
+      return;
+    }
+    this.#ports.disk.open(this.#initializePath, { readOnly: true }, (error, file) => {
+      if (error === null) {
+        file.close();
+        this.#createDatabase();
+        return;
+      }
+      if (error.code !== 'ENOENT') return this.#failOn(`${this.#initializePath} cannot be read`, error);
+      const found = `${snapshotDirectory} is empty and db.autocreate is false`;
+      const remedy = `if this is the first start of a new service, create the file ${this.#initializePath}`;
+      if (ensemble === null) return this.#fail(new Error(`${found}: restore the data from a backup, or, ${remedy}`));
+      const consequence = 'this server votes for nobody until a leader has sent it everything';
+      this.#ports.trace.emit({ kind: 'warning', message: `${found}: ${consequence}; ${remedy}, and start again` });
+      this.#settleEpochs(this.#makeDatabase(), { zxid: ZXID_NONE, bytes: 0, isNew: true });
+    });
+  }
+
+  /** An empty database, and the snapshot of it without which Apache's server opens no directory. */
+  #createDatabase(): void {
     const database = this.#makeDatabase();
     new SnapshotWrite(this.#ports, { ...this.#options, isIndispensable: true }, database, {
       onSnapshotWritten: (_zxid, bytes) => this.#settleEpochs(database, { zxid: ZXID_ZERO, bytes, isNew: true }),
@@ -368,7 +391,9 @@ export class Recovery {
     new EpochRecovery(this.#ports.disk, where, {
       onEpochsRecovered: (epochs) => {
         this.#makeNamesDurable(() => {
-          this.#settleMark(database.lastZxid, epochs.acceptedEpoch, () => this.#finish(database, from, epochs));
+          this.#settleMark(database.lastZxid, epochs.acceptedEpoch, () => {
+            this.#removeInitialize(() => this.#finish(database, from, epochs));
+          });
         });
       },
       onEpochsRefused: (error) => this.#fail(error),
@@ -385,6 +410,31 @@ export class Recovery {
       if (error === null) then();
       else this.#failOn('the data directory cannot be made durable', error);
     });
+  }
+
+  /** It is about the first start alone: one that loses its disk later must not find it. */
+  #removeInitialize(then: () => void): void {
+    if (this.#options.createsDatabase) {
+      then();
+      return;
+    }
+    const { disk, trace } = this.#ports;
+    const path = this.#initializePath;
+    const onRemoved = (error: DiskError | null): void => {
+      const remedy = 'Remove it: with it, a disk that is lost is taken for that of a new server';
+      if (error !== null)
+        trace.emit({ kind: 'warning', message: `${path} cannot be removed: ${error.message}. ${remedy}` });
+      then();
+    };
+    disk.remove(path, (error) => {
+      if (error?.code === 'ENOENT') then();
+      else if (error !== null) onRemoved(error);
+      else disk.syncDirectory(directoryOf(path), onRemoved);
+    });
+  }
+
+  get #initializePath(): string {
+    return `${directoryOf(this.#options.logDirectory)}/initialize`;
   }
 
   /** Everything that was found is durable. Without forceSync nothing is promised. */
@@ -409,11 +459,12 @@ export class Recovery {
       replayMs: this.#ports.clock.monotonicMs() - this.#replayStartedMs,
     });
     const tail: readonly HistoryEntry[] = this.#tail.entries();
+    const isUntrusted = !this.#options.createsDatabase && from.zxid === ZXID_NONE && lastZxid === ZXID_ZERO;
     this.#events.onDatabaseRecovered(
       database,
       { lastZxid, snapshotZxid: from.zxid, snapshotBytes: from.bytes, txns: this.#txns, isNew: from.isNew },
       {
-        lastZxid: onDisk(lastZxid),
+        lastZxid: isUntrusted ? UNTRUSTED_HISTORY : onDisk(lastZxid),
         acceptedEpoch: onDisk(epochs.acceptedEpoch),
         currentEpoch: onDisk(epochs.currentEpoch),
         tail,
@@ -429,6 +480,10 @@ export class Recovery {
     for (const directory of this.#held) this.#ports.disk.release(directory);
     this.#events.onRecoveryFailed(error);
   }
+}
+
+function directoryOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/'));
 }
 
 /** The snapshot that the replay began with. */

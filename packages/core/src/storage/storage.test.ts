@@ -40,6 +40,53 @@ describe('an empty directory', () => {
     expect(new StorageHost(disk).recover().summary).toMatchObject({ isNew: true });
   });
 
+  describe('with db.autocreate=false', () => {
+    const MEMBER = { createsDatabase: false, ensemble: TEST_ENSEMBLE };
+    const INITIALIZE = '/data/initialize';
+
+    it('gives a history that is not trusted and no snapshot, at each start until there is one', () => {
+      const disk = new MemoryDisk();
+      for (let start = 0; start < 2; start++) {
+        const host = new StorageHost(disk, MEMBER).recover();
+        expect(host.summary).toMatchObject({ lastZxid: 0, isNew: true });
+        expect(host.history?.lastZxid).toBe(-1);
+        expect(disk.names(TEST_DIRECTORY).filter((name) => /snapshot|log/.test(name))).toEqual([]);
+        expect(JSON.stringify(host.trace)).toContain(`create the file ${INITIALIZE}`);
+        disk.kill();
+      }
+      const again = new StorageHost(disk, MEMBER).recover();
+      again.storage.stop();
+      again.settle();
+      const successor = new StorageHost(disk, MEMBER, new Dice(1), again.storage.legacy).recover();
+      expect(successor.history?.lastZxid).toBe(-1);
+    });
+
+    it('is that of a new server where there is a file initialize, which goes with the first start', () => {
+      const disk = new MemoryDisk();
+      disk.poke(INITIALIZE, new Uint8Array());
+      const host = new StorageHost(disk, MEMBER).recover();
+      expect(host.history?.lastZxid).toBe(0);
+      host.disk.crash('nothing');
+      expect(disk.names(TEST_DIRECTORY)).toContain('snapshot.0');
+      disk.crash('everything');
+      expect(disk.peek(INITIALIZE)).toBeNull();
+      expect(new StorageHost(disk, MEMBER).recover().history?.lastZxid).toBe(0);
+    });
+
+    it('loses a file initialize that stands beside data', () => {
+      const disk = usedDisk(5);
+      disk.poke(INITIALIZE, new Uint8Array());
+      expect(new StorageHost(disk, MEMBER).recover().history?.lastZxid).toBe(5);
+      expect(disk.peek(INITIALIZE)).toBeNull();
+    });
+
+    it('does not start a server of its own', () => {
+      expect(new StorageHost(new MemoryDisk(), { createsDatabase: false }).recover().failure?.message).toBe(
+        `${TEST_DIRECTORY} is empty and db.autocreate is false: restore the data from a backup, or, if this is the first start of a new service, create the file ${INITIALIZE}`,
+      );
+    });
+  });
+
   it('may be two', () => {
     const options = { logDirectory: '/log/version-2' };
     const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();

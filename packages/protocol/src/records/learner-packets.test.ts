@@ -155,6 +155,13 @@ describe('FOLLOWERINFO', () => {
     });
   });
 
+  test("of a server of Apache's that has nothing and is not new (db.autocreate=false) has accepted the epoch −1", () => {
+    expect(read(packetOf(11, -0x100000000n, (b) => b.long(3).int(0x10000).long(0)))).toMatchObject({
+      zxid: -1,
+      serverId: 3,
+    });
+  });
+
   test('of the oldest servers has the id alone', () => {
     expect(read(packetOf(11, ZXID, (b) => b.long(4)))).toMatchObject({ serverId: 4, protocolVersion: 1 });
   });

@@ -66,10 +66,17 @@ export interface UnknownPacket {
   readonly typeNumber: number;
 }
 
+/**
+ * (−1, 0) is said by a server of Apache's that has nothing and must not be taken for a new one (`db.autocreate=false`): the epoch that it has
+ * accepted is that of its zxid, −1.
+ */
+const OF_NO_EPOCH = -(2 ** 32);
+
 /** Reads a packet; `data` is a view into the reader's bytes. @returns null when the bytes are none, or its zxid is not exact */
 export function readQuorumPacket(reader: JuteReader): QuorumPacket | null {
   const type = reader.int();
-  const zxid = reader.long();
+  const told = reader.long();
+  const zxid = told === OF_NO_EPOCH ? ZXID_NONE : told;
   const data = reader.buffer();
   const authInfo = readAuthInfo(reader);
   return reader.failed || !isZxid(zxid) ? null : { type, zxid, data, authInfo };

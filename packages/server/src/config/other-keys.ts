@@ -54,11 +54,10 @@ export const OTHER_KEYS: readonly Key[] = [
   accepted('enableEagerACLCheck', kinds.boolean, 'false', 'Permissions are checked once, where the txn is made'),
   ...THROTTLES.map((name) => accepted(name, kinds.anything, '', NO_THROTTLE)),
   // ---- known, not yet there
-  later('snapshot.compression.method', [''], 'Packing of new snapshots; packed ones are read'),
   later(
-    'db.autocreate',
-    ['true'],
-    'Whether an empty directory may start: it may. Start a voter that has lost its data only while the others have a quorum',
+    'snapshot.compression.method',
+    [''],
+    'Packing of new snapshots. They are written plain: a member of an ensemble reads them again while it runs, in slices. Packed ones are read at the start; a file system that compresses saves the same room',
   ),
   later('emulate353TTLNodes', ['false'], 'TTL znodes as 3.5.3 wrote them, and no release since'),
   later(

@@ -329,6 +329,15 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     },
   ),
   supported(
+    'db.autocreate',
+    kinds.boolean,
+    'true',
+    'An empty directory is that of a new server. With false it is that of a server that has lost its disk, unless `dataLogDir` has a file `initialize` (zkServer-initialize.sh), which the first start removes: it votes for nobody until a leader has sent it everything; a server of its own does not start',
+    (draft, value) => {
+      draft.core.createsDatabase = value;
+    },
+  ),
+  supported(
     'autopurge.snapRetainCount',
     kinds.integer({ min: INT_MIN }),
     '3',

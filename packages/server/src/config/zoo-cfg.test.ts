@@ -115,6 +115,7 @@ describe('zoo.cfg', () => {
       forceSync=no
       fsync.warningthresholdms=20
       snapshot.trust.empty=true
+      db.autocreate=false
       autopurge.snapRetainCount=5
       autopurge.purgeInterval=2
       datadir.autocreate=false
@@ -183,6 +184,7 @@ describe('zoo.cfg', () => {
       purgeRetainCount: 5,
       purgeIntervalMs: 7_200_000,
       trustEmptySnapshot: true,
+      createsDatabase: false,
       syncWarningMs: 20,
       ensemble: null,
     });

@@ -139,6 +139,37 @@ describe('an election', () => {
       for (const path of paths) expect(await stage.has(zk1, path)).toBe(true);
     }));
 
+  test('261: with db.autocreate=false a server whose disk was emptied makes a quorum with nobody before a leader has sent it everything', () =>
+    play({ servers: 3, excused: ['Z9'] }, async (stage) => {
+      const [zk1, zk2, zk3] = stage.three;
+      await stage.start();
+      stage.kill(zk1);
+      const paths = await stage.write(zk3, 5);
+      await stage.whole(zk2, zk3);
+      stage.kill(zk2, zk3);
+      for (const { options } of stage.three) Object.assign(options, { createsDatabase: false });
+      zk2.wipe();
+      zk1.start();
+      zk2.start();
+      await stage.sleep(5000);
+      expect(stage.servers.some(({ isServing }) => isServing)).toBe(false);
+      // Restarted it is as before.
+      stage.kill(zk2);
+      zk2.start();
+      await stage.sleep(5000);
+      expect(stage.servers.some(({ isServing }) => isServing)).toBe(false);
+      zk3.start();
+      expect(await stage.leader()).toBe(zk3);
+      await stage.whole(...stage.three);
+      for (const path of paths) expect(await stage.has(zk2, path)).toBe(true);
+      // From now on it is a voter like the others.
+      stage.kill(zk3);
+      expect(await stage.leader(zk1, zk2)).toBe(zk2);
+      stage.cutPower(zk1, zk2);
+      await stage.start(zk1, zk2);
+      for (const path of paths) expect(await stage.has(zk1, path)).toBe(true);
+    }));
+
   test('2930, 3756: goes on at once when requests to one server vanish in the network', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;

@@ -354,7 +354,7 @@ export class Stage {
     await this.until('all servers serve together', () => this.ensemble.isWhole);
     await this.write(leader);
     for (const client of this.#clients.values()) await client.close();
-    await this.until('all servers have the same', () => this.ensemble.isWhole);
+    await this.until('all servers have the same', () => this.ensemble.isAtRest);
     this.judges.judgeServers();
   }
 

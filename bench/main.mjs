@@ -10,10 +10,9 @@
 //
 //   npm run bench -- attacks [--quick] [--only REGEX] [--meerkat COMMAND] [--server apache] [--first]
 //
-//   npm run bench -- tls [--quick] [--pairs N] [--meerkat COMMAND]
+//   npm run bench -- tls|audit|metrics [--quick] [--pairs N] [--meerkat COMMAND]
 //
-//   npm run bench -- metrics [--quick] [--pairs N] [--meerkat COMMAND]
-//
+//   audit        what the audit log costs (measure/audit.mjs)
 //   metrics      what counting and a scrape cost (measure/metrics.mjs)
 //   tls          what TLS costs, handshakes, floods of them (measure/tls.mjs)
 //   attacks      what a well-behaved client waits beside one that asks for much (attacks/attacks.mjs names them)
@@ -37,6 +36,7 @@ import { parseArgs } from 'node:util';
 import { apacheEngine, meerkatEngine, Server } from './engine.mjs';
 import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
 import { measureAttacks } from './measure/attacks.mjs';
+import { measureAudit } from './measure/audit.mjs';
 import { measureClients } from './measure/clients.mjs';
 import { measureEmbedded } from './measure/embedded.mjs';
 import { measureEnsemble } from './measure/ensemble.mjs';
@@ -113,6 +113,12 @@ async function main() {
     const engine = meerkatEngine(options.meerkat);
     const parts = { engine, pairs, seconds: sliceSeconds, starts: options.quick ? 1 : 3 };
     return console.log(await measureMetrics(parts, directory, progress));
+  }
+  if (positionals[0] === 'audit') {
+    const { pairs, seconds } = amounts;
+    return console.log(
+      await measureAudit({ engine: meerkatEngine(options.meerkat), pairs, seconds }, directory, progress),
+    );
   }
   const apache = apacheEngine();
   if (apache === null) progress('the package zookeeper is not installed: Meerkat is measured alone');

@@ -133,13 +133,14 @@ function apacheWithTls() {
   };
 }
 
-function compare(values, reference) {
+/** A ratio of the medians of pairs, and the figure itself. */
+export function compare(values, reference) {
   const ratio = ratioOf({ meerkat: values, reference });
   return `${formatRatio(ratio)}, ${formatValue(median(values), '/CPU s')}`;
 }
 
 /** @param onOpen called at the first line that the job writes, where it writes two */
-async function load(job, onOpen = () => {}) {
+export async function load(job, onOpen = () => {}) {
   const running = run(process.execPath, [LOAD, JSON.stringify(job)]);
   running.child.stdout.once('data', onOpen);
   const { stdout } = await running;
@@ -147,7 +148,7 @@ async function load(job, onOpen = () => {}) {
 }
 
 /** Processor time that a process has used, in seconds. */
-function cpuSeconds(pid) {
+export function cpuSeconds(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
 }

@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import fs, { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { AuditEntry } from '@meerkat/core';
 import { OPEN_ACL } from '@meerkat/protocol';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { fieldsOf, formatAuditLine } from './audit-line.ts';
 import { AuditLog } from './audit-log.ts';
 
@@ -96,5 +97,25 @@ describe('the audit log', () => {
     log.add(ENTRY);
     await log.flush();
     expect(said).toEqual([expect.stringMatching(/has lost 2 lines: ENOENT/)]);
+  });
+
+  test('lines that keep coming are written in few batches, and all of them at a flush', async () => {
+    const file = join(directory, 'batches.log');
+    const log = new AuditLog({ path: file, format: 'text' }, () => {});
+    // The pause between two batches does not end by itself.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const opened = vi.spyOn(fs, 'appendFile');
+    syncBuiltinESMExports();
+    for (let turn = 0; turn < 200; turn++) {
+      log.add(ENTRY);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const batches = opened.mock.calls.length;
+    await log.flush();
+    vi.useRealTimers();
+    opened.mockRestore();
+    syncBuiltinESMExports();
+    expect(readFileSync(file, 'utf8').trimEnd().split('\n')).toHaveLength(200);
+    expect(batches).toBe(1);
   });
 });

@@ -90,7 +90,8 @@ describe('input that is not acceptable', () => {
     const bystander = server.connect();
     const tooLong = new Uint8Array([0x7f, 0xff, 0xff, 0xff]);
     const negative = new Uint8Array([0xff, 0xff, 0xff, 0xfe]);
-    for (const bytes of [tooLong, negative, frame(1), frame()]) {
+    const hello = new Uint8Array([0x16, 3, 1, 2]);
+    for (const bytes of [tooLong, negative, hello, frame(1), frame()]) {
       const fresh = server.open();
       fresh.sendBytes(bytes);
       server.run();
@@ -106,6 +107,8 @@ describe('input that is not acceptable', () => {
       new Set([
         'it announced a frame of 2147483647 bytes, and jute.maxbuffer allows 1048575',
         'it announced a frame of -2 bytes, and jute.maxbuffer allows 1048575',
+        'it speaks TLS, and this port does not: the client needs secureClientPort, or the server client.portUnification=true',
+        'it announced a frame of 369295618 bytes, and jute.maxbuffer allows 1048575',
         'its first frame is not a connect request',
         'it sent a frame that is too short for a request header',
       ]),

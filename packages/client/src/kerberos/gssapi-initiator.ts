@@ -81,6 +81,11 @@ export class GssapiInitiator {
     const { sessionKey, service } = this.#ticket;
     const wrong = (what: string): KerberosError =>
       new KerberosError(`the server does not prove that it is ${service}: ${what}`);
+    if (Buffer.from(token).includes('algorithm=md5-sess')) {
+      throw new KerberosError(
+        `the server takes passwords (DIGEST-MD5), not Kerberos: log in by one, or have a keytab there`,
+      );
+    }
     try {
       const reply = unframe(TokenId.apReply, token);
       if (reply === null) throw wrong('its first token is no AP-REP');

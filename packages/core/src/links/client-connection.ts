@@ -30,6 +30,9 @@ const Phase = {
 } as const;
 type Phase = (typeof Phase)[keyof typeof Phase];
 
+/** The first two bytes of a TLS connection: a handshake of version 3. */
+const TLS_HANDSHAKE = 0x1603;
+
 /**
  * One client's connection: takes frames out of the stream of bytes, and puts replies and events into it.
  *
@@ -196,7 +199,11 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       const length = getInt(bytes, start);
       if (this.#phase === Phase.opening && this.#answerWord(bytes, start, end)) break;
       if (length < 0 || length > this.#host.frameBytesMax) {
-        this.close(`it announced a frame of ${length} bytes, and jute.maxbuffer allows ${this.#host.frameBytesMax}`);
+        this.close(
+          this.#phase === Phase.opening && length >>> 16 === TLS_HANDSHAKE
+            ? 'it speaks TLS, and this port does not: the client needs secureClientPort, or the server client.portUnification=true'
+            : `it announced a frame of ${length} bytes, and jute.maxbuffer allows ${this.#host.frameBytesMax}`,
+        );
         break;
       }
       const isLarge = length >= this.#host.connections.largeRequestBytes;

@@ -93,6 +93,11 @@ export class GssapiServer implements SaslConversation {
   }
 
   #accept(token: Uint8Array): SaslStep {
+    if (token.length === 0) {
+      throw new Refusal(
+        'it begins as with a password (DIGEST-MD5), and this server takes Kerberos alone: compare the logins of both',
+      );
+    }
     const message = unframe(TokenId.apRequest, token);
     if (message === null) throw new Refusal('its first token is no AP-REQ of Kerberos');
     const request = readApRequest(message);

@@ -1,7 +1,11 @@
+import { createPrivateKey } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AuthFailedError, connect, digestMd5 } from '@meerkat/client';
+import { inspect } from 'node:util';
+import { AuthFailedError, connect, digestMd5, kerberos } from '@meerkat/client';
+import { TicketSource } from '@meerkat/client/kerberos';
+import { CertificateAuthority } from '@meerkat/server';
 import { expect, test, vi } from 'vitest';
 import { fourLetterWord, freePort, ServerProcess } from '../harness/server-process.ts';
 
@@ -74,4 +78,102 @@ QuorumLearner { ${module} username="zk" password="${SECRETS.server}"; };`;
     rmSync(directory, { recursive: true, force: true });
   }
   for (const text of seen) expect(text).not.toContain('SECRET');
+});
+
+/** A keytab of one key of AES-256, in the words of MIT's documentation of the format. */
+function keytabOf(name: string, host: string, key: string): Buffer {
+  const data = (text: string): Buffer => Buffer.concat([Buffer.from([0, text.length]), Buffer.from(text)]);
+  const entry = Buffer.concat([
+    Buffer.from([0, 2]),
+    ...['R', name, host].map(data),
+    Buffer.from([0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 18]),
+    data(key),
+  ]);
+  return Buffer.concat([Buffer.from([5, 2, 0, 0, 0, entry.length]), entry]);
+}
+
+test('neither the password of a store, nor a key of a keytab, nor a private key is anywhere', async () => {
+  const STORE = 'SECRET-of-the-stores';
+  const KEY = 'SECRET-of-a-keytab-with-32-bytes';
+  const directory = mkdtempSync(join(tmpdir(), 'interop-secrets-'));
+  const path = (name: string, bytes: string | Buffer): string => {
+    writeFileSync(join(directory, name), bytes);
+    return join(directory, name);
+  };
+  const authority = new CertificateAuthority();
+  const { key, certificate } = authority.issue('server', { names: ['IP:127.0.0.1'] });
+  const privateKey = createPrivateKey(key);
+  const sealed = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: STORE });
+  const keytab = path('server.keytab', keytabOf('zookeeper', 'localhost', KEY));
+  const module = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true';
+  const jaas = `Server { ${module} keyTab="${keytab}" principal="zookeeper/localhost"; };`;
+  const adminPort = await freePort();
+  const stores = { location: path('key.pem', `${sealed}${certificate}`), password: STORE };
+  const config = {
+    'admin.enableServer': true,
+    'admin.serverPort': adminPort,
+    'admin.serverAddress': '127.0.0.1',
+    'admin.portUnification': true,
+    'admin.ssl.keyStore.location': stores.location,
+    'admin.ssl.keyStore.password': stores.password,
+    'metricsProvider.className': 'org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider',
+    'metricsProvider.httpHost': '127.0.0.1',
+    'metricsProvider.httpsPort': await freePort(),
+    'metricsProvider.ssl.keyStore.location': stores.location,
+    'metricsProvider.ssl.keyStore.password': stores.password,
+    'metricsProvider.ssl.want.client.auth': false,
+    'metricsProvider.ssl.need.client.auth': false,
+  };
+  const seen: string[] = [];
+  try {
+    await using server = await ServerProcess.start('meerkat', { jaas, config });
+    for (const word of WORDS) seen.push(await fourLetterWord(server.port, word));
+    const commands = await vi.waitFor(() => fetch(`http://127.0.0.1:${adminPort}/commands`), { timeout: 60_000 });
+    for (const [, name] of (await commands.text()).matchAll(/"\/commands\/(\w+)"/g)) {
+      seen.push(await (await fetch(`http://127.0.0.1:${adminPort}/commands/${name}`)).text());
+    }
+    expect(seen.length).toBeGreaterThan(WORDS.length + 5);
+    // Clients that cannot log in, and what prints them.
+    const options = { keytab, config: path('krb5.conf', '[realms]\nR = {\n kdc = 127.0.0.1:1\n}\n') };
+    const place = `localhost:${server.port}`;
+    const failed: unknown = await connect(place, { sasl: kerberos(options), connectTimeoutMs: 1000 }).catch((e) => e);
+    expect(String(failed)).toMatch(/no key distribution center of the realm R answers/);
+    const source = new TicketSource(options);
+    const refused: unknown = await source.get('zookeeper/localhost').catch((error: unknown) => error);
+    seen.push(inspect(failed, { depth: 9 }), inspect(source, { depth: 9 }), inspect(refused, { depth: 9 }));
+    await expect(
+      connect(place, { sasl: digestMd5({ username: 'bob', password: 'SECRET of bob' }), connectTimeoutMs: 1000 }),
+    ).rejects.toThrow(AuthFailedError);
+    await server.stop();
+    seen.push(server.output);
+
+    // Stores and keytabs that cannot be used are told of.
+    for (const [changes, message] of [
+      [{ 'admin.ssl.keyStore.password': 'SECRET-that-is-wrong' }, /admin.ssl.keyStore.location: .*key.pem: .*password/],
+      [
+        {
+          'java.security.auth.login.config': path('other.conf', jaas.replace('zookeeper/localhost', 'zookeeper/other')),
+        },
+        /the keytab .*server.keytab has no key of zookeeper\/other; it is for zookeeper\/localhost@R/,
+      ],
+    ] as const) {
+      server.reconfigure({ 'admin.ssl.keyStore.password': STORE, ...changes });
+      const stopped: unknown = await server.restart().catch((error: unknown) => error);
+      expect(String(stopped)).toMatch(message);
+      seen.push(String(stopped), server.output);
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  const inside = (privateKey.export({ format: 'jwk' }) as { readonly d: string }).d;
+  for (const text of seen) {
+    for (const secret of [
+      'SECRET',
+      Buffer.from('SECRET').toString('hex'),
+      Buffer.from(KEY).toString('base64').slice(0, 8),
+    ])
+      expect(text).not.toContain(secret);
+    expect(text).not.toContain(inside);
+    expect(text).not.toContain('PRIVATE KEY');
+  }
 });

@@ -129,7 +129,7 @@ describeWith(['chromium'], 'the console is open to everyone', () => {
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'More' }).click();
       expect.soft(await violationsOf(page, isDark)).toEqual([]);
-      expect(site.complaints).toEqual([]);
+      site.expectNoComplaints();
     },
   );
 
@@ -148,7 +148,7 @@ describeWith(['chromium'], 'the console is open to everyone', () => {
       const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
       expect({ name, overflow }).toEqual({ name, overflow: 0 });
     }
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('the pictures of the page are there, and small', () => {

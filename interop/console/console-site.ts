@@ -34,8 +34,8 @@ export class ConsoleSite implements AsyncDisposable {
   readonly client: Client;
   readonly context: BrowserContext;
   readonly page: Page;
-  /** What the page complains of, and requests that would leave it. */
-  readonly complaints: string[] = [];
+  /** Errors of the page, and requests that would leave it. */
+  readonly #complaints: string[] = [];
 
   /** @param servers `host:port,host:port` */
   static async open(browser: Browser, servers: string, options: SiteOptions = {}): Promise<ConsoleSite> {
@@ -64,16 +64,16 @@ export class ConsoleSite implements AsyncDisposable {
     this.client = client;
     this.context = context;
     this.page = page;
-    page.on('pageerror', (error) => this.complaints.push(error.message));
+    page.on('pageerror', (error) => this.#complaints.push(error.stack ?? error.message));
     page.on('console', (message) => {
       // Answers that are refusals are told by the browser as well.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
-        this.complaints.push(message.text());
+        this.#complaints.push(message.text());
       }
     });
     page.on('request', (request) => {
       const { protocol, port } = new URL(request.url());
-      if (protocol === 'http:' && port !== `${running.port}`) this.complaints.push(`asked ${request.url()}`);
+      if (protocol === 'http:' && port !== `${running.port}`) this.#complaints.push(`asked ${request.url()}`);
     });
   }
 
@@ -94,6 +94,11 @@ export class ConsoleSite implements AsyncDisposable {
   /** The value that is shown, as text. */
   async value(): Promise<string> {
     return (await this.page.locator('.cm-content .cm-line').allTextContents()).join('\n').trim();
+  }
+
+  /** @throws Error with all of them */
+  expectNoComplaints(): void {
+    if (this.#complaints.length > 0) throw new Error(`the page complains: ${this.#complaints.join('\n')}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

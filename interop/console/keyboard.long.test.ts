@@ -387,11 +387,12 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
       try {
         await work();
       } catch (error) {
-        throw new Error(`with the keyboard alone one cannot ${task}`, { cause: error });
+        const focused = await page.evaluate(FOCUSED);
+        throw new Error(`with the keyboard alone one cannot ${task} (focus: ${focused}): ${error}`, { cause: error });
       }
     }
     await held.release();
     await other.close();
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 });

@@ -40,7 +40,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
       page.getByRole('button', { name: 'Export' }).click(),
     ]);
     expect(download.suggestedFilename()).toBe('changes.ndjson');
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('a thousand changes a second, none of which is lost or comes late', async () => {
@@ -60,7 +60,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await page.getByText('the last one').waitFor();
     expect(await page.getByText('left out here').count()).toBe(0);
     expect(await page.locator('.log-row').count()).toBeLessThan(80);
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test.each(SERVER_KINDS)('sessions of %s, what each holds and watches', async (kind) => {
@@ -79,7 +79,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await dialog.getByText('Watched paths (1)').waitFor();
     await dialog.getByRole('button', { name: '/held' }).first().click();
     await page.getByRole('region', { name: '/held', exact: true }).waitFor();
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('who holds a lock and who waits, and those that wait for each other', async () => {
@@ -108,7 +108,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await first.release();
     await second.release();
     await Promise.all([ann.close(), bob.close()]);
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('the servers of an ensemble, and an election among them', async () => {
@@ -125,7 +125,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await ensemble.whenServing();
     await expect.poll(() => page.getByRole('cell', { name: 'follower', exact: true }).count()).toBe(1);
     await page.locator('.role-span.leader').nth(1).waitFor();
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('where the bytes and the znodes of a tree are', async () => {
@@ -144,7 +144,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await page.getByRole('button', { name: 'One level up' }).click();
     await page.getByLabel('Area by').selectOption('count');
     await page.getByRole('row', { name: /^many 5 B 6 / }).waitFor();
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test.each(SERVER_KINDS)('how a znode of %s came to be what it is, and who wrote it', async (kind) => {

@@ -36,7 +36,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('alert').getByText('No server answers').waitFor();
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('when permissions are missing, and after a log-in that has them', async () => {
@@ -58,7 +58,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByRole('tab', { name: 'Access' }).click();
     await page.getByText('who knows the password of ann').waitFor();
     await page.getByText('You may: everything.').waitFor();
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('when a password is wrong, where passwords are checked', async () => {
@@ -76,7 +76,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
     await page.getByRole('tab', { name: 'Access' }).click();
     await page.getByText('sasl:bob').waitFor();
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('with a megabyte, with odd names, and while the tree changes under it', async () => {
@@ -99,7 +99,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByRole('treeitem', { name: '\\u202ertl' }).waitFor();
     await client.deleteRecursive('/quote\'"');
     await page.getByText('/quote\'" is not there.').waitFor();
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('of a server of Apache that allows no words', async () => {
@@ -111,7 +111,7 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByText('These servers do not allow mntr, conf').waitFor();
     await site.show('/', 'sessions');
     await page.getByText('does not allow cons: add it to 4lw.commands.whitelist').waitFor();
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 
   test('on the admin port of a server, where it is wanted', async () => {
@@ -171,6 +171,6 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     for (const path of ['/assets/..%2findex.html', '/assets/%2e%2e/x', '/api/nothing', '/..%2f..%2fetc/passwd']) {
       expect(await statusOf(`${root}${path}`), path).toBe(404);
     }
-    expect(site.complaints).toEqual([]);
+    site.expectNoComplaints();
   });
 });

@@ -43,10 +43,11 @@ export function CodeView(props: {
   }, [language, label, isEditable, original]);
   useEffect(() => {
     const { current } = editor;
-    if (!isReady || current === null) return;
+    // While it is edited the editor has the newest text: `text` may be what it was some keys ago.
+    if (!isReady || isEditable || current === null) return;
     const shown = current.state.doc.toString();
     if (shown !== text) current.dispatch({ changes: { from: 0, to: shown.length, insert: text } });
-  }, [text, isReady]);
+  }, [text, isReady, isEditable]);
   return (
     <div className="code" ref={place}>
       {!isReady && <p className="quiet">{TEXTS.loading}</p>}

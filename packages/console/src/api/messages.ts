@@ -300,7 +300,7 @@ export interface SessionInfo extends ConnectionLine {
   readonly isOurs: boolean;
 }
 
-export type LineKind = 'lock' | 'read-write lock' | 'semaphore' | 'election' | 'queue' | 'barrier' | 'line';
+export type LineKind = 'lock' | 'read-write lock' | 'semaphore' | 'election' | 'queue' | 'line';
 
 export interface LinesInfo {
   readonly lines: readonly LineInfo[];

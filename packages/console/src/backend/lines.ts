@@ -3,7 +3,7 @@ import type { ContenderInfo, IndexState, LineInfo, LineKind, LinesInfo } from '.
 import type { Call } from './znode-reader.ts';
 
 /*
- * Locks, elections, queues and barriers, recognised by the names of their znodes:
+ * Locks, elections and queues, recognised by the names of their znodes:
  *
  *     Curator   _c_UUID-lock-0000000007          InterProcessMutex, and semaphores at PATH/locks and PATH/leases
  *               _c_UUID-__READ__0000000007       read-write lock; __WRIT__ too
@@ -12,7 +12,6 @@ import type { Call } from './znode-reader.ts';
  *     kazoo     UUID__lock__0000000007           Lock, Semaphore and Election
  *               UUID__rlock__0000000007          ReadLock
  *               entry-PPP-0000000007             Queue and LockingQueue
- *     either    ready among ephemerals           double barrier
  *
  * Our recipes write Curator's layout, or kazoo's where they are told to.
  */
@@ -146,7 +145,6 @@ export function blockers(kind: LineKind, names: readonly Name[]): readonly (read
     const before = names.slice(0, i);
     switch (kind) {
       case 'queue':
-      case 'barrier':
       case 'semaphore':
         return [];
       case 'read-write lock': {

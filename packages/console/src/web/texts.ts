@@ -317,7 +317,6 @@ export const TEXTS = {
       semaphore: 'Semaphore',
       election: 'Election',
       queue: 'Queue',
-      barrier: 'Barrier',
       line: 'Sequential znodes',
     } as Readonly<Record<string, string>>,
     layouts: { curator: 'Curator or Meerkat', kazoo: 'kazoo', unknown: 'layout not known' } as Readonly<

@@ -89,7 +89,8 @@ describeWith(['chromium'], 'the console is open to everyone', () => {
   test.each(['light', 'dark'] as const)(
     'all views in %s satisfy WCAG 2.2 AA as far as axe can tell',
     async (colorScheme) => {
-      await using ensemble = await TestEnsemble.start();
+      // All share the event loop of this test: when it stalls, none of them has gone.
+      await using ensemble = await TestEnsemble.start({ syncLimit: 50 });
       await using _ = await furnish(ensemble.connectString);
       const isDark = colorScheme === 'dark';
       const options = { name: 'service', colorScheme, width: 1000, height: 560 };

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { connect as connectClient } from '@meerkat/client';
 import { afterEach, expect, onTestFailed, test } from 'vitest';
-import { Ensemble } from './ensemble.ts';
+import { Ensemble, THREADED } from './ensemble.ts';
 import { goesOn, startWriter } from './load.ts';
 import { observerInfo } from './raw-peer.ts';
 
@@ -23,7 +23,7 @@ afterEach(() => {
 test('neither stop the servers, nor their logs, nor an election, nor new clients', async () => {
   const place = { kind: 'meerkat', descriptorsMax: DESCRIPTORS_MAX } as const;
   // Every few txns there is another log file and another snapshot.
-  const threaded = { ...place, env: { SERVER_JVMFLAGS: '-Dzookeeper.clientThreads=1' } };
+  const threaded = { ...THREADED, descriptorsMax: DESCRIPTORS_MAX };
   const ensemble = await Ensemble.start([place, threaded, threaded], { snapCount: 20, 'autopurge.purgeInterval': 0 });
   onTestFailed(() => console.log(ensemble.logs));
   try {

@@ -19,6 +19,9 @@ export interface Place {
   readonly host?: string;
 }
 
+/** One of ours with an I/O thread for its clients. */
+export const THREADED: Place = { kind: 'meerkat', env: { SERVER_JVMFLAGS: '-Dzookeeper.clientThreads=1' } };
+
 export type Config = Readonly<Record<string, string | number | boolean>>;
 
 /** A server of an ensemble, by its id. */

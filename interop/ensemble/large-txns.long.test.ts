@@ -5,7 +5,7 @@ import { connectCrowd, countChildren, createRequest } from '../harness/crowd.ts'
 import { describeWith } from '../harness/peers.ts';
 import { Op, RawClient } from '../harness/raw-client.ts';
 import { record } from '../harness/record-builder.ts';
-import { Ensemble, type Member, type Place, wipe } from './ensemble.ts';
+import { Ensemble, type Member, type Place, THREADED, wipe } from './ensemble.ts';
 import { connectTo, writeUntilDone } from './workload.ts';
 
 const apache: Place = { kind: 'apache' };
@@ -13,8 +13,8 @@ const meerkat: Place = { kind: 'meerkat' };
 const CROWD = { count: 12_000, pathBytes: 220, timeoutMs: 60_000 };
 const LIMITS = { timeout: 300_000 };
 
-describe('three servers of ours', () => {
-  const test = testOf([meerkat, meerkat, meerkat]);
+describe('three servers of ours, one with an I/O thread and one that observes', () => {
+  const test = testOf([meerkat, THREADED, { ...meerkat, isObserver: true }]);
 
   test('go on when a session with 12,000 long ephemerals ends, and start again', LIMITS, async (ensemble) => {
     const leader = await ensemble.leader();

@@ -1,7 +1,7 @@
 import type { Client } from '@meerkat/client';
 import { expect, onTestFailed, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
-import { Ensemble, type Member } from './ensemble.ts';
+import { Ensemble, type Member, THREADED } from './ensemble.ts';
 import { connectTo } from './workload.ts';
 
 /** Rounds of each client that syncs. Before the leader kept the order that Apache's learners need, 3 to 411 writes were enough. */
@@ -13,8 +13,8 @@ describeWith(['apache'], 'a leader of ours with a follower and an observer of Ap
   test('answers syncs of their clients while others write, and all are served on', async () => {
     const ensemble = await Ensemble.start([
       { kind: 'apache' },
-      { kind: 'meerkat' },
-      { kind: 'meerkat' },
+      THREADED,
+      THREADED,
       { kind: 'apache', isObserver: true },
     ]);
     onTestFailed(() => console.log(ensemble.logs));

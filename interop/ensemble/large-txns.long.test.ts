@@ -13,8 +13,8 @@ const meerkat: Place = { kind: 'meerkat' };
 const CROWD = { count: 12_000, pathBytes: 220, timeoutMs: 60_000 };
 const LIMITS = { timeout: 300_000 };
 
-describe('three servers of ours, one with an I/O thread and one that observes', () => {
-  const test = testOf([meerkat, THREADED, { ...meerkat, isObserver: true }]);
+describe('three servers of ours, one with an I/O thread', () => {
+  const test = testOf([meerkat, THREADED, meerkat]);
 
   test('go on when a session with 12,000 long ephemerals ends, and start again', LIMITS, async (ensemble) => {
     const leader = await ensemble.leader();

@@ -245,21 +245,18 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
 
   /** Hands the output to the streams, one write each. */
   flush(): void {
-    if (this.#withOutput.length === 0) return;
-    const withOutput = this.#withOutput;
-    this.#withOutput = [];
     // One look for all: everything that is answered here has come before.
-    const mayAnswer = this.gate.look();
-    for (const connection of withOutput) {
-      if (!mayAnswer && connection.session !== null) this.#keep(connection);
-      else if (connection.flush()) this.#goingOn.add(connection);
-    }
+    if (this.#withOutput.length > 0) this.#flush(this.gate.look());
   }
 
-  /** What it has answered waits until it may leave. One that is to be closed behind that does not wait. */
-  #keep(connection: ClientConnection): void {
-    if (connection.isOpen) this.#withOutput.push(connection);
-    else connection.abandon();
+  /** @param mayAnswer false: what clients with a session were answered waits until it may leave */
+  #flush(mayAnswer: boolean): void {
+    const withOutput = this.#withOutput;
+    this.#withOutput = [];
+    for (const connection of withOutput) {
+      if (!mayAnswer && connection.session !== null) this.#withOutput.push(connection);
+      else if (connection.flush()) this.#goingOn.add(connection);
+    }
   }
 
   /**
@@ -301,12 +298,14 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     return count;
   }
 
-  /** Ends all of them, after what was answered has left. */
+  /** Ends all of them, after what was answered has left; what may not leave now never does, for it is of a role that ends. */
   closeAfterReplies(reason: string): void {
     const mayAnswer = this.gate.look();
+    if (mayAnswer) this.#flush(true);
     for (const connection of [...this.#connections]) {
       if (mayAnswer || connection.session === null) connection.closeAfterReplies(reason);
-      else connection.close(reason);
+      else if (connection.isOpen) connection.close(reason);
+      else if (this.#withOutput.includes(connection)) connection.abandon();
     }
   }
 

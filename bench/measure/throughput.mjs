@@ -10,7 +10,7 @@ const SMALL = { size: 100, root: '/zkl100', ...SATURATED };
 export const WORKLOADS = [
   { title: 'reads, 1 KiB', mode: 'load', options: { read: 100, ...KIB }, must: 5, aim: 7 },
   { title: 'reads, 100 B', mode: 'load', options: { read: 100, ...SMALL }, must: 7, aim: 9 },
-  { title: 'durable writes, 1 KiB', mode: 'load', options: { read: 0, ...KIB }, must: 2, aim: 3 },
+  { title: 'durable writes, 1 KiB', mode: 'load', options: { read: 0, ...KIB }, must: 3, aim: 3 },
   { title: 'durable writes, 100 B', mode: 'load', options: { read: 0, ...SMALL }, must: 2.5, aim: 4 },
   { title: '90 % reads, 1 KiB', mode: 'load', options: { read: 90, ...KIB } },
   { title: '50 % reads, 1 KiB', mode: 'load', options: { read: 50, ...KIB } },
@@ -27,14 +27,14 @@ export const WORKLOADS = [
     title: 'multi of 10 setData, 100 B',
     mode: 'load',
     options: { mix: 'multi=1', 'multi-k': 10, size: 100, conns: 16, depth: 4 },
-    must: 2,
+    must: 3,
     aim: 4,
   },
   {
     title: 'create and delete, 100 B',
     mode: 'load',
     options: { mix: 'createdelete=1', size: 100, ...SATURATED },
-    must: 2,
+    must: 4,
     aim: 4,
   },
 ];

@@ -6,7 +6,7 @@ const SATURATED = { conns: 32, depth: 16 };
 
 export const ENSEMBLE_WORKLOADS = [
   { title: 'reads, 1 KiB', options: { read: 100, size: 1024, ...SATURATED }, must: 5, aim: 8 },
-  { title: 'durable writes, 1 KiB', options: { read: 0, size: 1024, ...SATURATED }, must: 2, aim: 3 },
+  { title: 'durable writes, 1 KiB', options: { read: 0, size: 1024, ...SATURATED }, must: 3, aim: 3 },
   {
     title: 'durable writes, 100 B',
     options: { read: 0, size: 100, root: '/zkl100', ...SATURATED },

@@ -62,7 +62,7 @@ export class ZnodeTable implements PathSource {
   readonly arena: ByteArena = new ByteArena();
   readonly #index: PathIndex = new PathIndex(this);
   readonly #rows: ZnodeRows = new ZnodeRows();
-  /** The path looked for last and its hash: it is looked for before it is added. */
+  /** The path that was last looked for and not found, and its hash: it is looked for before it is added. */
   #path = '';
   #hash: number = hashOf('');
   #last: ZnodeNumber = NO_ZNODE;
@@ -90,9 +90,12 @@ export class ZnodeTable implements PathSource {
   /** The same for who has the `hashOf` the path already. */
   findByHash(hash: number, path: string): ZnodeNumber {
     if (path.length <= 1) return path === '/' || path === '' ? ROOT : NO_ZNODE;
-    this.#path = path;
-    this.#hash = hash;
-    return this.#index.get(hash, path);
+    const z = this.#index.get(hash, path);
+    if (z === NO_ZNODE) {
+      this.#path = path;
+      this.#hash = hash;
+    }
+    return z;
   }
 
   /** The same for a path in ASCII of at least two bytes. */

@@ -1,5 +1,5 @@
 import { acl, digestAuth } from '@meerkat/client';
-import { TestServer } from '@meerkat/testing';
+import { TestCertificates, TestServer } from '@meerkat/testing';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
@@ -76,6 +76,33 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
     await page.getByRole('tab', { name: 'Access' }).click();
     await page.getByText('sasl:bob').waitFor();
+    site.expectNoComplaints();
+  });
+
+  test('when a certificate is none, to who has one, and when that of the server ends', async () => {
+    using certificates = new TestCertificates();
+    await using server = await TestServer.start({ tls: certificates });
+    const tls = certificates.client('ann');
+    const name = server.connectString;
+    await using site = await ConsoleSite.open(browser, name, {
+      cluster: {
+        connection: { servers: name, tls },
+        servers: [{ host: '127.0.0.1', port: Number(name.split(':')[1]), name, tls }],
+      },
+    });
+    const { page } = site;
+    await page.goto(site.console.url);
+    await page.getByLabel('How').selectOption('certificate');
+    await page.getByLabel('Certificate and key, PEM').fill('nothing of the kind');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('alert').getByText('expected a certificate and its key').waitFor();
+    await page.getByLabel('Certificate and key, PEM').fill(`${tls.cert}\n${tls.key}`);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
+    await page.getByRole('tab', { name: 'Access' }).click();
+    await page.getByText('x509:CN=ann').waitFor();
+    await site.show('/', 'servers');
+    await page.getByRole('cell', { name: /^in \d+ days$/ }).waitFor();
     site.expectNoComplaints();
   });
 

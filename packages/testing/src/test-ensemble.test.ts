@@ -6,6 +6,9 @@ import type { TraceEvent } from '@meerkat/core';
 import { afterEach, describe, expect, test } from 'vitest';
 import { TestEnsemble, type TestEnsembleOptions, type TestServer } from './index.ts';
 
+/** A silent server is given up after a second: short for a test, and longer than a busy machine keeps a server from running. */
+const BRIEF_TICK_MS = 200;
+
 const ensembles: TestEnsemble[] = [];
 const clients: Client[] = [];
 
@@ -168,7 +171,7 @@ describe('deaths', () => {
   );
 
   test('a leader that hangs is replaced, and follows when it continues', async () => {
-    const ensemble = await start({ tickTimeMs: 30 });
+    const ensemble = await start({ tickTimeMs: BRIEF_TICK_MS });
     const hanging = ensemble.leader;
     hanging.pause();
     const others = ensemble.servers.filter((server) => server !== hanging);
@@ -183,7 +186,7 @@ describe('deaths', () => {
 
 describe('partitions', () => {
   test('a leader without the others refuses writes; the others continue, and it follows after heal', async () => {
-    const ensemble = await start({ tickTimeMs: 30 });
+    const ensemble = await start({ tickTimeMs: BRIEF_TICK_MS });
     const old = ensemble.leader;
     const others = ensemble.servers.filter((server) => server !== old);
     const inside = await connect(old);
@@ -235,7 +238,7 @@ describe('partitions', () => {
   });
 
   test('a cut holds for servers that restart behind it, and a new one replaces it', async () => {
-    const ensemble = await start({ tickTimeMs: 30, servers: 5 });
+    const ensemble = await start({ tickTimeMs: BRIEF_TICK_MS, servers: 5 });
     ensemble.partition([1, 2], [3, 4, 5]);
     await Promise.all([1, 2, 3].map((id) => ensemble.server(id).restart()));
     await eventually(() => [3, 4, 5].every((id) => ensemble.server(id).view.isServing)).toBe(true);
@@ -248,7 +251,7 @@ describe('partitions', () => {
   });
 
   test('servers stop, are killed and disposed of behind a cut', async () => {
-    const ensemble = await start({ tickTimeMs: 30 });
+    const ensemble = await start({ tickTimeMs: BRIEF_TICK_MS });
     const { leader } = ensemble;
     ensemble.isolate(leader);
     await leader.stop();

@@ -50,6 +50,12 @@ test('docs/metrics.md: every metric of the catalogue is on the page, and no othe
   expect(named.filter((name) => !known.has(name) && name !== '_other')).toEqual([]);
 });
 
+test("docs/metrics.md: every metric of Meerkat's own is on the page, and no other", () => {
+  const namesIn = (text: string): string[] => [...new Set(text.match(/\bmeerkat_[a-z_]+/g))].toSorted();
+  const written = readFileSync(join(ROOT, 'packages/server/src/metrics/exposition.ts'), 'utf8');
+  expect(namesIn(readPage('docs/metrics.md'))).toEqual(namesIn(written));
+});
+
 test('each fault that the doctor names is staged in a test, all but three on servers that run', () => {
   const directory = join(ROOT, 'interop/doctor');
   const staged = readdirSync(directory).map((name) => readFileSync(join(directory, name), 'utf8'));

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { UNLIMITED_SHARE } from '../node/descriptors.ts';
 import { CertificateAuthority } from './certificate-authority.ts';
@@ -37,10 +38,12 @@ afterEach(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Listens, and accepts by `Handshakes`: in which turn of the event loop each handshake was done. */
-async function start(): Promise<{ readonly port: number; readonly doneIn: number[]; readonly handshakes: Handshakes }> {
+async function start(
+  settings: TlsOptions = options,
+): Promise<{ readonly port: number; readonly doneIn: number[]; readonly handshakes: Handshakes }> {
   const doneIn: number[] = [];
   let turn = 0;
-  const handshakes = new Handshakes(await readTlsSettings(options, Date.now()), 0, {
+  const handshakes = new Handshakes(await readTlsSettings(settings, Date.now()), 0, {
     onSecure: (socket) => {
       socket.on('error', () => {});
       sockets.push(socket);
@@ -128,4 +131,28 @@ test('those that stall are read from in turn: each may go on later', async () =>
   await expect.poll(() => doneIn.length).toBe(2);
   dam.open();
   await expect.poll(() => doneIn.length).toBe(CLIENTS);
+});
+
+/** Connects so many times, one after the other, in a thread of its own: it answers while the server is in the middle of a turn. */
+const CLIENT = `
+  const { connect } = require('node:tls');
+  const { parentPort, workerData: { port, ca, times } } = require('node:worker_threads');
+  const codes = [];
+  const next = () => {
+    if (codes.length === times) return parentPort.postMessage(codes);
+    const socket = connect({ port, host: '127.0.0.1', ca });
+    let code = 'none';
+    socket.on('error', (error) => { code = error.code; });
+    socket.on('close', () => { codes.push(code); next(); });
+  };
+  next();
+`;
+
+test('whoever shows no certificate is told so, however fast it answers', async () => {
+  const { port } = await start({ ...options, clientAuth: 'need' });
+  const workerData = { port, ca: authority.certificate, times: 200 };
+  const client = new Worker(CLIENT, { eval: true, workerData });
+  const [codes] = (await once(client, 'message')) as [string[]];
+  expect(new Set(codes)).toEqual(new Set(['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED']));
+  await client.terminate();
 });

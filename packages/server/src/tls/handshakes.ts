@@ -233,7 +233,7 @@ export class Handshakes {
       this.#server.emit('connection', pending.socket);
       // It may have failed at once.
       if (!this.#pending.has(pending.socket)) return true;
-      if (this.#reading.size < READING_MAX) this.#reading.add(pending);
+      if (this.#reading.size < READING_MAX) this.#read(pending);
       else this.#park(pending);
       return true;
     }
@@ -253,14 +253,23 @@ export class Handshakes {
     const next = firstOf(this.#parked, READING_MAX);
     const surplus = this.#reading.size + next.length - READING_MAX;
     for (const pending of firstOf(this.#reading, surplus)) this.#park(pending);
-    for (const pending of next) this.#unpark(pending);
+    for (const pending of next) {
+      this.#parked.delete(pending);
+      this.#read(pending);
+    }
     if (this.#parked.size > 0) this.#rotation ??= setTimeout(this.#rotate, 1);
   };
 
-  #unpark(pending: Pending): void {
-    this.#parked.delete(pending);
+  /**
+   * Reads from the next turn on. Node.js counts what it writes as written at the end of a turn, and sends no alert before
+   * that: a peer that answers the first flight in the same turn would not be told why it is refused.
+   */
+  #read(pending: Pending): void {
     this.#reading.add(pending);
-    pending.handle?.readStart();
+    pending.handle?.readStop();
+    setImmediate(() => {
+      if (this.#reading.has(pending)) pending.handle?.readStart();
+    });
   }
 
   #onSecure(secure: TLSSocket): void {

@@ -1,6 +1,7 @@
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
 import type { Failure, Hello } from '../api/messages.ts';
 import { ask, hello as askHello, clusterUrl, failureOf } from './api.ts';
+import { GoKey } from './go-key.ts';
 import { FailureView } from './parts/failure-view.tsx';
 import { KeyPage, LoginPage } from './people/login-page.tsx';
 import { go, PAGES, useRoute } from './route.ts';
@@ -100,19 +101,18 @@ function Inside({
 
 /** The keys that hold everywhere, but not while one types. @returns what takes them off */
 function pageKeys(cluster: string, { undo, help }: { undo(): void; help(): void }): () => void {
-  let goesAtMs = 0;
+  const goKey = new GoKey();
   const onKey = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     if (document.querySelector('dialog[open]') !== null) return;
     const nowMs = performance.now();
     const page = PAGES['tlskez'.indexOf(event.key)];
-    if (nowMs - goesAtMs < 1500 && page !== undefined) {
+    if (page !== undefined && goKey.take(nowMs)) {
       const { hash } = location;
       const path = hash.split('/').length > 3 ? decodeURIComponent(`/${hash.split('/').slice(3).join('/')}`) : '/';
       go({ cluster, page, path });
-      goesAtMs = 0;
       event.stopImmediatePropagation();
-    } else if (event.key === 'g') goesAtMs = nowMs;
+    } else if (event.key === 'g') goKey.press(nowMs);
     else if (event.key === '/') document.getElementById('search')?.focus();
     else if (event.key === 'u') undo();
     else if (event.key === '?') help();

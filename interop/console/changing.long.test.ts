@@ -76,6 +76,17 @@ describeWith(['chromium'], 'the console changes znodes', () => {
     await page.keyboard.press('Control+s');
     await page.getByText('/notes is saved.').waitFor();
     expect(textOf((await client.get('/notes')).data)).toBe('new');
+
+    // So does an ACL that another client changes meanwhile, and it does not replace that change.
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('menuitem', { name: 'Change ACL' }).click();
+    const acl = page.getByRole('dialog').getByRole('textbox');
+    await acl.fill('world:anyone:r');
+    await client.setAcl('/notes', [{ scheme: 'world', id: 'anyone', perms: 29 }]);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    expect(await acl.inputValue()).toBe('world:anyone:r');
+    expect((await client.getAcl('/notes')).acl[0]?.perms).toBe(29);
     site.expectNoComplaints();
   });
 

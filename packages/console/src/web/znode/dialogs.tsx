@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { Changed, Extent, Failure, ZnodeInfo } from '../../api/messages.ts';
 import { ask, clusterUrl, failureOf } from '../api.ts';
 import { Dialog } from '../parts/dialog.tsx';
@@ -200,10 +200,11 @@ export function AclDialog({
   onDone(path: string | null): void;
 }): ReactNode {
   const { isBusy, failure, run } = useChange();
-  const [text, setText] = useState('');
-  useEffect(() => {
-    setText((znode.acl ?? []).map(({ perms, scheme, id }) => `${scheme}:${id}:${perms}`).join('\n'));
-  }, [znode.acl]);
+  // What was shown when the dialog opened: a later change must neither replace what is typed nor be overwritten unseen.
+  const [version] = useState(znode.stat.aversion);
+  const [text, setText] = useState(() =>
+    (znode.acl ?? []).map(({ perms, scheme, id }) => `${scheme}:${id}:${perms}`).join('\n'),
+  );
   const submit = async (): Promise<void> => {
     const acl = text
       .split('\n')
@@ -217,9 +218,7 @@ export function AclDialog({
           perms: line.slice(last + 1).trim(),
         };
       });
-    const changed = await run('acl', { path: znode.path, acl, version: znode.stat.aversion }, () =>
-      TEXTS.edit.saved(znode.path),
-    );
+    const changed = await run('acl', { path: znode.path, acl, version }, () => TEXTS.edit.saved(znode.path));
     if (changed !== null) onDone(znode.path);
   };
   return (

@@ -66,10 +66,7 @@ export class ConsoleSite implements AsyncDisposable {
     this.page = page;
     page.on('pageerror', (error) => this.#complaints.push(error.stack ?? error.message));
     page.on('console', (message) => {
-      // Answers that are refusals are told by the browser as well.
-      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
-        this.#complaints.push(message.text());
-      }
+      if (message.type() === 'error' && !NO_COMPLAINTS.test(message.text())) this.#complaints.push(message.text());
     });
     page.on('request', (request) => {
       const { protocol, port } = new URL(request.url());
@@ -112,3 +109,9 @@ function monitored(name: string): ClusterOptions['servers'][number] {
   const [host = '', port] = name.split(':');
   return { host, port: Number(port), name, tls: null };
 }
+
+/**
+ * Answers that are refusals are told by the browser as well. And when text with a background is replaced in an editor,
+ * Chromium wants to keep its colour by a style attribute, and reports that the page's policy forbids it.
+ */
+const NO_COMPLAINTS = /^Failed to load resource|^Applying inline style violates/;

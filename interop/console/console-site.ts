@@ -1,6 +1,6 @@
 import { type Client, connect } from '@meerkat/client';
 import { type ClusterOptions, type ConsoleOptions, type RunningConsole, startConsole } from '@meerkat/console';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type Page } from 'playwright-core';
 
 /** As the probe of a build machine starts it: nothing is looked up or sent anywhere. */
 const FLAGS = [
@@ -66,7 +66,9 @@ export class ConsoleSite implements AsyncDisposable {
     this.page = page;
     page.on('pageerror', (error) => this.#complaints.push(error.stack ?? error.message));
     page.on('console', (message) => {
-      if (message.type() === 'error' && !NO_COMPLAINTS.test(message.text())) this.#complaints.push(message.text());
+      // Answers that are refusals are told by the browser as well.
+      if (message.type() !== 'error' || message.text().startsWith('Failed to load resource')) return;
+      if (!isByEditing(message)) this.#complaints.push(message.text());
     });
     page.on('request', (request) => {
       const { protocol, port } = new URL(request.url());
@@ -111,7 +113,10 @@ function monitored(name: string): ClusterOptions['servers'][number] {
 }
 
 /**
- * Answers that are refusals are told by the browser as well. And when text with a background is replaced in an editor,
- * Chromium wants to keep its colour by a style attribute, and reports that the page's policy forbids it.
+ * When text with a background is replaced in an editor, Chromium wants to keep its colour by a style attribute, and reports
+ * that the page's policy forbids it: at no line of anything. What the page or a script does has a line.
  */
-const NO_COMPLAINTS = /^Failed to load resource|^Applying inline style violates/;
+function isByEditing(message: ConsoleMessage): boolean {
+  const { url, lineNumber } = message.location();
+  return message.text().startsWith('Applying inline style violates') && lineNumber === 0 && !url.endsWith('.js');
+}

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEFAULT_TLS_OPTIONS, type StoreLocation, type TlsOptions } from './options.ts';
 import { readInThread } from './store-reader.ts';
 import { StoreError } from './stores.ts';
-import { readTlsSettings } from './tls-settings.ts';
+import { readTlsSettings, sendable, withContext } from './tls-settings.ts';
 
 const STORES = fileURLToPath(new URL('./testing/stores/', import.meta.url));
 const { createPrivateKey } = crypto;
@@ -47,4 +47,12 @@ test('what is wrong with a store is told as in one thread', async () => {
   const reading = readInThread(optionsOf('openssl.p12', 'trust.p12', 'wrong'), Date.now());
   await expect(reading).rejects.toThrow(StoreError);
   await expect(reading).rejects.toThrow(/ssl.keyStore.location: .*openssl.p12: .*this password does not open/);
+});
+
+test('settings are sent to another thread without making their context here', async () => {
+  const { context: _context, ...settings } = await readTlsSettings(optionsOf('key.jks', 'trust.jks'), Date.now());
+  // To make a context of these would throw.
+  const sent = { ...settings, contextOptions: { cert: 'no certificate' } };
+  expect(sendable(withContext(sent))).toEqual(sent);
+  expect(() => withContext(sent).context).toThrow();
 });

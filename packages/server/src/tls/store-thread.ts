@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { StoreAnswer, StoreQuestion } from './store-reader.ts';
 import { StoreError } from './stores.ts';
-import { readTlsSettings } from './tls-settings.ts';
+import { readTlsSettings, sendable } from './tls-settings.ts';
 
 /* The entry of the thread that reads stores: one answer, and its end. */
 
@@ -12,8 +12,7 @@ void answer().then((found) => port.postMessage(found));
 
 async function answer(): Promise<StoreAnswer> {
   try {
-    const { context: _context, ...settings } = await readTlsSettings(options, nowMs);
-    return { settings };
+    return { settings: sendable(await readTlsSettings(options, nowMs)) };
   } catch (error) {
     if (error instanceof StoreError) return { fault: error.message };
     throw error;

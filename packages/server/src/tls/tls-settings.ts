@@ -23,6 +23,12 @@ export interface TlsSettings {
 /** What can be sent to another thread. */
 export type SentTlsSettings = Omit<TlsSettings, 'context'>;
 
+/** All but the context, which is not even made for that. */
+export function sendable(settings: TlsSettings): SentTlsSettings {
+  const { options, contextOptions, description, expiresAtMs, hasTrust, warnings } = settings;
+  return { options, contextOptions, description, expiresAtMs, hasTrust, warnings };
+}
+
 /** With its context, which is made when it is wanted first: a hundred authorities take OpenSSL some milliseconds. */
 export function withContext(settings: SentTlsSettings): TlsSettings {
   let context: SecureContext | null = null;

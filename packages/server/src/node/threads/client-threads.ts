@@ -3,11 +3,12 @@ import { Worker } from 'node:worker_threads';
 import { type ByteStream, CoreSide, makeRing, type RingPair, type StreamEvents } from '@meerkat/core';
 import type { Logger } from '../../logger.ts';
 import { isSingleFile, readAsset } from '../../single-file.ts';
+import { sendable } from '../../tls/tls-settings.ts';
 import type { Listener, ListenOptions } from '../network.ts';
 import type { Turn } from '../turn.ts';
 import type { IoThreadData, ThreadNote, ThreadPort, ToServer, ToThread } from './messages.ts';
 import { SharedCounts } from './shared-counts.ts';
-import { sendable, type ThreadedEvents, ThreadedListener } from './threaded-listener.ts';
+import { type ThreadedEvents, ThreadedListener } from './threaded-listener.ts';
 
 export interface ClientThreadsParts {
   readonly turn: Turn;

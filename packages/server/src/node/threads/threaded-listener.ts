@@ -1,5 +1,5 @@
 import type { ByteStream, StreamEvents } from '@meerkat/core';
-import type { SentTlsSettings, TlsSettings } from '../../tls/tls-settings.ts';
+import { sendable, type TlsSettings } from '../../tls/tls-settings.ts';
 import type { Listener, TlsListenEvents } from '../network.ts';
 import type { ThreadNote, ThreadPort, ToServer, ToThread } from './messages.ts';
 
@@ -17,11 +17,6 @@ export interface ThreadedPlace {
   /** Another turn is wanted. */
   mark(): void;
   handshakes(): number;
-}
-
-/** What of them can be sent to another thread. */
-export function sendable({ context: _context, ...settings }: TlsSettings): SentTlsSettings {
-  return settings;
 }
 
 /** A thread that was told to listen. */

@@ -2,10 +2,8 @@
  * The files of a server, read and written from outside: backups, restoring, past states. Entry point
  * `@meerkat/server/archive`; nothing of a running server is loaded with it.
  */
-import { hexZxid, type Zxid } from '@meerkat/protocol';
-
 export { viewDatabase, type ZxidFile } from '@meerkat/core/files';
-export type { Acl, TxnEntry, Zxid } from '@meerkat/protocol';
+export { type Acl, hexZxid as showZxid, type TxnEntry, type Zxid } from '@meerkat/protocol';
 export { ArchiveError, type ArchiveFault, systemError } from './archive-error.ts';
 export type { ArchiveFiles, ArchiveListing, OpenFile } from './archive-files.ts';
 export { askHttp, describeHttpFailure, type HttpAnswer, type HttpQuestion, jsonOf } from './ask-http.ts';
@@ -30,8 +28,3 @@ export { readTxnEffects, type TxnEffects, type ZnodeMoment } from './txn-effects
 export { decodeTxn, type HistoryEvents, type HistoryRange, readHistory } from './txn-history.ts';
 export { recordOf, type TxnRecord } from './txn-record.ts';
 export { readZnodeHistory, type ZnodeChange, type ZnodeState } from './znode-history.ts';
-
-/** As people write it: `0x100000004d`. */
-export function showZxid(zxid: number): string {
-  return `${hexZxid(zxid as Zxid)}`;
-}

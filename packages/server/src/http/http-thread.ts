@@ -12,6 +12,7 @@ import type {
   ToService,
 } from './messages.ts';
 import { PARTS_MAX } from './messages.ts';
+import { isSystemFault } from './options.ts';
 import { WorkBudget } from './work-budget.ts';
 
 /** What the service answers to a question. */
@@ -291,7 +292,7 @@ function describeFailure(port: HttpPort, { host, port: number }: ListenPlace, re
   const off = port === 'admin' ? ', or admin.enableServer=false' : '';
   const why = reason === 'EADDRINUSE' ? 'it is in use' : reason;
   // What is wrong with a store says itself what to do.
-  const advice = /^E[A-Z]+$/.test(reason) ? `set another ${key}${off}` : 'it is tried again';
+  const advice = isSystemFault(reason) ? `set another ${key}${off}` : 'it is tried again';
   return `cannot listen on ${host}:${number} for ${what}: ${why}; ${advice}. Clients are served as before`;
 }
 

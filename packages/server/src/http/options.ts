@@ -3,6 +3,11 @@ import { DEFAULT_TLS_OPTIONS, type TlsOptions } from '../tls/options.ts';
 /** Connections of one port that answers by HTTP. */
 export const CONNECTIONS_MAX = 64;
 
+/** True of what the system says about a port, such as `EADDRINUSE`; otherwise its stores are what cannot be used. */
+export function isSystemFault(reason: string): boolean {
+  return /^E[A-Z]+$/.test(reason);
+}
+
 /** TLS on a port that answers by HTTP. */
 export interface HttpTls {
   readonly options: TlsOptions;

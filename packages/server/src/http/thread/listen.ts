@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { HttpFigures } from '../figures.ts';
 import type { HttpPort, ListenPlace } from '../messages.ts';
-import { CONNECTIONS_MAX, type HttpTls } from '../options.ts';
+import { CONNECTIONS_MAX, type HttpTls, isSystemFault } from '../options.ts';
 import { Connections } from './connections.ts';
 import { RefusalLog } from './refusal-log.ts';
 import { secureConnections } from './secure-connections.ts';
@@ -36,7 +36,7 @@ export async function keepOpening(
     const fault = await listen(await make(), where, service, figures);
     if (fault === null) return;
     if (fault !== told) service.tell({ kind: 'failed', port: where.port, at: where.at, reason: fault });
-    if (SYSTEM_FAULT.test(fault)) return;
+    if (isSystemFault(fault)) return;
     told = fault;
     await new Promise((resolve) => setTimeout(resolve, where.retryMs ?? RETRY_MS));
   }
@@ -114,7 +114,5 @@ export const LIMITS = {
 
 const HEADERS_MS = 10_000;
 const IDLE_MS = 30_000;
-/** The code of an error that the system has told: `EADDRINUSE`. */
-const SYSTEM_FAULT = /^E[A-Z]+$/;
 const RETRY_MS = 10_000;
 const UNREAD_MS = 10_000;

@@ -452,7 +452,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.close(`it sent no connect request within ${sessionlessTimeoutMs} ms`);
     } else if (this.#phase === Phase.telling && nowMs - this.#waitsSinceMs > LINGER_MS) {
       this.close('it does not read the answer to its four-letter word');
-    } else if (this.session !== null && this.#input.isSilentFor(this.session.timeoutMs, tickMs)) {
+    } else if (this.session !== null && this.#input.onTick(this.session.timeoutMs, tickMs)) {
       // A client pings several times within that. Where it has gone on at another server and the end of this connection was
       // lost, its session lives, and nothing else would tell.
       this.close(`its client has been silent for longer than the ${this.session.timeoutMs} ms of its session`);

@@ -302,10 +302,11 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   closeAfterReplies(reason: string): void {
     const mayAnswer = this.gate.look();
     if (mayAnswer) this.#flush(true);
+    const kept = new Set(this.#withOutput);
     for (const connection of [...this.#connections]) {
       if (mayAnswer || connection.session === null) connection.closeAfterReplies(reason);
       else if (connection.isOpen) connection.close(reason);
-      else if (this.#withOutput.includes(connection)) connection.abandon();
+      else if (kept.has(connection)) connection.abandon();
     }
   }
 

@@ -43,8 +43,8 @@ export class ClientInput {
     this.#stream.resume();
   }
 
-  /** Called every tick. @returns true when nothing has come for longer than that, beyond two ticks, though it was read */
-  isSilentFor(timeoutMs: number, tickMs: number): boolean {
+  /** @returns true when nothing has come for longer than that, beyond two ticks, though it was read */
+  onTick(timeoutMs: number, tickMs: number): boolean {
     if (this.#isPaused) this.#silentTicks = 0;
     else this.#silentTicks++;
     return (this.#silentTicks - 2) * tickMs > timeoutMs;

@@ -29,7 +29,7 @@ function tables(): string {
     '',
     'Left out of the comparison, because its answer would say nothing or harm the other server:',
     '',
-    '| what | why |',
+    '| what | Apache ZooKeeper |',
     '| --- | --- |',
     ...left,
     '',

@@ -40,7 +40,7 @@ const HALVES = '\ufffd'.repeat(6);
 export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   {
     name: 'a write that cannot be decoded takes no zxid',
-    reason: '3.8 logs it as a failed transaction; newer releases answer with the zxid they have.',
+    reason: '3.8 logs a failed transaction; newer releases do not.',
     source: 'docs/protocol/client.md, "Errors"',
     explains: (step, apache, ours) =>
       WRITES.has(step.type) &&
@@ -52,7 +52,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'a null path makes a write undecodable',
-    reason: 'Apache gives it a zxid and fails later, with −8 where it validates the path and −5 where it does not.',
+    reason: 'It takes a zxid; −8 where the path is validated, else −5.',
     source: 'docs/protocol/client.md, "Errors"',
     explains: (step, apache, ours) =>
       WRITES.has(step.type) &&
@@ -65,7 +65,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'an illegal create flag makes a multi undecodable',
-    reason: 'Up to 3.8.1 it is an error of that op only (−8); since 3.8.2 the whole request is refused with −5.',
+    reason: 'Up to 3.8.1 that op alone is −8; since 3.8.2 the request −5.',
     source: 'docs/protocol/client.md, "Multi"',
     explains: (step, apache, ours) =>
       step.type === Op.multi &&
@@ -77,7 +77,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'TTL flags without a TTL fail one op of a multi',
-    reason: '3.8.0 refuses the whole request with −5; since 3.8.2 the create with flags 5 or 6 is one bad op, −8.',
+    reason: '3.8.0: −5 for the request; since 3.8.2 −8 for that op.',
     source: 'docs/protocol/client.md, "Multi"; seen with 3.8.0',
     explains: (step, apache, ours) =>
       step.type === Op.multi &&
@@ -89,7 +89,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'a create2 in a multi is answered as a create2',
-    reason: 'Up to 3.8.1 it becomes a create, whose result has the path only; since 3.8.2 the Stat follows.',
+    reason: 'Up to 3.8.1 as a create, with the path only.',
     source: 'docs/protocol/client.md, "Multi"',
     explains: (step, apache, ours) =>
       step.type === Op.multi &&
@@ -101,7 +101,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'an access control entry without an id is an invalid one',
-    reason: 'Apache takes a null id for an empty one with the scheme auth (as we do); with others it runs into it: −5.',
+    reason: '−5, but with the scheme auth a null id is an empty one (as here).',
     source: 'docs/protocol/client.md, "Authentication"',
     explains: (step, apache, ours) =>
       WRITES.has(step.type) &&
@@ -112,7 +112,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'an address in an ACL may be one of IPv6',
-    reason: '3.8 knows IPv4 alone (−114); newer releases of the 3.9 line read both.',
+    reason: '3.8 takes IPv4 only (−114), newer releases of 3.9 both.',
     source: 'docs/protocol/client.md, "Authentication"',
     explains: (step, apache, ours) =>
       step.type === Op.setACL &&
@@ -123,7 +123,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'the digits of an address in an ACL are those of ASCII',
-    reason: 'Java reads the digits of every script, so that an ACL may look like another address than it means.',
+    reason: 'Java reads digits of every script.',
     source: 'seen with 3.8.0',
     explains: (step, apache, ours) =>
       step.type === Op.setACL &&
@@ -134,7 +134,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'a null list of watches is an empty one',
-    reason: 'Apache runs into the null list of a setWatches and answers −5; no client sends one.',
+    reason: '−5 to a setWatches; no client sends one.',
     source: 'docs/protocol/client.md, "Encoding"; seen with 3.8.0',
     explains: (step, apache, ours) =>
       (step.type === Op.setWatches || step.type === Op.setWatches2) &&
@@ -145,7 +145,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'a multiRead that fails as a whole has no body',
-    reason: 'Apache sends the results up to the null path behind the error −5; no client reads them.',
+    reason: 'Results up to the null path follow the error −5.',
     source: 'docs/protocol/client.md, "Frames and headers"; seen with 3.8.0',
     explains: (step, apache, ours) =>
       step.type === Op.multiRead &&
@@ -156,14 +156,14 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'sync needs a path',
-    reason: 'Apache does not look at it and sends the null back; to us a null path is undecodable everywhere.',
+    reason: 'A null path is sent back; here it is undecodable everywhere.',
     source: 'docs/protocol/client.md, "Errors"; seen with 3.8.0',
     explains: (step, apache, ours) =>
       step.type === Op.sync && apache.body === 'null' && ours.error === Code.marshalling && apache.zxid === ours.zxid,
   },
   {
     name: 'text beyond the basic plane is written as UTF-8',
-    reason: 'Apache writes each half of a Java surrogate pair in three bytes, which is no UTF-8; it reads ours.',
+    reason: 'Each half of a surrogate pair takes three bytes, which is no UTF-8. It reads ours.',
     source: 'docs/protocol/client.md, "Encoding"',
     explains: (step, apache, ours) =>
       (step.type === Op.getACL || step.type === Op.sync) &&
@@ -174,7 +174,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'bytes that are no UTF-8 are read as the WHATWG says',
-    reason: 'Java puts fewer U+FFFD in the place of some of them. No path may hold one, so that only an echo shows it.',
+    reason: 'Java has fewer U+FFFD for some. No path may hold one: only an echo shows it.',
     source: 'seen with 3.8.0',
     explains: (step, apache, ours) =>
       step.type === Op.sync &&
@@ -186,8 +186,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'the Stat of a create2 knows what the server wrote into a new zookeeper_stats',
-    reason:
-      'Apache takes the Stat first, and then counts what the quota is about: it has the length of the data in the request.',
+    reason: 'The Stat has the length of the data in the request.',
     source: 'seen with 3.8.0',
     explains: (step, apache, ours) =>
       (step.type === Op.create2 || step.type === Op.createContainer) &&
@@ -199,7 +198,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'getAllChildrenNumber of the empty path is that of the root',
-    reason: 'Apache compares texts and counts the root among its own descendants when it is asked for "".',
+    reason: 'One more: it counts the root.',
     source: 'docs/protocol/client.md, "Operations"; seen with 3.8.0',
     explains: (step, apache, ours) =>
       step.type === Op.getAllChildrenNumber &&
@@ -209,9 +208,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'exists needs READ',
-    reason:
-      "Since 3.8.4 and 3.9.2 exists of a znode that one may not read is NOAUTH; Debian's 3.8.0 tells its Stat, " +
-      'though it has the other half of that change: no watch event either way.',
+    reason: "Since 3.8.4 and 3.9.2 too. Debian's 3.8.0 tells the Stat, but sends no watch event.",
     source: 'docs/protocol/client.md, "Order of checks"',
     explains: (step, apache, ours, guard) =>
       step.type === Op.exists &&
@@ -223,7 +220,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: "checkWatches looks at the caller's own watches",
-    reason: '3.8 answers OK when any connection watches the path; since 3.9.0 it is about the connection that asks.',
+    reason: 'Up to 3.8 at those of every connection.',
     source: 'docs/protocol/client.md, "Watches"; seen with 3.8.0',
     explains: (step, apache, ours) =>
       step.type === Op.checkWatches &&
@@ -233,8 +230,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'checkWatches takes any path',
-    reason:
-      '3.8 goes up the path for recursive watches: of a path without a slash it answers −5, of the empty one −121.',
+    reason: '3.8: without a slash −5, empty −121.',
     source: 'seen with 3.8.0',
     explains: (step, apache, ours) =>
       step.type === Op.checkWatches &&
@@ -245,8 +241,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'removeWatches needs a path',
-    reason:
-      'Apache looks for watches of the null path and finds none: −121; to us a null path is undecodable everywhere.',
+    reason: 'The null path has none: −121; here it is undecodable.',
     source: 'docs/protocol/client.md, "Errors"; seen with 3.8.0',
     explains: (step, apache, ours) =>
       step.type === Op.removeWatches &&
@@ -257,7 +252,7 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   },
   {
     name: 'watcher types 4 and 5',
-    reason: 'Persistent and recursive watches can be named one by one since 3.9.0; 3.8 does not know the types.',
+    reason: 'Since 3.9.0: persistent and recursive watches by themselves.',
     source: 'docs/protocol/client.md, "Watches"',
     explains: (step, apache, ours) =>
       (step.type === Op.removeWatches || step.type === Op.checkWatches) &&
@@ -280,70 +275,68 @@ export const NOTIFICATION_ZXID = {
  */
 export const NOT_COMPARED: readonly { readonly what: string; readonly reason: string; readonly source: string }[] = [
   {
-    what: 'several modes of watch by one connection on one path, and removing one of them by type',
-    reason: 'Up to 3.8 the mode set last wins; since 3.9 a connection has a set of modes for each path.',
+    what: 'several modes of watch by one connection on one path',
+    reason: 'Up to 3.8 the last wins; since 3.9 they add up and are removed by type.',
     source: 'docs/protocol/client.md, "Watches"',
   },
   {
-    what: 'orders: of the names in getChildren and getEphemerals, of the identities in whoAmI, of the events at the end of a session',
-    reason: 'Those of hash tables in Apache, of creation here. Neither is promised.',
+    what: 'order of names in getChildren and getEphemerals, of identities in whoAmI, of events when a session ends',
+    reason: 'Of hash tables; here of creation. Neither is promised.',
     source: 'docs/protocol/quorum.md, "Sessions"',
   },
   {
     what: 'check outside a multi',
-    reason: 'Up to 3.8.4 it is accepted and never answered.',
+    reason: 'Up to 3.8.4 never answered.',
     source: 'docs/protocol/client.md, "Operations"',
   },
   {
     what: 'a null path in a multi',
-    reason: "Apache's server answers −5 and may skip a zxid without a transaction.",
+    reason: '−5, and a zxid may be skipped.',
     source: 'docs/protocol/client.md, "Errors"; seen with 3.8.0',
   },
   {
-    what: 'a quota of the root, and text in a zookeeper_stats that is none of a quota',
-    reason: "End Apache's process for good: applying the first, or the next write below the second; see above.",
+    what: 'a quota of the root, and a zookeeper_stats that is none',
+    reason: 'End the process for good, at once or with the next write below.',
     source: 'seen with 3.8.0',
   },
   {
     what: 'limits of a quota that cannot be read, or are null',
-    reason: "With enforceQuota Apache's server answers −5 to every write below; to us what is no number is no limit.",
+    reason: 'With enforceQuota −5 to every write below; here no number is no limit.',
     source: 'seen with 3.8.0',
   },
   {
     what: 'a null among the persistent watches of a setWatches2',
-    reason:
-      "Apache's server sets a watch on it, and when the connection ends it fails to close the socket; to us it is undecodable.",
+    reason: 'Sets a watch, and later fails to close the socket; here it is undecodable.',
     source: 'seen with 3.8.0',
   },
   {
     what: 'createContainer in a multi with other flags than 4',
-    reason: 'Up to 3.8.1 it creates a znode of another kind.',
+    reason: 'Up to 3.8.1 another kind of znode.',
     source: 'docs/protocol/client.md, "Multi"',
   },
   {
     what: 'createSession and deleteContainer sent by a client',
-    reason: 'Internal to the server; Apache lets them through, we refuse them.',
+    reason: 'Carried out; here refused.',
     source: 'docs/protocol/client.md, "Operations"',
   },
   {
     what: 'createTTL with the flags of another kind and a negative TTL',
-    reason: "Accepted by Apache's preparation, and applying the transaction then ends its process.",
+    reason: 'Ends the process.',
     source: 'docs/protocol/client.md, "Operations"; seen with 3.8.0',
   },
   {
-    what: 'what happens to the open connection of a session when another one asks for it with a wrong password',
-    reason:
-      'Apache closes it before it looks at the password, so that a guessed id is enough to cut a client off; we do not.',
+    what: 'the open connection of a session that another one asks for with a wrong password',
+    reason: 'Closed; here not.',
     source: 'docs/protocol/client.md, "Connecting"',
   },
   {
     what: 'exists that leaves a watch on a znode that one may not read',
-    reason: '3.8.0 registers the watch, newer releases refuse.',
+    reason: '3.8.0 registers it, newer releases refuse.',
     source: 'docs/protocol/client.md, "Order of checks"',
   },
   {
     what: 'setWatches for a znode that one may not read',
-    reason: 'Apache says whether it has changed since the zxid that the client names; to us it always has, see above.',
+    reason: 'Tells whether it has changed; here it always has.',
     source: 'docs/protocol/client.md, "Watches"',
   },
 ];

@@ -1,6 +1,6 @@
 /**
  * Servers with several addresses (docs/zab.md, "Servers with several addresses"), beside Apache's, which say whether the
- * list is one. Four of the nine tests of Apache's own suite about several addresses show the same of an ensemble of its servers.
+ * list is one. Four of the nine tests of Apache's own suite about several addresses show the same.
  */
 import { expect, onTestFailed, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';

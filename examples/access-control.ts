@@ -3,7 +3,6 @@ import { acl, CREATOR_ALL, connect, digestAuth, NoAuthError } from '@meerkat/cli
 const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 
 // #region acl
-// Credentials go out first on every connection, the later ones included.
 await using ann = await connect(SERVERS, { auth: [digestAuth('ann', 'secret')] });
 await ann.create('/private', 'mine', { acl: CREATOR_ALL });
 await ann.create('/shared', 'ours', { acl: [...CREATOR_ALL, acl.world('r'), acl.digest('bob', 'builder', 'rw')] });
@@ -17,12 +16,10 @@ try {
   console.log(`${error.code} ${error.path}`);
 }
 
-// #region add-auth
 // Credentials may also come later.
 const { scheme, auth } = digestAuth('bob', 'builder');
 await bob.addAuth(scheme, auth);
 await bob.set('/shared', 'yours and mine');
-// #endregion
 console.log((await bob.whoAmI()).map(({ scheme, user }) => `${scheme}:${user}`).join(' '));
 
 await ann.delete('/private');

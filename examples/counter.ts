@@ -6,7 +6,7 @@ await using client = await connect(SERVERS);
 await client.create('/visits', '0');
 
 // #region update
-// Reads, computes, and writes unless it was changed meanwhile; otherwise tries again with the new value.
+// Reads, computes, and writes unless it was changed meanwhile; else tries again.
 const visit = () => client.update('/visits', (count) => `${Number(count) + 1}`, { codec: text });
 await Promise.all(Array.from({ length: 20 }, visit));
 // #endregion

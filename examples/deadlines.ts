@@ -6,7 +6,6 @@ await using client = await connect(server.connectString);
 server.pause();
 
 // #region deadlines
-// Every method takes a time limit and a signal.
 try {
   await client.get('/', { timeoutMs: 50 });
 } catch (error) {

@@ -3,14 +3,12 @@ import { connect, type RequestTrace, type StateChange } from '@meerkat/client';
 
 const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 
-// #region state
 // Observes every client of this process.
 const onState = (message: unknown): void => {
   const { previous, state } = message as StateChange;
   console.log(`${previous} -> ${state}`);
 };
 subscribe('meerkat.client.state', onState);
-// #endregion
 
 // #region requests
 const requests = {

@@ -2,7 +2,6 @@ import { connect, json, type StandardSchema } from '@meerkat/client';
 
 const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 
-// #region schema
 interface Config {
   readonly rate: number;
 }
@@ -19,7 +18,6 @@ const schema: StandardSchema<Config> = {
     },
   },
 };
-// #endregion
 
 await using client = await connect(SERVERS);
 const config = json(schema);
@@ -33,7 +31,6 @@ const steps = [
 ];
 
 // #region observe
-// The value as it is now, then each change. A loop that is slow gets the newest and skips those between.
 for await (const { exists, data, error } of client.observe('/config', config)) {
   if (error !== null) console.log(`unusable, the old one stays: ${error.message}`);
   else if (exists) console.log(`rate ${data.rate}`);

@@ -8,18 +8,15 @@ await using client = await connect(SERVERS);
 await client.create('/mode', 'day');
 const { data, changed } = await client.get('/mode', { codec: text, watch: true });
 console.log(data);
-
 await client.set('/mode', 'night');
 const event = await changed; // the first change after the read, once
 console.log(`${event.path} ${event.type}`);
 // #endregion
 
-// #region created
 // `exists` also watches for a creation.
 const ready = await client.exists('/ready', { watch: true });
 await client.create('/ready');
 if (ready.stat === null) console.log(`${(await ready.changed).path} is there`);
-// #endregion
 
 await client.delete('/ready');
 await client.delete('/mode');

@@ -6,12 +6,11 @@ await using proxy = await TcpProxy.start({ target: server.port });
 await using client = await connect(proxy.connectString, { sessionTimeoutMs: 1000 });
 
 // #region pause
-/** Works only while there is a connection, and stops for good when the session may be over. */
+/** Pauses while the connection is away, stops for good when the session may be over. */
 async function work(jobs: readonly string[]): Promise<void> {
   const { lostSignal } = client;
   for (const job of jobs) {
     await client.whenConnected({ signal: lostSignal }); // waits while the connection is suspended
-    console.log(`${job}, ${client.state}`);
     await doIt(job, lostSignal);
   }
 }
@@ -21,6 +20,7 @@ await work(['wash', 'iron', 'fold']).catch(() => console.log(`stopped, ${client.
 
 /** One of the jobs loses the connection for a moment, another for longer than the session timeout. */
 async function doIt(job: string, signal: AbortSignal): Promise<void> {
+  console.log(`${job}, ${client.state}`);
   if (job === 'fold') return;
   if (job === 'iron') await proxy.refuse();
   const suspended = new Promise<void>((resolve) => {

@@ -15,11 +15,13 @@ try {
   console.log(`${error.code}, outcome ${error.outcome}`);
 }
 
-// The same loss. The name carries a mark, so the znode is found again and there is exactly one.
 await client.whenConnected();
+// #region protected
 await loseNextReply();
+// The name carries a mark, so the znode is found again and there is exactly one.
 const { path } = await client.createProtected('/tasks/task-', 'iron', { sequential: true });
-console.log(path.replace(/_c_[-0-9a-f]{36}-/, '_c_<uuid>-'));
+console.log(path.replace(/_c_[-0-9a-f]{36}-/, '_c_<uuid>-')); // /tasks/_c_<uuid>-task-0000000001
+// #endregion
 
 const { children } = await client.children('/tasks');
 console.log(children.map(withoutProtection).toSorted().join(' '));

@@ -6,9 +6,8 @@ await using proxy = await TcpProxy.start({ target: server.port });
 await using client = await connect(proxy.connectString);
 await client.create('/config', 'old');
 
-// #region retry
-// Repeats what certainly has not happened. `idempotent` says: twice does no harm, so an unknown outcome is repeated too.
 for (const connection of proxy.connections) void connection.cutAfter({ direction: 'toClient', bytes: 0 });
+// #region retry
 const stat = await client.retry(
   retry.exponential({ attemptsMax: 5, pauseMinMs: 50 }),
   (attempt) => {
@@ -17,8 +16,8 @@ const stat = await client.retry(
   },
   { idempotent: true },
 );
-console.log(`version ${stat.version}`);
 // #endregion
+console.log(`version ${stat.version}`);
 
 // Prints:
 //   attempt 1

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Client, connect } from '@meerkat/client';
 
 // #region tls
-/** The function is asked for each connection: renewed certificates are used from the next one on. */
+/** Called for each connection: renewed certificates are used from the next one on. */
 export function connectSecurely(servers: string, directory: string): Promise<Client> {
   return connect(servers, {
     tls: () => ({

@@ -114,10 +114,10 @@ function makeAttemptFailures(): string {
   const rows = Object.keys(ATTEMPT_FAILURES).map((name) => {
     const failure = name as AttemptFailure;
     const attempt = { host: 'zk1', port: 2181, address: null, failure, detail: '' };
-    const [, line = '', advice = ''] = describeAttempts([attempt]).split('\n');
-    return [`\`${failure}\``, line.replace('zk1:2181:', '').trim(), advice];
+    const [, , advice = ''] = describeAttempts([attempt]).split('\n');
+    return [`\`${failure}\``, advice];
   });
-  return formatTable(['`failure`', 'what happened', 'what to look at'], rows);
+  return formatTable(['`failure`', 'what happened, and what to check'], rows);
 }
 
 /** The table of errors with the class of each code. */
@@ -136,12 +136,11 @@ function makeErrors(): string {
       `\`${name}\``,
       `\`${code}\``,
       number === null ? '' : `${number}`,
-      outcome,
-      isRetryable(code as keyof typeof ERRORS) ? 'yes' : '',
+      [outcome === 'unknown' ? outcome : '', isRetryable(code as keyof typeof ERRORS) ? 'retry' : ''].filter((mark) => mark !== '').join(', '),
       meaning,
     ];
   });
-  return formatTable(['class', '`code`', 'number', '`outcome`', 'retryable', 'what happened, and what to do'], rows);
+  return formatTable(['class', '`code`', 'number', '', 'what happened, and what to do'], rows);
 }
 
 /** Methods of the client, and the op code of what they send. */

@@ -11,34 +11,31 @@ import type { Transport } from './transport/transport.ts';
 
 /** How to connect. Times are milliseconds. */
 export interface ConnectOptions {
-  /** `host:port,host:port/chroot`, or a list of servers. The port may be left out: 2181. */
+  /** `host:port,host:port/chroot`, or a list. Default port: 2181. */
   readonly servers: string | readonly (string | HostPort)[];
-  /** All paths of this client are below this znode; it is not created. Default: none. */
+  /** All paths are below this znode, which is not created. Default: none. */
   readonly chroot?: string | undefined;
-  /** How long the service keeps the session of a silent client. The server moves it into its limits. Default 10,000. */
+  /** How long the service keeps a silent client's session. The server moves it into its limits. Default 10,000. */
   readonly sessionTimeoutMs?: number | undefined;
   /** How long `connect` tries before it rejects. Default: the session timeout. */
   readonly connectTimeoutMs?: number | undefined;
-  /**
-   * How long one address is tried. Default: a third of the session timeout, divided by the number of servers, at least
-   * 1000: when a connection is given up as silent, the session has a third of its time left to find another server.
-   */
+  /** How long one address is tried. Default: a third of the session timeout, divided by the number of servers, at least 1000. */
   readonly attemptTimeoutMs?: number | undefined;
-  /** Pauses between attempts. Default: 100 to 2000, doubling with each round over the servers, half of it random. */
+  /** `minMs` and `maxMs` of the pauses between attempts. Default: 100 and 2000. */
   readonly backOff?: BackOff | undefined;
   /** Aborts `connect`. */
   readonly signal?: AbortSignal | undefined;
   /** Credentials for each connection. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: Data }[] | undefined;
-  /** A SASL mechanism, for instance `digestMd5({ username, password })` or `kerberos()`. */
+  /** `digestMd5({ username, password })`, `kerberos()`, or your own. */
   readonly sasl?: SaslMechanism | undefined;
-  /** TLS, with the options of Node's `tls.connect`; a function is called for each connection. Default: plain TCP. */
+  /** Options of Node's `tls.connect`, or a function called for each connection. Default: plain TCP. */
   readonly tls?: TlsOptions | undefined;
-  /** Also accepts a server without a quorum, for reads, and keeps looking for one with a quorum. Default false. */
+  /** Accepts a server without a quorum, for reads, and looks on for one with a quorum. Default false. */
   readonly canBeReadOnly?: boolean | undefined;
-  /** A session to continue, as `client.session` of another process gave it. */
+  /** A session to continue: `client.session` of another process. */
   readonly session?: SessionIdentity | undefined;
-  /** Longest request that the servers take: their jute.maxbuffer. Bytes. Default 1,048,575. */
+  /** Longest request that the servers take, their jute.maxbuffer. Bytes. Default 1,048,575. */
   readonly requestBytesMax?: number | undefined;
   /** Longest reply that is accepted. Bytes. Default 128 MiB. */
   readonly replyBytesMax?: number | undefined;
@@ -84,6 +81,7 @@ export function settle(options: ConnectOptions): Settings {
     chroot,
     sessionTimeoutMs,
     connectTimeoutMs: options.connectTimeoutMs ?? sessionTimeoutMs,
+    // A connection given up as silent leaves the session a third of its time to find another server.
     attemptTimeoutMs: options.attemptTimeoutMs ?? Math.max(ATTEMPT_TIMEOUT_MIN_MS, sessionTimeoutMs / 3 / hosts.length),
     backOff: options.backOff ?? DEFAULT_BACK_OFF,
     canBeReadOnly: options.canBeReadOnly ?? false,

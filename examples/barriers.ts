@@ -5,13 +5,11 @@ const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 const clients = await Promise.all([connect(SERVERS), connect(SERVERS), connect(SERVERS)]);
 const [client] = clients;
 
-// #region barrier
 const barrier = new Barrier(client, '/barriers/migration');
 await barrier.set();
 const waiting = barrier.wait().then(() => console.log('the migration is over'));
 await barrier.remove();
 await waiting;
-// #endregion
 
 // #region double
 const rounds = await Promise.all(
@@ -33,20 +31,16 @@ const meetings = await Promise.all(
 for (const { values } of meetings) console.log(values.toSorted().join(' '));
 // #endregion
 
-// #region cyclic
 for (const step of ['map', 'shuffle', 'reduce']) {
   await Promise.all(clients.map((each) => new CyclicBarrier(each, '/barriers/steps', 3).wait()));
   console.log(`all have done ${step}`);
 }
-// #endregion
 
-// #region latch
 const latches = clients.map((each) => new CountDownLatch(each, '/barriers/imports', 3));
 const ready = latches[0]?.wait();
 for (const latch of latches) console.log(`left: ${await latch.countDown()}`);
 await ready;
 console.log('all imports are done');
-// #endregion
 
 for (const each of clients.slice(1)) await each.close();
 await client.deleteRecursive('/barriers');

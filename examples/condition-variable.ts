@@ -25,14 +25,12 @@ async function takeOne(client: Client): Promise<void> {
 }
 // #endregion
 
-// #region notify
 async function putOne(client: Client): Promise<void> {
   const mutex = new Mutex(client, '/stock-lock');
   await using lock = await mutex.acquire();
   await lock.guarded.set('/stock', `${(await readStock(client)) + 1}`);
   await new Condition(client, '/stock-changed', mutex).notify(lock);
 }
-// #endregion
 
 const taking = takeOne(consumer).then(() => console.log('taken'));
 await putOne(producer);

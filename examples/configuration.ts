@@ -31,7 +31,6 @@ await settings.update((current) => (current === null ? undefined : { ...current,
 console.log(await settings.get());
 // #endregion
 
-// #region observe
 await using observation = settings.observe();
 await observation.ready;
 const changed = observation.changed();
@@ -40,7 +39,6 @@ await client.set('/app/settings', '{"host":"db3"}');
 console.log((await changed).error?.message);
 const back = await settings.rollback({ to: 1 });
 console.log(back, await settings.history());
-// #endregion
 
 await observation.close();
 await client.deleteRecursive('/app');

@@ -6,7 +6,6 @@ await using server = await TestServer.start();
 const ann = await connect(server.connectString);
 await using bob = await connect(server.connectString);
 
-// #region observe
 const leaders = new Election(bob, '/leader').observe();
 const { value: first } = await leaders.next();
 console.log(`at first ${first?.id ?? 'nobody'} leads`);
@@ -17,7 +16,6 @@ async function follow(): Promise<void> {
     if (leader?.id === 'bob') return;
   }
 }
-// #endregion
 const following = follow();
 
 // #region campaign
@@ -26,13 +24,11 @@ const leadership = await election.campaign();
 await leadership.guarded.create('/plan', 'made by ann');
 // #endregion
 
-// #region run
 const led = new Election(bob, '/leader', { id: 'bob' }).run(async ({ signal, guarded }) => {
   // Returns soon once `signal` is aborted; here, after one change.
   await guarded.set('/plan', 'made by bob', { version: 0 });
   return `bob has led, and was stopped: ${signal.aborted}`;
 });
-// #endregion
 
 while ((await election.candidates()).length < 2);
 await leadership.release();

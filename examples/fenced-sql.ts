@@ -4,25 +4,8 @@ import { connect } from '@meerkat/client';
 import { type FencedStore, Mutex } from '@meerkat/recipes';
 import { TestServer } from '@meerkat/testing';
 
-// #region store
 /** Any SQL database: PostgreSQL, SQLite … @returns how many rows have changed */
 type Execute = (sql: string, values: readonly (string | number)[]) => Promise<number>;
-
-/** Rows with the token of their last writer. `update` compares and writes in one step. */
-class AccountStore implements FencedStore<string, number> {
-  readonly #execute: Execute;
-
-  constructor(execute: Execute) {
-    this.#execute = execute;
-  }
-
-  async write(owner: string, balance: number, token: bigint): Promise<boolean> {
-    const update = 'update account set balance = ?, token = ? where owner = ? and token <= ?';
-    // A token has 63 bits, as the largest integer of SQL.
-    return (await this.#execute(update, [balance, `${token}`, owner, `${token}`])) === 1;
-  }
-}
-// #endregion
 
 await using server = await TestServer.start();
 await using ann = await connect(server.connectString);
@@ -30,9 +13,18 @@ await using bob = await connect(server.connectString);
 const { execute, close } = openDatabase();
 await execute('create table account (owner text primary key, balance integer, token integer not null default 0)', []);
 await execute('insert into account (owner, balance) values (?, ?)', ['shop', 100]);
-const accounts = new AccountStore(execute);
 
-// #region paused
+// #region store
+/** Rows with the token of their last writer. `update` compares and writes in one step. */
+const accounts: FencedStore<string, number> = {
+  async write(owner, balance, token) {
+    const update = 'update account set balance = ?, token = ? where owner = ? and token <= ?';
+    // A token has 63 bits, as the largest integer of SQL.
+    return (await execute(update, [balance, `${token}`, owner, `${token}`])) === 1;
+  },
+};
+// #endregion
+
 const annsLock = await new Mutex(ann, '/locks/shop').acquire();
 console.log(`ann writes: ${await accounts.write('shop', 90, annsLock.token)}`);
 
@@ -43,7 +35,6 @@ console.log(`bob writes: ${await accounts.write('shop', 80, bobsLock.token)}`);
 
 // Ann continues where she was: after her check of `isHeld`, before her write.
 console.log(`ann writes: ${await accounts.write('shop', 70, annsLock.token)}`);
-// #endregion
 console.log(`rows with 80: ${await execute('update account set balance = balance where balance = ?', [80])}`);
 await bobsLock.release();
 close();

@@ -15,14 +15,18 @@ await bob.whenJoined();
 
 // #region observe
 const decoder = new TextDecoder();
+// #endregion
 const steps = [() => ann.set('10.0.0.9:8080'), () => bob.close(), () => client.close()];
+// #region observe
 for await (const { members, joined, left, changed } of new Group(observer, '/groups/shop').observe()) {
   for (const { id, data } of joined) console.log(`${id} joined: ${decoder.decode(data)}`);
   for (const { id, data } of changed) console.log(`${id} is at ${decoder.decode(data)} now`);
   for (const { id } of left) console.log(`${id} left`);
   if (members.length === 0) break;
+  // #endregion
   // One change after the other.
   void steps.shift()?.();
+  // #region observe
 }
 // #endregion
 

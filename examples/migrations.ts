@@ -23,8 +23,8 @@ const SHOP: Migration[] = [
 const migrations = new Migrations(client);
 console.log(await migrations.apply('shop', SHOP));
 console.log(await migrations.apply('shop', SHOP));
-console.log((await client.get('/shop', { codec: text })).data);
 // #endregion
+console.log((await client.get('/shop', { codec: text })).data);
 
 for (const path of ['/shop', '/migrations']) await client.deleteRecursive(path);
 

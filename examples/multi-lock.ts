@@ -12,7 +12,9 @@ const both = new MultiLock(client, ['/locks/ann', '/locks/bob']);
   await using lock = await both.acquire({ timeoutMs: 10_000 });
   // All of it happens, if both locks are held then, or nothing.
   await lock.guarded.commit((transaction) => transaction.set('/ann', '20').set('/bob', '80'));
+  // #endregion
   console.log(`bob's lock is free: ${(await new Mutex(client, '/locks/bob').tryAcquire()) !== null}`);
+  // #region code
 }
 // #endregion
 

@@ -17,20 +17,16 @@ const mutex = new Mutex(ann, '/locks/orders', { data: 'ann' });
 }
 // #endregion
 
-// #region queue
 const lock = await mutex.acquire();
 const waiting = new Mutex(bob, '/locks/orders', { data: 'bob' }).acquire();
 let contenders = await mutex.contenders();
 while (contenders.length < 2) contenders = await mutex.contenders();
 for (const { data, isFirst } of contenders) console.log(text.decode(data), isFirst ? 'has it' : 'waits');
-// #endregion
 
-// #region revoke
 lock.revocation.addEventListener('abort', () => void lock.release());
 await new Mutex(bob, '/locks/orders').revoke();
 await using mine = await waiting;
 console.log(`bob has it now: ${mine.isHeld}; ann: ${lock.isHeld}`);
-// #endregion
 
 const { data } = await bob.get('/next-order', { codec: text });
 console.log(`the next order is ${data}`);

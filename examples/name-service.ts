@@ -13,7 +13,6 @@ console.log(await names.resolve('db/orders'), await names.list('db'));
 // #endregion
 
 // #region unique
-// A unique name, and numbers that are never given out twice.
 const worker = await names.claim('worker-');
 console.log(worker.name);
 console.log(await names.nextId('orders'), await names.nextId('orders'));

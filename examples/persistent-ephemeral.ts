@@ -15,10 +15,9 @@ const left = await before.detach();
 const client = await connect(SERVERS);
 const presence = new PersistentEphemeral(client, '/workers/host1', { data: 'second life', owner: 'host1' });
 await presence.whenPresent();
-console.log((await observer.get('/workers/host1', { codec: text, read: 'linearizable' })).data);
 // #endregion
+console.log((await observer.get('/workers/host1', { codec: text, read: 'linearizable' })).data);
 
-// #region repair
 // It is deleted by hand: it is recreated as another znode, with a larger token.
 const token = presence.token ?? 0n;
 await observer.delete('/workers/host1');
@@ -27,7 +26,6 @@ for await (const state of presence) {
 }
 console.log('it is back');
 await presence.set('still here');
-// #endregion
 
 await presence.close();
 console.log(await observer.exists('/workers/host1', { read: 'linearizable' }));

@@ -12,6 +12,7 @@ await ann.create('/printed', '');
 const printer = new PriorityLock(ann, '/locks/printer', { data: 'ann' });
 const lock = await printer.acquire({ priority: 10 });
 // The smallest priority is next, not the first to come.
+// #endregion
 const waiting = [print(bob, 'bob', 10), print(eve, 'eve', -5)];
 let contenders = await printer.contenders();
 while (contenders.length < 3) contenders = await printer.contenders();
@@ -27,7 +28,6 @@ async function print(client: typeof ann, data: string, priority: number): Promis
   await lock.guarded.set('/printed', `by ${data}`);
   console.log(`${data} prints`);
 }
-// #endregion
 
 console.log((await ann.get('/printed', { codec: text })).data);
 

@@ -12,7 +12,6 @@ await routes.publish({ '10.0.0.0': 'a', '10.0.1.0': 'b' });
 const inForce = await routes.publish({ '10.0.0.0': 'c', '10.0.1.0': 'd', '10.0.2.0': 'c' });
 // #endregion
 
-// #region read
 const set = await new PublishedSet(client, '/routes', { codec: text }).read({ timeoutMs: 10_000 });
 console.log(set?.name === inForce, Object.fromEntries(set?.entries ?? []));
 
@@ -21,7 +20,6 @@ for await (const { entries } of new PublishedSet(client, '/routes', { codec: tex
   console.log(`${entries.size} routes`);
   break;
 }
-// #endregion
 
 await publisher.deleteRecursive('/routes');
 

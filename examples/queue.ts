@@ -4,23 +4,21 @@ import { DelayQueue, PriorityQueue, Queue } from '@meerkat/recipes';
 const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 const client = await connect(SERVERS);
 
-// #region put
 interface Job {
   readonly image: string;
 }
 
+// #region put
 const jobs = new Queue<Job>(client, '/jobs', { codec: json<Job>(), itemsMax: 1000 });
 await jobs.put({ image: 'cat.png' });
 await jobs.putAll([{ image: 'dog.png' }, { image: 'owl.png' }]); // both or none
 // #endregion
 
-// #region crash
 // A worker takes a job, and dies.
 const mortal = await connect(SERVERS);
 const lost = await new Queue<Job>(mortal, '/jobs', { codec: json<Job>() }).take();
 console.log(`a worker has ${lost.value.image}, and dies`);
 await mortal.close();
-// #endregion
 
 // #region loop
 for await (const item of jobs) {
@@ -31,7 +29,6 @@ for await (const item of jobs) {
 }
 // #endregion
 
-// #region fenced
 await client.create('/thumbnails');
 await jobs.put({ image: 'fox.png' });
 {
@@ -42,22 +39,17 @@ await jobs.put({ image: 'fox.png' });
   // Without `done` the item is given back at the end of this scope.
 }
 console.log(`still there: ${await jobs.size()}`);
-// #endregion
 
-// #region priority
 const mail = new PriorityQueue<string>(client, '/mail', { codec: text });
 await mail.put('newsletter', { priority: 10 });
 await mail.put('password reset', { priority: -10 });
 console.log((await mail.take()).value);
-// #endregion
 
-// #region delay
 const reminders = new DelayQueue<string>(client, '/reminders', { codec: text });
 await reminders.put('buy tea', { delayMs: 3_600_000 });
 await reminders.put('tea is ready', { delayMs: 50 });
 console.log((await reminders.take()).value);
 console.log(await reminders.tryTake());
-// #endregion
 
 const own = /^\/(jobs|mail|reminders|thumbnails)/;
 const { children } = await client.children('/');

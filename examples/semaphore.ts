@@ -9,12 +9,14 @@ await using client = await connect(server.connectString);
 const reports = new Semaphore(client, '/limits/reports', { leasesMax: 2 });
 {
   await using one = await reports.acquire({ timeoutMs: 10_000 });
+  // #endregion
   await using other = await reports.acquire();
   console.log(`leases: ${[one, other].filter(({ isHeld }) => isHeld).length}`);
   console.log(`a third one: ${await reports.tryAcquire()}`);
+  // #region code
 }
-console.log(`held in the end: ${(await reports.holders()).length}`);
 // #endregion
+console.log(`held in the end: ${(await reports.holders()).length}`);
 
 // Prints:
 //   leases: 2

@@ -17,7 +17,6 @@ for (const name of cache.children('/shop/prices') ?? []) {
 }
 // #endregion
 
-// #region changes
 const changes = cache.changes();
 const both = writer.transaction().set('/shop/prices/apple', '11').set('/shop/prices/pear', '13');
 const [apple] = await both.commit();
@@ -29,7 +28,6 @@ for (let i = 0; i < 2; i++) {
   console.log(`${change?.type} ${change?.path}: ${show(change?.before?.data)} → ${show(change?.after?.data)}`);
 }
 console.log(`of that transaction or a later one: ${cache.zxid >= apple.mzxid}, stale: ${cache.stale}`);
-// #endregion
 
 await writer.deleteRecursive('/shop');
 

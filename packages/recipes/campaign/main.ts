@@ -1,4 +1,4 @@
-/** `npm run simulate:recipes`: the simulations of the recipes with thousands of seeds. See docs/recipes/simulation.md. */
+/** `npm run simulate:recipes`: the simulations of the recipes with thousands of seeds. See docs/recipes/README.md, "Simulation". */
 import { execFileSync } from 'node:child_process';
 import { findSimulations, makeBundle } from './bundle.ts';
 import { Campaign } from './campaign.ts';

@@ -1,6 +1,5 @@
 /**
- * What one release costs when many wait: no client is woken but the next one. `CONTENDERS=500` makes the figures of
- * docs/recipes/mutex.md.
+ * What one release costs when many wait: no client is woken but the next one. `CONTENDERS=500` has so many wait.
  */
 import { env } from 'node:process';
 import type { Client } from '@meerkat/client';

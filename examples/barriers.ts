@@ -22,14 +22,12 @@ const rounds = await Promise.all(
 console.log(`one round for all: ${new Set(rounds).size === 1}`);
 // #endregion
 
-// #region rendezvous
 const meetings = await Promise.all(
   ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((address, i) =>
     new Rendezvous(clients[i] ?? client, '/barriers/addresses', 3, { codec: text }).meet(address),
   ),
 );
 for (const { values } of meetings) console.log(values.toSorted().join(' '));
-// #endregion
 
 for (const step of ['map', 'shuffle', 'reduce']) {
   await Promise.all(clients.map((each) => new CyclicBarrier(each, '/barriers/steps', 3).wait()));

@@ -2,7 +2,6 @@ import { connect } from '@meerkat/client';
 
 const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 
-// #region chroot
 // Behind the last server: the znode below which all paths are. It is not made by connecting.
 await using shop = await connect(`${SERVERS}/apps/shop`);
 await shop.ensurePath('/');
@@ -13,7 +12,6 @@ const orders = shop.withChroot('/orders');
 await orders.ensurePath('/');
 const { path } = await orders.create('/order-', 'a hat', { sequential: true });
 console.log(`${path} in ${orders.chroot}`);
-// #endregion
 
 const { children } = await shop.children('/');
 console.log(children.toSorted().join(' '));

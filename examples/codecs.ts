@@ -15,22 +15,18 @@ const { data } = await client.get('/port', { codec: port }); // data: number
 // #endregion
 console.log(data + 1);
 
-// #region gzip
 // Codecs are put together. What is not packed is read as it is.
 const report = gzip(json<{ readonly words: readonly string[] }>());
 await client.create('/report', { words: Array.from({ length: 1000 }, () => 'meerkat') }, { codec: report });
 const found = await client.get('/report', { codec: report });
 console.log(`${found.data.words.length} words in ${found.stat.dataLength < 200 ? 'under' : 'over'} 200 bytes`);
-// #endregion
 
-// #region decode-error
 try {
   await client.get('/port', { codec: report });
 } catch (error) {
   if (!(error instanceof DecodeError)) throw error;
   console.log(`${error.code} ${error.path}`);
 }
-// #endregion
 
 await client.delete('/port');
 await client.delete('/report');

@@ -1,6 +1,5 @@
 import { ConnectError, connect } from '@meerkat/client';
 
-// #region report
 // Nothing listens on these ports. A wrong address never hangs: the first connect has a deadline.
 try {
   await connect('127.0.0.1:1,127.0.0.1:2', { connectTimeoutMs: 300 });
@@ -8,7 +7,6 @@ try {
   if (!(error instanceof ConnectError)) throw error;
   console.log(error.message);
 }
-// #endregion
 
 // Prints:
 //   connect: no server answered within … attempts:

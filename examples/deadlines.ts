@@ -5,7 +5,6 @@ await using server = await TestServer.start();
 await using client = await connect(server.connectString);
 server.pause();
 
-// #region deadlines
 try {
   await client.get('/', { timeoutMs: 50 });
 } catch (error) {
@@ -22,7 +21,6 @@ try {
   if (!(error instanceof AbortedError)) throw error;
   console.log(`${error.name}: ${error.cause}`);
 }
-// #endregion
 
 server.resume();
 

@@ -9,7 +9,6 @@ import { TestServer } from '@meerkat/testing';
 
 const directory = await mkdtemp(join(tmpdir(), 'fenced-'));
 
-// #region server
 /** Keeps files, and with each the largest token that has written it. One request after the other. */
 let turn: Promise<unknown> = Promise.resolve();
 const files = createServer((request, response) => {
@@ -26,11 +25,9 @@ const files = createServer((request, response) => {
   };
   turn = turn.then(put, put);
 });
-// #endregion
 await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
 const { port } = files.address() as AddressInfo;
 
-// #region store
 const store: FencedStore<string, string> = {
   async write(name, content, token) {
     const headers = { 'fencing-token': `${token}` };
@@ -39,13 +36,11 @@ const store: FencedStore<string, string> = {
     return status === 204;
   },
 };
-// #endregion
 
 await using server = await TestServer.start();
 await using ann = await connect(server.connectString);
 await using bob = await connect(server.connectString);
 
-// #region paused
 const annsLock = await new Mutex(ann, '/locks/report').acquire();
 await fence(annsLock, store).write('report', 'by ann');
 
@@ -60,7 +55,6 @@ const failure = await fence(annsLock, store)
   .write('report', 'by ann, later')
   .catch((error: unknown) => error);
 console.log(`ann is told: ${failure instanceof NotHeldError}`);
-// #endregion
 
 console.log(await readFile(join(directory, encodeURIComponent('/report')), 'utf8'));
 await bobsLock.release();

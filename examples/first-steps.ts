@@ -10,7 +10,6 @@ const { data, stat } = await client.get('/greeting', { codec: text });
 console.log(`${data}, version ${stat.version}`);
 // #endregion
 
-// #region watch
 const changes = client.watch('/greeting');
 await changes.ready;
 await client.set('/greeting', 'good morning', { version: stat.version });
@@ -19,7 +18,6 @@ for await (const event of changes) {
   console.log(event.type);
   if (event.type === 'changed') break; // leaving the loop removes the watch
 }
-// #endregion
 
 await client.delete('/greeting');
 

@@ -5,11 +5,9 @@ const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 await using writer = await connect(SERVERS);
 await using reader = await connect(SERVERS);
 
-// #region read
 await writer.create('/price', '100');
 // `reader` may be connected to another server, which lags behind. This read waits until it has caught up.
 const { data } = await reader.get('/price', { codec: text, read: 'linearizable' });
-// #endregion
 console.log(data);
 await writer.delete('/price');
 

@@ -6,11 +6,9 @@ await using observer = await connect(SERVERS);
 await observer.ensurePath('/members');
 let { changed } = await observer.children('/members', { watch: true });
 
-// #region member
 // A member is a znode that lives as long as the session of its client.
 const ann = await connect(SERVERS);
 await ann.create('/members/ann', '10.0.0.1:8080', { mode: 'ephemeral' });
-// #endregion
 await printMembers();
 
 const bob = await connect(SERVERS);
@@ -24,7 +22,6 @@ await printMembers();
 await bob.close();
 await observer.delete('/members');
 
-// #region observer
 /** Waits for a change, and reads the list together with a new watch: nothing that follows goes unheard. */
 async function printMembers(): Promise<void> {
   await changed;
@@ -32,7 +29,6 @@ async function printMembers(): Promise<void> {
   changed = listing.changed;
   console.log(`${listing.children.length}: ${listing.children.toSorted().join(', ')}`);
 }
-// #endregion
 
 // Prints:
 //   1: ann

@@ -6,7 +6,6 @@ await using proxy = await TcpProxy.start({ target: server.port });
 await using client = await connect(proxy.connectString);
 await client.create('/light', 'off');
 
-// #region unknown
 cutBeforeReply();
 try {
   await client.set('/light', 'on');
@@ -14,19 +13,16 @@ try {
   if (!(error instanceof ConnectionLossError)) throw error;
   console.log(`set: ${error.code}, outcome ${error.outcome}`);
 }
-// #endregion
 
 // A read is asked again by itself, on the next connection. Here it shows that the write had been carried out.
 cutBeforeReply();
 console.log(`get: ${(await client.get('/light', { codec: text })).data}`);
 
-// #region idempotent
 // Setting data on a known version can be repeated: a repetition that finds its own effect counts as done.
 const { stat } = await client.get('/light');
 cutBeforeReply();
 const after = await client.setIdempotent('/light', 'off', { version: stat.version });
 console.log(`setIdempotent: version ${stat.version} -> ${after.version}`);
-// #endregion
 
 // #region code
 try {

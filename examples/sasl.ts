@@ -1,11 +1,9 @@
 import { type Client, connect, digestMd5, kerberos } from '@meerkat/client';
 
-// #region sasl
 /** The password is not sent. Only TLS hides what follows. */
 export function connectAsBob(servers: string): Promise<Client> {
   return connect(servers, { sasl: digestMd5({ username: 'bob', password: 'builder' }) });
 }
-// #endregion
 
 /** By the ticket of `kinit`, or with the keytab of the application. The server proves itself, too. */
 export function connectByTicket(servers: string, keytab?: string): Promise<Client> {

@@ -3,24 +3,26 @@ import { buildUri, roundRobin, ServiceDiscovery } from '@meerkat/recipes';
 
 const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 
-// #region register
 const server = await connect(SERVERS);
+// #region register
 const theirs = new ServiceDiscovery(server, '/services');
 const uriSpec = 'http://{address}:{port}/{name}';
-const instances = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((address, i) =>
-  theirs.register({ name: 'search', id: `host${i + 1}`, address, port: 8080, payload: { zone: 'north' }, uriSpec }),
-);
-await Promise.all(instances.map((instance) => instance.whenRegistered()));
+const here = { name: 'search', address: '10.0.0.1', port: 8080, payload: { zone: 'north' }, uriSpec };
+const first = theirs.register({ ...here, id: 'host1' });
+await first.whenRegistered();
 // #endregion
+const others = ['10.0.0.2', '10.0.0.3'].map((address, i) => theirs.register({ ...here, id: `host${i + 2}`, address }));
+await Promise.all(others.map((instance) => instance.whenRegistered()));
 
-// #region choose
 const client = await connect(SERVERS);
 const discovery = new ServiceDiscovery(client, '/services');
+// #region choose
 const provider = discovery.provider<{ zone: string }>('search', {
   strategy: roundRobin(),
   filters: [({ payload }) => payload?.zone === 'north'],
   down: { errorsMax: 2, timeoutMs: 30_000 },
 });
+// #endregion
 for (let call = 1; call <= 5; call++) {
   const instance = await provider.choose();
   if (instance === null) break;
@@ -28,10 +30,9 @@ for (let call = 1; call <= 5; call++) {
   // An instance that fails twice is not chosen for half a minute.
   if (instance.id === 'host2') for (let i = 0; i < 2; i++) provider.noteError(instance);
 }
-// #endregion
 
 await provider.close();
-await Promise.all(instances.map((instance) => instance.close()));
+await Promise.all([first, ...others].map((instance) => instance.close()));
 await server.close();
 await client.deleteRecursive('/services');
 await client.close();

@@ -18,14 +18,12 @@ const [, debit, credit] = await client
 console.log(`versions ${debit.version} and ${credit.version}`);
 // #endregion
 
-// #region refused
 try {
   await client.transaction().delete('/accounts/bob').set('/accounts/ann', '0', { version: 0 }).commit();
 } catch (error) {
   if (!(error instanceof TransactionError)) throw error;
   console.log(`operation ${error.index}: ${error.cause.code} ${error.cause.path}`);
 }
-// #endregion
 
 // #region multi-read
 // Several reads in one request. Each succeeds or fails by itself.

@@ -4,7 +4,6 @@ const SERVERS = process.env['ZOOKEEPER'] ?? '127.0.0.1:2181';
 
 await using client = await connect(SERVERS);
 
-// #region trees
 // Missing parents are made, too.
 await client.createParents('/services/search/instances/a', '10.0.0.7:8080', { mode: 'ephemeral' });
 await client.ensurePath('/services/mail/instances');
@@ -12,7 +11,6 @@ console.log(`${await client.descendantCount('/services')} znodes below /services
 
 const deleted = await client.deleteRecursive('/services');
 console.log(`${deleted} deleted`);
-// #endregion
 
 // Prints:
 //   5 znodes below /services

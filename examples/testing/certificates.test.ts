@@ -2,7 +2,6 @@ import { acl, connect } from '@meerkat/client';
 import { TestCertificates, TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 
-// #region tls
 test('what belongs to one client is closed to another', async () => {
   using certificates = new TestCertificates();
   await using server = await TestServer.start({ tls: certificates });
@@ -12,4 +11,3 @@ test('what belongs to one client is closed to another', async () => {
   await ann.create('/of-ann', 'secret', { acl: [acl.x509('CN=ann')] });
   await expect(bob.get('/of-ann')).rejects.toMatchObject({ code: 'NOAUTH' });
 });
-// #endregion

@@ -131,12 +131,13 @@ function makeErrors(): string {
   const rows = Object.entries(ERRORS).map(([code, { number, outcome, text }]) => {
     const name = classes.get(code);
     if (name === undefined) throw new Error(`no class has the code ${code}`);
+    const marks = [outcome === 'unknown' ? outcome : '', isRetryable(code as keyof typeof ERRORS) ? 'retry' : ''];
     const meaning = text === '' ? 'no server could be reached; the message lists every attempt' : text;
     return [
       `\`${name}\``,
       `\`${code}\``,
       number === null ? '' : `${number}`,
-      [outcome === 'unknown' ? outcome : '', isRetryable(code as keyof typeof ERRORS) ? 'retry' : ''].filter((mark) => mark !== '').join(', '),
+      marks.filter((mark) => mark !== '').join(', '),
       meaning,
     ];
   });

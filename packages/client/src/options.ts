@@ -19,7 +19,10 @@ export interface ConnectOptions {
   readonly sessionTimeoutMs?: number | undefined;
   /** How long `connect` tries before it rejects. Default: the session timeout. */
   readonly connectTimeoutMs?: number | undefined;
-  /** How long one address is tried. Default: a third of the session timeout, divided by the number of servers, at least 1000. */
+  /**
+   * How long one address is tried. Default: a third of the session timeout, divided by the number of servers, at least
+   * 1000.
+   */
   readonly attemptTimeoutMs?: number | undefined;
   /** `minMs` and `maxMs` of the pauses between attempts. Default: 100 and 2000. */
   readonly backOff?: BackOff | undefined;

@@ -3,7 +3,7 @@ import type { Random } from '../base/ports.ts';
 
 /**
  * How many clients may connect in a time: a bucket of tokens, and above it a chance of being dropped that rises while the
- * bucket is empty (BlueThrottle; spec of the keys in docs/limits.md).
+ * bucket is empty (BlueThrottle; the keys: docs/configuration.md).
  */
 export class ConnectThrottle {
   readonly #options: ConnectThrottleOptions;

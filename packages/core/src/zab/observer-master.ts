@@ -1,5 +1,5 @@
 /**
- * A follower that feeds observers in its leader's place (ObserverMaster, `observerMasterPort`). See docs/zab.md.
+ * A follower that feeds observers in its leader's place (ObserverMaster, `observerMasterPort`). See docs/modes.md.
  *
  *     leader ──► follower ──► its log, its tree
  *                   │  ▲

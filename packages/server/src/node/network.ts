@@ -84,7 +84,7 @@ export function listen(
       socket.destroy();
       return;
     }
-    const stream = new SocketStream(socket, turn, options.traffic, share, secured);
+    const stream = new SocketStream(socket, turn, options.traffic, share, secured, turn.writePace);
     streams.add(stream);
     socket.once('close', () => streams.delete(stream));
     stream.open(onStream);

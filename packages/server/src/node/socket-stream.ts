@@ -3,6 +3,7 @@ import type { ByteStream, PeerAddress, PeerCertificate, StreamEvents } from '@me
 import { parseIp } from '../auth/ip-address.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import type { Turn } from './turn.ts';
+import { type PacedWriter, PIECE_BYTES, type WritePace } from './write-pace.ts';
 
 /** Counts what arrives on all connections. */
 export interface Traffic {
@@ -18,7 +19,7 @@ export interface Secured {
 }
 
 /** One socket as a stream of bytes. */
-export class SocketStream implements ByteStream {
+export class SocketStream implements ByteStream, PacedWriter {
   readonly remote: PeerAddress;
   readonly isCrowding: boolean;
   readonly certificate: PeerCertificate | null;
@@ -33,6 +34,10 @@ export class SocketStream implements ByteStream {
   #isQueued = false;
   /** Handed to the kernel past the writable side, and not taken yet. */
   #directBytes = 0;
+  readonly #pace: WritePace | null;
+  /** Long output that has not begun to leave, and what was written behind it; only with a pace. */
+  #rest: Uint8Array[] = [];
+  #restBytes = 0;
   /** A write of TLS is under way. */
   #isEncrypting = false;
   #isEnding = false;
@@ -44,6 +49,7 @@ export class SocketStream implements ByteStream {
   /**
    * @param share of the port that has accepted it; left out, it counts nowhere
    * @param secured of a socket of TLS whose handshake is done
+   * @param pace how much leaves in a turn; null: as much as there is
    */
   constructor(
     socket: Socket,
@@ -51,12 +57,14 @@ export class SocketStream implements ByteStream {
     traffic: Traffic,
     share: ConnectionShare = UNLIMITED_SHARE,
     secured: Secured | null = null,
+    pace: WritePace | null = null,
   ) {
     this.isCrowding = share.open();
     this.certificate = secured?.certificate ?? null;
     this.certifiedHosts = secured?.certifiedHosts ?? null;
     this.isSecure = secured !== null;
     this.#share = share;
+    this.#pace = pace;
     socket.once('close', () => share.close(this));
     this.#socket = socket;
     this.#turn = turn;
@@ -124,7 +132,7 @@ export class SocketStream implements ByteStream {
   }
 
   get queuedBytes(): number {
-    return this.#isQueued ? this.#directBytes + this.#socket.writableLength : 0;
+    return this.#isQueued ? this.#directBytes + this.#restBytes + this.#socket.writableLength : 0;
   }
 
   /**
@@ -136,6 +144,10 @@ export class SocketStream implements ByteStream {
    */
   write(bytes: Uint8Array): void {
     if (this.#isEnding || bytes.length === 0) return;
+    if (this.#pace !== null && (this.#restBytes > 0 || bytes.length > PIECE_BYTES)) {
+      this.#keep(bytes);
+      return;
+    }
     if (this.isSecure) {
       this.#writeSecure(bytes);
       return;
@@ -167,14 +179,71 @@ export class SocketStream implements ByteStream {
 
   readonly #onEncrypted = (error?: Error | null): void => {
     this.#isEncrypting = false;
-    if (this.#isQueued && !error) this.#onWritten();
+    if (error) return;
+    if (this.#isQueued) this.#onWritten();
   };
+
+  /** Long output leaves in pieces, at the ends of turns, and what comes behind it, too. */
+  #keep(bytes: Uint8Array): void {
+    this.#rest.push(bytes);
+    this.#restBytes += bytes.length;
+    if (!this.#isQueued && !this.#isEncrypting) this.#waitForTurn();
+    this.#isQueued = true;
+  }
+
+  #waitForTurn(): void {
+    this.#pace!.wait(this);
+    this.#turn.mark();
+  }
+
+  writePiece(): number {
+    const socket = this.#socket;
+    if (this.#isEnding || socket.destroyed) return 0;
+    const piece = this.#takePiece();
+    if (this.isSecure) {
+      this.#isEncrypting = true;
+      socket.write(piece, this.#onEncrypted);
+    } else {
+      this.#directBytes = piece.length;
+      socket._write(piece, UNENCODED, this.#onDirectWritten);
+    }
+    return piece.length;
+  }
+
+  #takePiece(): Uint8Array {
+    const rest = this.#rest;
+    const first = rest[0]!;
+    let piece = first;
+    if (first.length > PIECE_BYTES) {
+      piece = first.subarray(0, PIECE_BYTES);
+      rest[0] = first.subarray(PIECE_BYTES);
+    } else {
+      let count = 1;
+      for (let bytes = first.length; count < rest.length; count++) {
+        bytes += rest[count]!.length;
+        if (bytes > PIECE_BYTES) break;
+      }
+      if (count > 1) piece = Buffer.concat(rest.slice(0, count));
+      rest.splice(0, count);
+    }
+    this.#restBytes -= piece.length;
+    return piece;
+  }
+
+  /** What waits for its turn does so no longer. */
+  #handOverRest(): void {
+    const rest = this.#rest;
+    this.#rest = [];
+    this.#restBytes = 0;
+    for (const bytes of rest) if (!this.#socket.destroyed) this.#socket.write(bytes);
+  }
 
   end(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
     // Reading goes on, and what comes is dropped: unread input would make the kernel reset the connection and with it
     // the answer that is on its way.
+    this.#handOverRest();
     this.#socket.end();
     this.#socket.resume();
     this.linger();
@@ -183,6 +252,7 @@ export class SocketStream implements ByteStream {
   /** Closes once what was written has left: the peer has closed its own end, and nothing more comes for it. */
   finish(): void {
     this.#isEnding = true;
+    this.#handOverRest();
     this.#socket.destroySoon();
     this.linger();
   }
@@ -241,6 +311,10 @@ export class SocketStream implements ByteStream {
     }
     if (this.#socket.writableLength > 0) {
       this.#socket.write(NOTHING, this.#onWritten);
+      return;
+    }
+    if (this.#restBytes > 0) {
+      this.#waitForTurn();
       return;
     }
     this.#isQueued = false;

@@ -1,4 +1,5 @@
 import type { Clock } from '@meerkat/core';
+import { WritePace } from './write-pace.ts';
 
 /** The part of the core that a turn drives. */
 export interface TurnCore {
@@ -41,6 +42,8 @@ export interface TurnBorder {
  * thawed, and then time has passed. Whoever has an event for the core while `isFrozen` hands it to `postpone`.
  */
 export class Turn {
+  /** Of long output to clients. */
+  readonly writePace: WritePace = new WritePace();
   readonly #clock: Clock;
   readonly #onFault: (error: unknown) => void;
   #core: TurnCore | null = null;
@@ -164,6 +167,7 @@ export class Turn {
         break;
       }
       if (this.#core !== null) for (const border of this.#borders) if (!border.handOut()) this.mark();
+      if (this.writePace.onTurnEnd()) this.mark();
       this.#armTimer();
       this.#tellEnd();
     } catch (error) {

@@ -330,8 +330,8 @@ export class Leading implements Role, LeaderEffects, DurabilityEvents {
     // The learner hears of the end of this role, and its client asks again.
     if (this.#serving === null || this.isLeaving) return;
     const nowMs = request.op === OpCode.createSession ? this.#heardMs : this.#host.turn.nowMs();
-    const ticket = this.#serving.onForwarded(serverId, request, nowMs, this.#host.turn.wallMs());
-    if (ticket !== null) this.#leader.sendSync(link, ticket);
+    const onTicket = (ticket: number): void => this.#leader.sendSync(link, ticket);
+    this.#serving.onForwarded(serverId, request, nowMs, this.#host.turn.wallMs(), onTicket);
   }
 
   revalidated(link: LinkId, serverId: number, { sessionId, timeoutMs }: RevalidateRequestPacket): void {

@@ -192,12 +192,17 @@ export class LeaderServing {
    * A learner's client asks for something. What comes of it is a txn with the same session and xid, also when it fails.
    *
    * @param owner the learner's server id, 0 or more
-   * @returns of a sync, which becomes no txn, the ticket of the broadcast that is to be answered; otherwise null
+   * @param onTicket is told, of a sync, which becomes no txn, the ticket of the broadcast that is to be answered
    */
-  onForwarded(owner: number, request: ForwardedRequestPacket, nowMs: number, wallMs: number): number | null {
-    if (request.op === OpCode.sync) return this.#proposer.forwardedSync();
-    this.#proposer.forwarded(owner, request, nowMs, wallMs);
-    return null;
+  onForwarded(
+    owner: number,
+    request: ForwardedRequestPacket,
+    nowMs: number,
+    wallMs: number,
+    onTicket: (ticket: number) => void,
+  ): void {
+    if (request.op === OpCode.sync) this.#proposer.forwardedSync(onTicket);
+    else this.#proposer.forwarded(owner, request, nowMs, wallMs);
   }
 
   /**

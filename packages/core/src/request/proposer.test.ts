@@ -52,7 +52,7 @@ class Leader extends LeaderParty {
   }
 
   ask(packet: ForwardedRequestPacket, owner: number = LEARNER): number | null {
-    return this.serving.onForwarded(owner, packet, 0, 1_700_000_000_000);
+    return this.forward(owner, packet, 1_700_000_000_000).ticket;
   }
 
   get lastError(): number | null {
@@ -230,8 +230,8 @@ describe('who may speak for a session', () => {
     parts.database.sessions.set(SESSION, 4000);
     const leader = new LeaderParty({ database: parts.database });
     expect(leader.serving.sessions.get(SESSION)?.owner).toBe(SessionOwner.none);
-    leader.serving.onForwarded(OTHER, request(1, OpCode.create, createBody('/a')), 0, 0);
-    leader.serving.onForwarded(LEARNER, request(1, OpCode.create, createBody('/b')), 0, 0);
+    leader.forward(OTHER, request(1, OpCode.create, createBody('/a')));
+    leader.forward(LEARNER, request(1, OpCode.create, createBody('/b')));
     expect(leader.outcomesOf(SESSION)).toEqual([OpCode.create, ErrorCode.sessionMoved]);
   });
 
@@ -247,17 +247,8 @@ describe('who may speak for a session', () => {
     expect(leader.outcomesOf(id)).toEqual([OpCode.createSession, OpCode.create]);
     leader.commit();
     expect(client.replies).toEqual([]);
-    leader.serving.onForwarded(
-      LEARNER,
-      request(
-        2,
-        OpCode.delete,
-        bytesOf((b) => b.text('/a').int(-1)),
-        { sessionId: id },
-      ),
-      0,
-      0,
-    );
+    const body = bytesOf((b) => b.text('/a').int(-1));
+    leader.forward(LEARNER, request(2, OpCode.delete, body, { sessionId: id }));
     expect(leader.log.at(-1)?.txn).toEqual({ type: OpCode.delete, path: '/a' });
   });
 
@@ -326,17 +317,19 @@ test('a role that is over answers nobody and tells nobody', () => {
   expect(client.events).toEqual([]);
 });
 
-test("a learner's sync comes behind what has been asked before it, also while something long is being prepared", () => {
+test("a learner's sync waits, with what was asked before it, while something long is being prepared", () => {
   const leader = new LeaderParty({ pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 2 } });
-  leader.serving.onForwarded(LEARNER, createSession(), 0, 0);
+  leader.forward(LEARNER, createSession());
   const client = leader.connect();
   const ops = ['/a', '/b', '/c', '/d', '/e'].map((path) => create(path)) as never[];
   client.send(1, { op: OpCode.multi, ops });
-  leader.serving.onForwarded(LEARNER, request(1, OpCode.create, createBody('/f')), 0, 0);
+  leader.forward(LEARNER, request(1, OpCode.create, createBody('/f')));
   const proposed = leader.broadcast.lastProposed;
-  const ticket = leader.serving.onForwarded(LEARNER, request(2, OpCode.sync), 0, 0);
+  const sync = leader.forward(LEARNER, request(2, OpCode.sync));
+  expect([leader.broadcast.lastProposed, sync.ticket]).toEqual([proposed, null]);
+  for (let turns = 0; turns < 3; turns++) leader.serving.pipeline.onTurnEnd(0);
   expect(leader.broadcast.lastProposed).toBe(proposed + 2);
-  expect(ticket).toBe(proposed + 2);
+  expect(sync.ticket).toBe(proposed + 2);
   expect(leader.log.slice(-2).map(({ header, txn }) => [header.sessionId, txn.type])).toEqual([
     [client.session?.id, OpCode.multi],
     [SESSION, OpCode.create],
@@ -362,7 +355,7 @@ describe('what many ask for at the same moment is prepared over several turns, i
   test("multis of this server's clients, and of learners'", () => {
     for (const isForwarded of [false, true]) {
       const leader = paced();
-      leader.serving.onForwarded(LEARNER, createSession(), 0, 0);
+      leader.forward(LEARNER, createSession());
       const clients = Array.from({ length: COUNT }, () => leader.connect());
       leader.serving.pipeline.onTurnEnd(0);
       const body = bytesOf((b) => {
@@ -371,7 +364,7 @@ describe('what many ask for at the same moment is prepared over several turns, i
       });
       const ops = ['/x', '/y'].map((path) => ({ op: OpCode.delete, path, version: -1 })) as never[];
       for (const [i, client] of clients.entries()) {
-        if (isForwarded) leader.serving.onForwarded(LEARNER, request(i, OpCode.multi, body), 0, 0);
+        if (isForwarded) leader.forward(LEARNER, request(i, OpCode.multi, body));
         else client.send(i, { op: OpCode.multi, ops });
       }
       expect(countsByTurn(leader, OpCode.multi)).toEqual([4, 8, 12, 16, 20]);

@@ -127,10 +127,13 @@ export class Proposer implements WritePath, CommittedTxns {
     this.#preparation.finish();
   }
 
-  /** A sync of a learner's: SYNC must not overtake the commits of what its session has asked before. */
-  forwardedSync(): number {
-    this.finishPreparation();
-    return this.#parts.broadcast.sync();
+  /**
+   * A sync of a learner's: SYNC must not overtake the commits of what its session has asked before.
+   *
+   * @param onTicket is told the ticket of the broadcast that is to be answered, once all of that is proposed
+   */
+  forwardedSync(onTicket: (ticket: number) => void): void {
+    this.#inTurn(() => onTicket(this.#parts.broadcast.sync()));
   }
 
   /* -------------------------------------------------------------------------------- this server's clients ---- */

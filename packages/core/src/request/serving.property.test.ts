@@ -134,8 +134,7 @@ class Conversation {
       this.#sendProposals(link);
       link.toLearner.push({ kind: 'revalidate', sessionId, isValid });
     } else {
-      const ticket = serving.onForwarded(link.serverId, word, this.nowMs, this.nowMs);
-      if (ticket !== null) link.tickets.push(ticket);
+      serving.onForwarded(link.serverId, word, this.nowMs, this.nowMs, (ticket) => link.tickets.push(ticket));
       this.#sendSyncs(link);
     }
   }

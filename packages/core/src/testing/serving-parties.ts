@@ -63,6 +63,7 @@ export class LeaderParty {
     const append = (header: TxnEntry['header'], txn: TxnEntry['txn'], treeDigest: bigint | null) => {
       const digest = treeDigest === null ? null : { version: DIGEST_VERSION, treeDigest };
       this.log.push({ header, txn, digest });
+      return 0;
     };
     this.broadcast = new SoloBroadcast({ append }, parts.database?.lastZxid ?? ZXID_ZERO);
     this.serving = new LeaderServing({ ...makeServingParts(1, this.trace), ...parts, broadcast: this.broadcast }, 0);
@@ -73,6 +74,15 @@ export class LeaderParty {
     const watermark = this.broadcast.onLogSynced(onDisk(upTo));
     this.serving.onCommitted(watermark, nowMs);
     this.serving.onSynced(this.broadcast.lastSynced);
+  }
+
+  /** A learner asks. @returns of a sync the ticket, once it has one */
+  forward(owner: number, request: ForwardedRequestPacket, wallMs = 0): { ticket: number | null } {
+    const asked: { ticket: number | null } = { ticket: null };
+    this.serving.onForwarded(owner, request, 0, wallMs, (ticket) => {
+      asked.ticket = ticket;
+    });
+    return asked;
   }
 
   /** A client with a session. */

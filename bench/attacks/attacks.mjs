@@ -332,6 +332,16 @@ export const ATTACKS = [
     attack: flood,
   },
   {
+    name: 'setData of 1 MB, 64 at a time',
+    async make({ port }) {
+      const client = await session(port);
+      await ensure(client, '/set');
+      const set = new Bytes().text('/set').data(Buffer.alloc(1_000_000)).int(-1);
+      return { client, frames: [frameOf(Op.setData, set)], depth: 64 };
+    },
+    attack: flood,
+  },
+  {
     name: 'multis of 100 setData',
     async make({ port }) {
       const client = await session(port);

@@ -42,7 +42,7 @@ const TLS_HANDSHAKE = 0x1603;
  * Input that is not acceptable closes this connection, with a reason for the log, and nothing else.
  * Output is bounded: when a client does not read its replies, no further request of it is read; when events alone fill
  * the output, it is disconnected. What waits is bounded, too: a client that waits for replies is not read while a megabyte
- * of its requests waits behind its own writes, or the server owes more than `globalOutstandingLimit` replies in all.
+ * of its requests waits, writes included, or the server owes more than `globalOutstandingLimit` replies in all.
  */
 export class ClientConnection implements SessionClient, ResumingClient, StreamEvents {
   readonly stats: ConnectionStats;

@@ -129,6 +129,30 @@ describe('the share of a turn', () => {
     expect(xidsOf(greedy)).toEqual([1051, 1052, 1053, 1054]);
   });
 
+  test('of what waits for the disk is about a megabyte: another write waits for no more', () => {
+    const create = { op: OpCode.create, data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 } as const;
+    const setOf = (bytes: number) => ({ op: OpCode.setData, path: '/a', data: new Uint8Array(bytes), version: -1 });
+    const multi: Request = { op: OpCode.multi, ops: new Array(4).fill(setOf(50_000)) };
+    for (const request of [setOf(200_000), multi]) {
+      const server = new TestServer();
+      const [greedy, modest] = [server.connect(), server.connect()];
+      greedy.send({ ...create, path: '/a' });
+      server.run();
+      greedy.takeArrivals();
+      server.isDiskHeld = true;
+      greedy.sendTogether(new Array(30).fill(request));
+      for (let i = 0; i < 100; i++) server.core.onTurnEnd();
+      expect(greedy.isPaused).toBe(true);
+      modest.send({ ...create, path: '/mine' });
+      server.core.onTurnEnd();
+      server.isDiskHeld = false;
+      server.run();
+      // Behind two sessions, a create, and six writes of the other.
+      expect(modest.takeArrivals()).toMatchObject([{ header: { error: 0, zxid: 3 + 6 + 1 } }]);
+      expect(xidsOf(greedy)).toEqual(Array.from({ length: 30 }, (_, i) => i + 2));
+    }
+  });
+
   test('counts for reads that had to wait for a write, too', () => {
     const server = new TestServer({ globalOutstandingLimit: 2 * MANY });
     const [greedy, modest] = [server.connect(), server.connect()];

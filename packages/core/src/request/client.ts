@@ -67,6 +67,8 @@ interface WaitingBehindWrite extends Waiting {
 export interface WaitingWrite extends Waiting {
   readonly kind: 'write';
   readonly op: number;
+  /** Of its request, or of its txn once it has one. */
+  readonly bytes: number;
   /**
    * Of a multi whose txn comes from another server, the op codes of its parts: the txn does not tell a create2 from a
    * create. Otherwise null.

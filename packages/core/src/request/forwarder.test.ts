@@ -106,6 +106,20 @@ describe('a learner forwards', () => {
     });
   });
 
+  test('a megabyte of one client at most, until the leader has answered some of it', () => {
+    const learner = new Learner();
+    const client = learner.connect();
+    const { session } = client;
+    const isFull = () => client.waiting.isFull(Number.POSITIVE_INFINITY, false);
+    const set: Request = { op: OpCode.setData, path: '/a', data: new Uint8Array(600_000), version: -1 };
+    client.send(1, set);
+    expect(isFull()).toBe(false);
+    client.send(2, set);
+    expect(isFull()).toBe(true);
+    learner.commitTxn(session!.id, 1, errorTxn(ErrorCode.noNode));
+    expect(isFull()).toBe(false);
+  });
+
   test('a multi, and tells a create2 in it from a create, as its client does and the txn does not', () => {
     const learner = new Learner();
     const client = learner.connect();

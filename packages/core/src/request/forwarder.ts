@@ -31,6 +31,7 @@ class ForwardedWrite implements WaitingWrite {
   readonly client: Client | null;
   readonly xid: number;
   readonly op: number;
+  bytes = 0;
   readonly partOps: readonly number[] | null;
   readonly receivedMs: number;
   /** The last zxid that had been proposed to this learner then: the write's own is a later one. */
@@ -182,6 +183,7 @@ export class Forwarder implements WritePath {
   }
 
   #forwardFor(client: Client, session: Session, write: ForwardedWrite, body: Uint8Array): void {
+    write.bytes = body.length;
     client.waiting.addWrite(write);
     this.#forward(session.id, write, body, client.identities);
   }

@@ -41,7 +41,7 @@ class Pair {
   /** Everything that was asked is answered. */
   settle(nowMs = 0): void {
     for (const packet of this.learner.asked.splice(0)) {
-      if (packet.type === PacketType.request) this.leader.serving.onForwarded(2, packet, nowMs, 0);
+      if (packet.type === PacketType.request) this.leader.forward(2, packet, nowMs);
     }
     this.leader.commit();
     this.tell();
@@ -188,7 +188,7 @@ describe('a leader', () => {
     const part = (path: string) => create(path) as Extract<Request, { op: typeof OpCode.create }>;
     leader.connect().send(1, { op: OpCode.multi, ops: [part('/a'), part('/b'), part('/c')] });
     for (const packet of learner.asked) {
-      if (packet.type === PacketType.request) leader.serving.onForwarded(2, packet, 0, 0);
+      if (packet.type === PacketType.request) leader.forward(2, packet);
     }
     // Its client has lost the connection, and comes back before the multi is prepared.
     expect(leader.serving.revalidate(2, id, 4000, 0)).toBe(true);
@@ -206,7 +206,7 @@ describe('a leader', () => {
     client.send(1, createEphemeral('/e'));
     client.send(2, create('/a'));
     for (const packet of learner.asked) {
-      if (packet.type === PacketType.request) leader.serving.onForwarded(2, packet, 0, 0);
+      if (packet.type === PacketType.request) leader.forward(2, packet);
     }
     expect(leader.outcomesOf(id)).toEqual([ErrorCode.sessionExpired, OpCode.create]);
   });
@@ -225,7 +225,7 @@ describe('a leader', () => {
     expect(pair.leader.outcomesOf(id).at(-1)).toBe(ErrorCode.sessionExpired);
     const own = { type: PacketType.request, cxid: 1, op: OpCode.create, authInfo: [] } as const;
     const { body } = { body: new Uint8Array(0) };
-    pair.leader.serving.onForwarded(2, { ...own, sessionId: 1n << 56n, body }, 0, 0);
+    pair.leader.forward(2, { ...own, sessionId: 1n << 56n, body });
     expect(pair.leader.outcomesOf(1n << 56n)).toEqual([ErrorCode.sessionExpired]);
   });
 });

@@ -52,7 +52,7 @@ class Leader extends LeaderParty {
   }
 
   ask(packet: ForwardedRequestPacket, owner: number = LEARNER): number | null {
-    return this.forward(owner, packet, 1_700_000_000_000).ticket;
+    return this.forward(owner, packet, 0, 1_700_000_000_000).ticket;
   }
 
   get lastError(): number | null {

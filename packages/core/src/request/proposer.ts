@@ -66,6 +66,8 @@ export class Proposal implements WaitingWrite, CommittedTxn {
   readonly receivedMs: number;
   /** What prepare has computed already. */
   readonly digest: PreparedDigest;
+  /** Of the txn. */
+  bytes = 0;
 
   constructor(
     header: TxnHeader,
@@ -138,16 +140,24 @@ export class Proposer implements WritePath, CommittedTxns {
 
   /* -------------------------------------------------------------------------------- this server's clients ---- */
 
-  write(client: Client, session: Session, xid: number, request: TxnRequest, { receivedMs, wallMs }: Received): void {
+  write(
+    client: Client,
+    session: Session,
+    xid: number,
+    request: TxnRequest,
+    { receivedMs, wallMs }: Received,
+    record: JuteReader,
+  ): void {
     if (this.#preparation.isBusy) {
-      const slot = this.#takeSlot(client, xid, request.op, receivedMs);
+      const slot = this.#takeSlot(client, xid, request.op, bytesOf(record), receivedMs);
       this.#preparation.wait(() => this.#write(client, session, request, slot, wallMs));
       return;
     }
     if (session.owner !== SessionOwner.local) {
       client.closeAfterReplies(MOVED);
     } else if (request.op === OpCode.multi && request.ops.length > this.#preparation.stepsPerTurn) {
-      this.#write(client, session, request, this.#takeSlot(client, xid, request.op, receivedMs), wallMs);
+      const slot = this.#takeSlot(client, xid, request.op, bytesOf(record), receivedMs);
+      this.#write(client, session, request, slot, wallMs);
     } else {
       if (request.op === OpCode.multi) this.#preparation.count(request.ops.length);
       const header = this.#makeHeader(session.id, xid, wallMs);
@@ -158,8 +168,8 @@ export class Proposer implements WritePath, CommittedTxns {
         request.op,
         receivedMs,
       );
-      client.waiting.addWrite(proposal);
       this.#propose(proposal);
+      client.waiting.addWrite(proposal);
     }
   }
 
@@ -184,7 +194,7 @@ export class Proposer implements WritePath, CommittedTxns {
       return;
     }
     this.#parts.sessions.setClosing(session);
-    const slot = this.#takeSlot(client, xid, OpCode.closeSession, receivedMs);
+    const slot = this.#takeSlot(client, xid, OpCode.closeSession, 0, receivedMs);
     if (this.#preparation.isBusy) this.#preparation.wait(() => this.#closeSession(client, session, slot, wallMs));
     else this.#closeSession(client, session, slot, wallMs);
   }
@@ -364,16 +374,16 @@ export class Proposer implements WritePath, CommittedTxns {
   }
 
   /** Keeps a write's place among what its client waits for until it has its txn. */
-  #takeSlot(client: Client, xid: number, op: number, receivedMs: number): Slot {
-    const slot: Slot = { kind: 'write', client, xid, op, partOps: null, receivedMs };
+  #takeSlot(client: Client, xid: number, op: number, bytes: number, receivedMs: number): Slot {
+    const slot: Slot = { kind: 'write', client, xid, op, bytes, partOps: null, receivedMs };
     client.waiting.addWrite(slot);
     return slot;
   }
 
   #proposeFor(client: Client, header: TxnHeader, txn: Txn, slot: Slot): void {
     const proposal = this.#makeProposal(header, txn, client, slot.op, slot.receivedMs);
-    client.waiting.replaceWrite(slot, proposal);
     this.#propose(proposal);
+    client.waiting.replaceWrite(slot, proposal);
   }
 
   #proposeOwn(header: TxnHeader, txn: Txn): void {
@@ -386,12 +396,17 @@ export class Proposer implements WritePath, CommittedTxns {
     const { header, txn } = proposal;
     // An error txn has no digest, as in Apache's logs.
     const digest = txn.type === OpCode.error ? null : this.#parts.pending.treeDigest();
-    this.#parts.broadcast.propose(header, txn, digest);
+    proposal.bytes = this.#parts.broadcast.propose(header, txn, digest);
   }
 }
 
 /** The link has checked the length of the whole. */
 const BODY = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);
+
+/** @param record of which nothing has been read */
+function bytesOf({ position, end }: JuteReader): number {
+  return end - position;
+}
 
 function errorTxn(error: ErrorCode): Txn {
   return { type: OpCode.error, error };

@@ -2,6 +2,8 @@ import { assert } from '../base/assert.ts';
 
 interface AnyWrite {
   readonly kind: 'write';
+  /** What it has to be logged with, about. */
+  readonly bytes: number;
 }
 
 interface AnyAnswer {
@@ -20,9 +22,9 @@ interface AnyAnswer {
  */
 export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   readonly #requests: (Write | Answer)[] = [];
-  /** Bytes that those of them keep in memory which are no writes, about. */
+  /** Bytes of all of them, about. */
   #bytes = 0;
-  /** How many of those are counted as what the server owes. */
+  /** How many of those that are no writes are counted as what the server owes. */
   #owed = 0;
   #costlyWrite: Write | Answer | null = null;
   #longReads = 0;
@@ -56,6 +58,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
 
   addWrite(write: Write): void {
     this.#requests.push(write);
+    this.#bytes += write.bytes;
   }
 
   /** The newest is a costly write: nothing more is accepted until it is answered. */
@@ -67,7 +70,10 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   /** The write has its txn. A client that has left meanwhile waits for nothing. */
   replaceWrite(slot: Write, proposal: Write): void {
     const at = this.#requests.indexOf(slot);
-    if (at >= 0) this.#requests[at] = proposal;
+    if (at >= 0) {
+      this.#requests[at] = proposal;
+      this.#bytes += proposal.bytes - slot.bytes;
+    }
     if (this.#costlyWrite === slot) this.#costlyWrite = proposal;
   }
 
@@ -75,6 +81,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   removeWrite(write: Write): void {
     assert(this.#requests[0] === write, 'writes of a session are committed in the order of its requests');
     this.#requests.shift();
+    this.#bytes -= write.bytes;
     if (this.#costlyWrite === write) this.#costlyWrite = null;
   }
 
@@ -124,5 +131,8 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 }
 
-/** Bytes of requests that wait behind the client's own writes, from which on no further one is read. */
+/**
+ * Bytes of requests that wait, from which on no further one is read. What waits behind writes is in memory, and writes are
+ * in the log's queue, where those of others wait behind them.
+ */
 const BYTES_MAX = 1024 * 1024;

@@ -161,9 +161,12 @@ export class Storage {
   }
 
   /** Takes one txn into the log; zxids come in ascending order. Durable once `onLogSynced` has told so. */
-  append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
+  /** @returns bytes of the txn's entry */
+  append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number {
     assert(this.#isOpen, 'txns are appended after the recovery');
-    this.#upkeep.onAppended(this.#log.append(header, txn, treeDigest));
+    const bytes = this.#log.append(header, txn, treeDigest);
+    this.#upkeep.onAppended(bytes);
+    return bytes;
   }
 
   /** The same for a txn that is bytes already, as PROPOSAL carries it: header, record and digest. They are copied. */

@@ -77,9 +77,9 @@ export class LeaderParty {
   }
 
   /** A learner asks. @returns of a sync the ticket, once it has one */
-  forward(owner: number, request: ForwardedRequestPacket, wallMs = 0): { ticket: number | null } {
+  forward(owner: number, request: ForwardedRequestPacket, nowMs = 0, wallMs = 0): { ticket: number | null } {
     const asked: { ticket: number | null } = { ticket: null };
-    this.serving.onForwarded(owner, request, 0, wallMs, (ticket) => {
+    this.serving.onForwarded(owner, request, nowMs, wallMs, (ticket) => {
       asked.ticket = ticket;
     });
     return asked;

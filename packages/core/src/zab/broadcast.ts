@@ -8,7 +8,8 @@ export interface Broadcast {
   readonly lastProposed: Zxid;
   /** The zxid that the next proposal must have. */
   nextZxid(): Zxid;
-  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void;
+  /** @returns bytes of the txn, as it is logged */
+  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number;
   /**
    * Asks for the moment at which everything proposed so far is committed and at which this server was still the one
    * that proposes. @returns a ticket; tickets ascend, and are answered in order

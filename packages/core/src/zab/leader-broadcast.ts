@@ -75,7 +75,7 @@ export class LeaderBroadcast {
     this.#change = new MembershipProposal(options.serverId, electorate, membership, peers, effects);
   }
 
-  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
+  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number {
     const { zxid } = header;
     assert(this.#phases.current === 'broadcast', 'a leader proposes once its epoch is established');
     assert(zxid === nextZxid(this.#proposals.lastProposed), 'a proposal takes the next zxid');
@@ -94,6 +94,7 @@ export class LeaderBroadcast {
     }
     // The last that this leader proposes, so that whoever takes its place has everything that is committed.
     if (isReconfig && !this.#membership.keepsLeader) this.#handOver.begin(REPLACED);
+    return payload.length;
   }
 
   /** A learner is told to serve: UPTODATE. */

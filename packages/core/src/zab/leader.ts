@@ -310,8 +310,8 @@ export class Leader implements Broadcast, DurabilityEvents {
     return nextZxid(this.lastProposed);
   }
 
-  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
-    this.#broadcast.propose(header, txn, treeDigest);
+  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number {
+    return this.#broadcast.propose(header, txn, treeDigest);
   }
 
   /** True when this server and the followers that are synchronized are a quorum of another membership. */

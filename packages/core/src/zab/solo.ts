@@ -15,7 +15,8 @@ import { type Committed, commitAlone } from './committed.ts';
 
 /** Where proposals are made durable; its completion is `onLogSynced`. */
 export interface TxnAppender {
-  append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void;
+  /** @returns bytes of the txn's entry */
+  append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number;
 }
 
 /**
@@ -50,10 +51,10 @@ export class SoloBroadcast implements Broadcast {
     return nextZxid(last);
   }
 
-  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
+  propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number {
     assert(header.zxid === this.nextZxid(), 'a proposal takes the next zxid');
     this.#lastProposed = header.zxid;
-    this.#log.append(header, txn, treeDigest);
+    return this.#log.append(header, txn, treeDigest);
   }
 
   /** Nobody else can propose, so what is committed is all there is. */

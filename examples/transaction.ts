@@ -8,7 +8,6 @@ await client.create('/accounts/ann', '100');
 await client.create('/accounts/bob', '0');
 
 // #region commit
-// All of it happens, or nothing. The results have the types of the operations, in their order.
 const [, debit, credit] = await client
   .transaction()
   .check('/accounts')
@@ -26,7 +25,6 @@ try {
 }
 
 // #region multi-read
-// Several reads in one request. Each succeeds or fails by itself.
 const [ann, eve] = await client.multiRead().get('/accounts/ann').get('/accounts/eve').run();
 console.log(ann.ok ? `ann: ${new TextDecoder().decode(ann.value.data)}` : ann.error.code);
 console.log(eve.ok ? 'eve is there' : `eve: ${eve.error.code}`);

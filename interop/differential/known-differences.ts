@@ -296,7 +296,7 @@ export const NOT_COMPARED: readonly { readonly what: string; readonly reason: st
   },
   {
     what: 'a quota of the root, and a zookeeper_stats that is none',
-    reason: 'End the process for good, at once or with the next write below.',
+    reason: 'End the process of every server for good, at once or with the next write below; here BADARGUMENTS.',
     source: 'seen with 3.8.0',
   },
   {
@@ -316,17 +316,17 @@ export const NOT_COMPARED: readonly { readonly what: string; readonly reason: st
   },
   {
     what: 'createSession and deleteContainer sent by a client',
-    reason: 'Carried out; here refused.',
+    reason: 'Carried out; here UNIMPLEMENTED, and closed.',
     source: 'docs/protocol/client.md, "Operations"',
   },
   {
     what: 'createTTL with the flags of another kind and a negative TTL',
-    reason: 'Ends the process.',
+    reason: 'Ends the process; here BADARGUMENTS.',
     source: 'docs/protocol/client.md, "Operations"; seen with 3.8.0',
   },
   {
     what: 'the open connection of a session that another one asks for with a wrong password',
-    reason: 'Closed; here not.',
+    reason: 'Closed; here only with the right password.',
     source: 'docs/protocol/client.md, "Connecting"',
   },
   {
@@ -336,7 +336,8 @@ export const NOT_COMPARED: readonly { readonly what: string; readonly reason: st
   },
   {
     what: 'setWatches for a znode that one may not read',
-    reason: 'Tells whether it has changed; here it always has.',
+    reason:
+      'Tells whether it has changed, and sets the watch if not; here it always has (when it did is secret), and there is no watch.',
     source: 'docs/protocol/client.md, "Watches"',
   },
 ];

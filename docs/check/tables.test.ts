@@ -68,12 +68,17 @@ test('each fault that the doctor names is staged in a test, all but three on ser
   for (const fault of others) expect(isIn([probed], fault), fault).toBe(true);
 });
 
-/** What to do about each is what the command says. */
+/** A table for each question. What to do about each fault is what the command says. */
 function makeFaults(): string {
-  const rows = Object.entries(FAULTS).map(([name, { about, meaning, isNote }]) => {
-    return [`\`${name}\``, isNote === true ? `${about}, note` : about, meaning];
+  const faults = Object.entries(FAULTS);
+  const questions = [...new Set(faults.map(([, { about }]) => about))];
+  const tables = questions.map((question) => {
+    const rows = faults
+      .filter(([, { about }]) => about === question)
+      .map(([name, { meaning, isNote }]) => [`\`${name}\``, isNote === true ? `${meaning} (note)` : meaning]);
+    return formatTable([question, 'meaning'], rows).trimStart();
   });
-  return formatTable(['fault', 'about', 'meaning'], rows);
+  return `\n${tables.join('')}`;
 }
 
 function readClientSource(name: string): string {

@@ -40,29 +40,29 @@ export const CONNECTING: Readonly<Record<ConnectingFault, FaultEntry>> = {
   },
   'address-dead': {
     about: 'connecting',
-    meaning: 'the name has several addresses, and nobody serves at some of them: clients that try these lose time',
+    meaning: 'nobody serves at some addresses of the name: clients that try these lose time',
     advice:
       'take the wrong addresses out of the name service or /etc/hosts, or let the server listen there (clientPortAddress)',
   },
   'port-closed': {
     about: 'connecting',
-    meaning: 'the machine is there, and nobody listens at the port',
+    meaning: 'the machine answers, nobody listens at the port',
     advice: 'start the server; if it runs, compare clientPort and clientPortAddress with the connect string',
   },
   'no-route': {
     about: 'connecting',
-    meaning: 'there is no way to the machine, or it does not answer at all',
+    meaning: 'the machine cannot be reached, or does not answer',
     advice: 'look at the network and at firewalls, which drop packets silently; is the machine up?',
   },
   'server-silent': {
     about: 'connecting',
-    meaning: 'the port is open, and the process behind it answers nothing',
+    meaning: 'the port is open, the process answers nothing',
     advice:
       'the process stands still (stopped, swapping, in a long collection) or this is no client port: look at it with top and at its log',
   },
   'not-zookeeper': {
     about: 'connecting',
-    meaning: 'another kind of service answers at the port',
+    meaning: 'another kind of service answers',
     advice: 'correct the port: clients use clientPort, not the admin port or the port for metrics',
   },
   'tls-expected': {
@@ -77,12 +77,12 @@ export const CONNECTING: Readonly<Record<ConnectingFault, FaultEntry>> = {
   },
   'certificate-authority-unknown': {
     about: 'connecting',
-    meaning: 'the certificate of the server is of an authority that is not trusted here',
+    meaning: 'the authority of the server’s certificate is not trusted here',
     advice: 'name the authority of the server with --tls-ca',
   },
   'certificate-name-differs': {
     about: 'connecting',
-    meaning: 'the certificate of the server is for other names than the one that was asked for',
+    meaning: 'the certificate of the server is for other names',
     advice: 'use a name of the certificate in the connect string, or issue a certificate with this one',
   },
   'certificate-expired': {
@@ -92,7 +92,7 @@ export const CONNECTING: Readonly<Record<ConnectingFault, FaultEntry>> = {
   },
   'certificate-missing': {
     about: 'connecting',
-    meaning: 'the server wants a certificate of its clients, and got none that it accepts',
+    meaning: 'the server wants a certificate, and got none that it accepts',
     advice: 'give one that its trust store knows with --tls-cert and --tls-key, or set ssl.clientAuth there',
   },
   'tls-versions-differ': {
@@ -107,23 +107,23 @@ export const CONNECTING: Readonly<Record<ConnectingFault, FaultEntry>> = {
   },
   'closed-at-once': {
     about: 'connecting',
-    meaning: 'the server takes the connection and closes it at once',
+    meaning: 'the server closes the connection at once',
     advice: 'most often a limit: maxClientCnxns for one address, maxCnxns, the limit of open files; its log names it',
   },
   'too-many-connections': {
     about: 'connecting',
-    meaning: 'a server refuses connections because there are as many as it allows',
+    meaning: 'a server has as many connections as it allows',
     advice: 'find who opens so many (meerkat sessions), close them, or raise maxClientCnxns or maxCnxns',
   },
   'word-not-allowed': {
     about: 'connecting',
-    meaning: 'the server does not allow a four-letter word, so less can be said about it',
+    meaning: 'a four-letter word is not allowed, so less can be said',
     advice: 'add it to 4lw.commands.whitelist',
     isNote: true,
   },
   'authentication-required': {
     about: 'connecting',
-    meaning: 'the server serves only clients that have authenticated',
+    meaning: 'the server serves only authenticated clients',
     advice:
       'give credentials with --sasl or --auth; the keys are sessionRequireClientSASLAuth and enforce.auth.enabled',
   },
@@ -134,12 +134,12 @@ export const CONNECTING: Readonly<Record<ConnectingFault, FaultEntry>> = {
   },
   'chroot-missing': {
     about: 'connecting',
-    meaning: 'the path at the end of the connect string does not exist, so everything that the client asks fails',
+    meaning: 'the chroot does not exist, so every request fails',
     advice: 'create it once without chroot: meerkat create -p <path>',
   },
   'root-not-readable': {
     about: 'connecting',
-    meaning: 'the ACL lets this client not read where its paths begin',
+    meaning: 'the ACL does not let this client read where its paths begin',
     advice: 'give the credentials with --auth, or look at meerkat acl',
     isNote: true,
   },
@@ -150,7 +150,7 @@ export const CONNECTING: Readonly<Record<ConnectingFault, FaultEntry>> = {
   },
   'request-too-long': {
     about: 'connecting',
-    meaning: 'a client was disconnected because its request is longer than the server takes',
+    meaning: 'a client was disconnected: its request is longer than the server takes',
     advice: 'raise jute.maxbuffer on all servers and clients, or write less at once',
   },
 };

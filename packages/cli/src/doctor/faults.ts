@@ -24,17 +24,17 @@ type QuorumFault =
 const QUORUM: Readonly<Record<QuorumFault, FaultEntry>> = {
   'voters-missing': {
     about: 'quorum',
-    meaning: 'too few voting servers are there for a quorum',
+    meaning: 'too few voting servers for a quorum',
     advice: 'start the servers that are named',
   },
   'no-leader': {
     about: 'quorum',
-    meaning: 'enough servers are there, and they find no leader',
+    meaning: 'enough servers, and they find no leader',
     advice: 'give doctor their logs and files with --log and --config: the reason is between the servers',
   },
   'not-serving': {
     about: 'quorum',
-    meaning: 'this server serves nobody: it has not joined the others',
+    meaning: 'this server has not joined the others and serves nobody',
     advice: 'give doctor its log with --log: the reason is between it and the leader',
   },
   'read-only': {
@@ -44,12 +44,12 @@ const QUORUM: Readonly<Record<QuorumFault, FaultEntry>> = {
   },
   'two-leaders': {
     about: 'quorum',
-    meaning: 'two of the servers lead: they are of two ensembles, or one does not know yet that it was deposed',
+    meaning: 'two servers lead: of two ensembles, or one does not know yet that it was deposed',
     advice: 'ask again in a few seconds; if it stays so, the connect string mixes two ensembles',
   },
   'ensembles-mixed': {
     about: 'quorum',
-    meaning: 'some servers stand alone, so each has data of its own',
+    meaning: 'some servers stand alone, with data of their own',
     advice:
       'name the servers of one ensemble only; a server that should be a member has no list of members in its file',
   },
@@ -60,7 +60,7 @@ const QUORUM: Readonly<Record<QuorumFault, FaultEntry>> = {
   },
   'quorum-port-taken': {
     about: 'quorum',
-    meaning: 'a port between servers is in use by another process, or is of another machine',
+    meaning: 'a port between servers is in use, or is of another machine',
     advice: 'stop what listens there; two servers with one myid on one machine are in each other’s way too',
   },
   'myid-twice': {
@@ -82,7 +82,7 @@ const QUORUM: Readonly<Record<QuorumFault, FaultEntry>> = {
   },
   'quorum-tls-differs': {
     about: 'quorum',
-    meaning: 'one server speaks TLS to the others, and the other one does not',
+    meaning: 'one server speaks TLS to the others, and another does not',
     advice: 'set sslQuorum alike on all; with portUnification=true while they are changed one after the other',
   },
   'quorum-login-refused': {
@@ -109,17 +109,17 @@ const START: Readonly<Record<StartFault, FaultEntry>> = {
   },
   'myid-missing': {
     about: 'start',
-    meaning: 'a member of an ensemble has no file myid, or it holds no number',
+    meaning: 'a member has no file myid, or it holds no number',
     advice: 'write the number of its line server.N into myid in its data directory',
   },
   'myid-not-listed': {
     about: 'start',
-    meaning: 'the number in myid is not among the lines server.N',
+    meaning: 'the number in myid has no line server.N',
     advice: 'correct the number, or add the line on all servers',
   },
   'client-port-taken': {
     about: 'start',
-    meaning: 'another process listens at the port for clients',
+    meaning: 'another process listens at the client port',
     advice: 'stop it, or set another clientPort',
   },
   'data-directory-unusable': {
@@ -176,7 +176,7 @@ const SLOWNESS: Readonly<Record<SlownessFault, FaultEntry>> = {
   },
   'server-behind': {
     about: 'slowness',
-    meaning: 'a server is far behind the others: its clients read old data',
+    meaning: 'a server is far behind: its clients read old data',
     advice: 'look at its disk and at the network to the leader',
   },
   'server-stalled': {
@@ -186,12 +186,12 @@ const SLOWNESS: Readonly<Record<SlownessFault, FaultEntry>> = {
   },
   'descriptors-short': {
     about: 'slowness',
-    meaning: 'a server has nearly as many open files and sockets as the system allows',
+    meaning: 'a server has nearly as many open files as the system allows',
     advice: 'raise the limit (LimitNOFILE, ulimit -n), or set maxCnxns',
   },
   'clocks-differ': {
     about: 'slowness',
-    meaning: 'the clocks of the machines differ, so times of znodes, certificates and TTLs are wrong',
+    meaning: 'clocks differ, so times of znodes, certificates and TTLs are wrong',
     advice: 'let chrony or ntpd run on all of them',
   },
   'versions-differ': {
@@ -207,7 +207,7 @@ type CareFault = 'voters-even' | 'purge-off';
 const CARE: Readonly<Record<CareFault, FaultEntry>> = {
   'voters-even': {
     about: 'care',
-    meaning: 'the number of voting servers is even: it bears no more failures than one fewer',
+    meaning: 'the number of voters is even: it bears no more failures than one fewer',
     advice: 'add one or take one away, or make one an observer',
     isNote: true,
   },
@@ -247,18 +247,17 @@ const SESSION: Readonly<Record<SessionFault, FaultEntry>> = {
   },
   'session-expired-client-gone': {
     about: 'session',
-    meaning: 'the connection of the client ended, and it did not come back: it crashed, or left without close()',
+    meaning: 'the connection ended and the client did not return: it crashed, or left without close()',
     advice: 'look whether the process ended; one that ends on purpose should close its session',
   },
   'session-expired-silence': {
     about: 'session',
-    meaning:
-      'nothing was heard of the client, whose connection stayed: it stood still, or the network swallowed its packets',
+    meaning: 'the connection stayed and was silent: the client stood still, or packets were lost',
     advice: 'give doctor the log of the client with --client-log to tell these apart',
   },
   'session-closed': {
     about: 'session',
-    meaning: 'the session did not expire: its client closed it',
+    meaning: 'the client closed the session',
     advice: 'look in the program for who closes it',
     isNote: true,
   },

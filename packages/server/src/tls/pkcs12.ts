@@ -7,7 +7,7 @@ type Bag = forgeTypes.pkcs12.Bag;
 
 /**
  * Reads a PKCS12 file. Node.js itself reads neither those without a key, which is what Java's trust stores are, nor those
- * encrypted with RC2, which Java 8 wrote: see docs/decisions/node-forge.md.
+ * encrypted with RC2, which Java 8 wrote: see docs/decisions/README.md.
  *
  * @throws StoreFault
  */

@@ -72,6 +72,7 @@ async function countJobsDone(seed: number, take: Take): Promise<number> {
     return done.size;
   });
 }
+// #endregion
 
 /** Jobs that are still on the queue. */
 async function left(client: Client): Promise<number> {
@@ -87,7 +88,6 @@ async function untilAnswered<T>(client: Client, read: () => Promise<T>): Promise
     await client.whenConnected();
   }
 }
-// #endregion
 
 // #region seeds
 for (const [name, take] of Object.entries({ takeByDeleting, takeByMoving })) {

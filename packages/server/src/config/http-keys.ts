@@ -23,29 +23,29 @@ const url: kinds.Kind<string> = {
 
 /** The keys of the ports that answer by HTTP. */
 export const HTTP_KEYS: readonly Key[] = [
-  supported('admin.enableServer', unlessFalse, 'true', 'Answer [admin commands](admin.md) by HTTP', (draft, value) => {
+  supported('admin.enableServer', unlessFalse, 'true', 'Open the [admin port](admin.md)', (draft, value) => {
     draft.adminEnabled = value;
   }),
   supported(
     'admin.serverAddress',
     kinds.host,
     '127.0.0.1',
-    "Where the admin port is open: loopback alone, where Apache's is open to all",
+    'Where the admin port listens (Apache: everywhere)',
     (draft, value) => {
       draft.admin.host = value;
     },
   ),
-  supported('admin.serverPort', port, '8080', 'The admin port. One in use is a warning', (draft, value) => {
+  supported('admin.serverPort', port, '8080', 'Its number; one in use is a warning', (draft, value) => {
     draft.admin.port = value;
   }),
-  supported('admin.commandURL', url, '/commands', 'Where the commands are', (draft, value) => {
+  supported('admin.commandURL', url, '/commands', 'Path of the commands', (draft, value) => {
     draft.admin.commandUrl = value;
   }),
   supported(
     'admin.idleTimeout',
     kinds.integer({ min: 1, unit: 'ms' }),
     '30000',
-    'Time that an idle admin connection stays open',
+    'Time that an idle connection stays open',
     (draft, value) => {
       draft.admin.idleTimeoutMs = value;
     },
@@ -54,69 +54,51 @@ export const HTTP_KEYS: readonly Key[] = [
     'admin.rateLimiterIntervalInMS',
     kinds.integer({ min: 0, unit: 'ms' }),
     '300000',
-    'Time between two restores by admin command. A thousandth of it is the time between two snapshots: ZooKeeper takes the number for microseconds there',
+    'Time between two `restore`; a thousandth of it between two `snapshot`, as Apache',
     (draft, value) => {
       draft.admin.rateLimitMs = value;
     },
   ),
-  supported(
-    'admin.snapshot.enabled',
-    kinds.boolean,
-    'true',
-    'Offer the admin commands snapshot and archive',
-    (draft, value) => {
-      draft.admin.snapshotEnabled = value;
-    },
-  ),
+  supported('admin.snapshot.enabled', kinds.boolean, 'true', 'Offer `snapshot` and `archive`', (draft, value) => {
+    draft.admin.snapshotEnabled = value;
+  }),
   supported(
     'console.enabled',
     kinds.boolean,
     'false',
-    'Show the [console](console.md) on the admin port, at /console/. Ours alone',
+    '[Console](console.md) at /console/ of the admin port (Meerkat)',
     (draft, value) => {
       draft.admin.consoleEnabled = value;
     },
   ),
-  supported('console.write', kinds.boolean, 'false', 'Let the console change znodes. Ours alone', (draft, value) => {
+  supported('console.write', kinds.boolean, 'false', 'Let it change znodes (Meerkat)', (draft, value) => {
     draft.admin.consoleIsWritable = value;
   }),
-  supported('admin.restore.enabled', kinds.boolean, 'true', 'Offer the admin command restore', (draft, value) => {
+  supported('admin.restore.enabled', kinds.boolean, 'true', 'Offer `restore`', (draft, value) => {
     draft.admin.restoreEnabled = value;
   }),
-  accepted('admin.httpVersion', kinds.anything, '11', 'There is HTTP/1.1'),
+  accepted('admin.httpVersion', kinds.anything, '11', 'HTTP/1.1 is spoken'),
   supported(
     'admin.portUnification',
     kinds.boolean,
     'false',
-    'The admin port speaks [TLS](admin.md#tls) too: the first byte decides',
+    'The admin port takes [TLS](admin.md#tls) too',
     (draft, value) => {
       draft.adminPortUnification = value;
     },
   ),
-  supported(
-    'admin.forceHttps',
-    kinds.boolean,
-    'false',
-    'The admin port speaks TLS alone; counts more than `admin.portUnification`',
-    (draft, value) => {
-      draft.adminForceHttps = value;
-    },
-  ),
-  supported(
-    'admin.needClientAuth',
-    kinds.boolean,
-    'false',
-    'Who speaks TLS with the admin port has to show a certificate',
-    (draft, value) => {
-      draft.adminTls.clientAuth = value ? 'need' : 'none';
-    },
-  ),
+  supported('admin.forceHttps', kinds.boolean, 'false', 'TLS only; counts more', (draft, value) => {
+    draft.adminForceHttps = value;
+  }),
+  supported('admin.needClientAuth', kinds.boolean, 'false', 'TLS there needs a certificate', (draft, value) => {
+    draft.adminTls.clientAuth = value ? 'need' : 'none';
+  }),
   ...contextKeys('admin.ssl', (draft) => draft.adminTls),
   supported(
     'metricsProvider.className',
     kinds.oneOf(...Object.keys(PROVIDERS)),
     'org.apache.zookeeper.metrics.impl.DefaultMetricsProvider',
-    'With the PrometheusMetricsProvider a port for [Prometheus](metrics.md) is open; mntr and the admin port show metrics in any case',
+    'The last one opens a port for [Prometheus](metrics.md); `mntr` and the admin port show metrics anyway',
     (draft, value) => {
       draft.metricsPortEnabled = PROVIDERS[value] === true;
     },
@@ -125,7 +107,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.httpHost',
     kinds.host,
     '127.0.0.1',
-    "Where the port for Prometheus is open: loopback alone, where Apache's is open to all",
+    'Where that port listens (Apache: everywhere)',
     (draft, value) => {
       draft.metricsHost = value;
     },
@@ -134,7 +116,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.httpPort',
     portOrNone,
     '7000',
-    'The port for Prometheus; −1 is none, as is no such line beside `metricsProvider.httpsPort`',
+    'Its number; −1 = none, as without this line beside `httpsPort`',
     (draft, value) => {
       draft.metricsHttpPort = value;
     },
@@ -143,7 +125,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.httpsPort',
     portOrNone,
     '-1',
-    'The port for Prometheus with TLS; that of `metricsProvider.httpPort` takes both (Apache: from 3.10)',
+    'The one with TLS; equal to `httpPort`: both on one (Apache: from 3.10)',
     (draft, value) => {
       draft.metricsHttpsPort = value;
     },
@@ -152,7 +134,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.ssl.need.client.auth',
     kinds.boolean,
     'true',
-    'Who speaks TLS there has to show a certificate',
+    'TLS there needs a certificate',
     (draft, value) => {
       draft.metricsNeedsClientAuth = value;
     },
@@ -161,7 +143,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.ssl.want.client.auth',
     kinds.boolean,
     'true',
-    'Without `need.client.auth`: may show one, which is checked',
+    'Without `need.client.auth`: one that is shown is checked',
     (draft, value) => {
       draft.metricsWantsClientAuth = value;
     },
@@ -171,26 +153,26 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.exportJvmInfo',
     kinds.boolean,
     'true',
-    'Show metrics of the process and of the heap there, too',
+    'Metrics of process and heap, too',
     (draft, value) => {
       draft.server.showsProcessMetrics = value;
     },
   ),
-  accepted('metricsProvider.numWorkerThreads', kinds.integer({ min: 1 }), '1', 'Nothing is counted by other threads'),
-  accepted('metricsProvider.maxQueueSize', kinds.integer({ min: 1 }), '1000000', 'Nothing is counted by other threads'),
+  accepted('metricsProvider.numWorkerThreads', kinds.integer({ min: 1 }), '1', "Apache's threads, queues and caches"),
+  accepted('metricsProvider.maxQueueSize', kinds.integer({ min: 1 }), '1000000', "Apache's threads, queues and caches"),
   accepted(
     'metricsProvider.workerShutdownTimeoutMs',
     kinds.integer({ min: 0 }),
     '1000',
-    'Nothing is counted by other threads',
+    "Apache's threads, queues and caches",
   ),
   accepted(
     'metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds',
     kinds.integer({ min: 1 }),
     '60',
-    'The window of quantiles is eight to ten minutes',
+    'Quantiles are of eight to ten minutes',
   ),
   security('admin.ssl.*', [], 'another setting of TLS on the admin port'),
   security('metricsProvider.ssl.*', [], 'another setting of TLS on the port for Prometheus'),
-  later('metricsProvider.*', [], 'Settings of other metrics providers'),
+  later('metricsProvider.*', [], 'Other metrics providers'),
 ];

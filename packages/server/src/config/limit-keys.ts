@@ -15,7 +15,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'sessions.max',
     count,
     '0',
-    'Sessions of the whole service, beyond which this server creates none; 0 = unlimited. Meerkat only, see [limits](limits.md)',
+    'Sessions of the service, beyond which this server creates none; 0 = unlimited; see [limits](limits.md) (Meerkat)',
     (value) => ({
       sessionsMax: value,
     }),
@@ -24,7 +24,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'watches.max',
     count,
     '0',
-    'Watches at this server, beyond which requests that leave one are refused; 0 = unlimited. Meerkat only',
+    'Watches at this server, beyond which more are refused; 0 = unlimited (Meerkat)',
     (value) => ({
       watchesMax: value,
     }),
@@ -33,7 +33,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'session.maxRequestsInFlight',
     count,
     '0',
-    'Requests of one session that wait for an answer, beyond which it is not read; 0 = bounded by their bytes. Meerkat only',
+    'Unanswered requests of a session, beyond which it is not read; 0 = bounded by bytes (Meerkat)',
     (value) => ({
       sessionRequestsMax: value,
     }),
@@ -42,7 +42,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'request_throttle_max_requests',
     count,
     '0',
-    'Requests in all that wait for an answer, beyond which no client is read; 0 = unlimited',
+    'Unanswered requests in all, beyond which no client is read; 0 = unlimited',
     (value) => ({
       requestsMax: value,
     }),
@@ -51,7 +51,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'largeRequestThreshold',
     kinds.integer({ min: -1, unit: 'bytes' }),
     '-1',
-    'Bytes from which a request is large; -1 = none is',
+    'Size from which a request is large; -1 = none is',
     (value) => ({
       largeRequestBytes: value,
     }),
@@ -60,7 +60,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'largeRequestMaxBytes',
     kinds.integer({ min: 1, unit: 'bytes' }),
     '104857600',
-    'Bytes of large requests in progress, beyond which the connection of the next one is closed',
+    "Large requests in progress, beyond which the next one's connection is closed",
     (value) => ({
       largeRequestsBytesMax: value,
     }),
@@ -69,7 +69,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'connection_throttle_tokens',
     count,
     '0',
-    'Size of the bucket that each connect request takes tokens from; 0 = not throttled',
+    'Bucket that connect requests take tokens from; 0 = not throttled',
     (value) => ({
       tokens: value,
     }),
@@ -78,7 +78,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'connection_throttle_fill_time',
     kinds.integer({ min: 1, unit: 'ms' }),
     '1',
-    'Time in which `connection_throttle_fill_count` tokens come',
+    'Time in which `…_fill_count` tokens come',
     (value) => ({
       fillTimeMs: value,
     }),
@@ -90,7 +90,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'connection_throttle_freeze_time',
     kinds.integer({ min: -1, unit: 'ms' }),
     '-1',
-    'Time between two changes of the chance of being dropped; -1 = nobody is dropped by chance',
+    'Time between two changes of the chance of being dropped; -1 = none is dropped',
     (value) => ({
       freezeTimeMs: value,
     }),
@@ -99,58 +99,36 @@ export const LIMIT_KEYS: readonly Key[] = [
     'connection_throttle_drop_increase',
     kinds.decimal,
     '0.02',
-    'What that chance rises by while the bucket is empty',
+    'Rise of that chance while the bucket is empty',
     (value) => ({
       dropIncrease: value,
     }),
   ),
-  throttle(
-    'connection_throttle_drop_decrease',
-    kinds.decimal,
-    '0.002',
-    'What it falls by while little is used',
-    (value) => ({
-      dropDecrease: value,
-    }),
-  ),
-  throttle(
-    'connection_throttle_decrease_ratio',
-    kinds.decimal,
-    '0',
-    'Part of the bucket that counts as little',
-    (value) => ({
-      decreaseRatio: value,
-    }),
-  ),
+  throttle('connection_throttle_drop_decrease', kinds.decimal, '0.002', 'Its fall while little is used', (value) => ({
+    dropDecrease: value,
+  })),
+  throttle('connection_throttle_decrease_ratio', kinds.decimal, '0', 'What part of the bucket is little', (value) => ({
+    decreaseRatio: value,
+  })),
   throttle(
     'connection_throttle_weight_enabled',
     kinds.boolean,
     'false',
-    'New sessions take `connection_throttle_global_session_weight` tokens and resumed ones `…_renew_session_weight`, in place of one',
+    'New sessions take 3 tokens, resumed ones 2, instead of one',
     (value) => ({
       newSessionTokens: value ? NEW_TOKENS : 1,
       renewedSessionTokens: value ? RENEWED_TOKENS : 1,
     }),
   ),
-  accepted(
-    'connection_throttle_global_session_weight',
-    count,
-    '3',
-    'Tokens of a new session, where weights are enabled: always 3',
-  ),
-  accepted(
-    'connection_throttle_renew_session_weight',
-    count,
-    '2',
-    'Tokens of a resumed session, where weights are enabled: always 2',
-  ),
+  accepted('connection_throttle_global_session_weight', count, '3', 'Fixed: 3'),
+  accepted('connection_throttle_renew_session_weight', count, '2', 'Fixed: 2'),
   accepted('connection_throttle_local_session_weight', count, '1', 'Local sessions count as others'),
   later('connection_throttle_*', [], 'Throttling of new connections'),
   supported(
     'memory.residentBytesMax',
     bytes,
     '0',
-    'Memory of the process, beyond which nothing may grow: creates and sets are refused, reads and deletions go on; 0 = unlimited. Meerkat only',
+    '[Memory](limits.md#refusals), beyond which creates and sets are refused; 0 = unlimited (Meerkat)',
     (draft, value) => {
       draft.server.residentBytesMax = value;
     },
@@ -159,7 +137,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'disk.freeBytesMin',
     bytes,
     '67108864',
-    'Free room on the disks of `dataDir` and `dataLogDir`, below which nothing may grow; 0 = never. Meerkat only',
+    'Free disk space of `dataDir` and `dataLogDir`, below which the same are refused; 0 = never (Meerkat)',
     (draft, value) => {
       draft.server.diskFreeBytesMin = value;
     },

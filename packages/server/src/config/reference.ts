@@ -6,12 +6,12 @@ const TIERS: readonly { readonly tier: Tier; readonly title: string; readonly te
   {
     tier: 'accepted',
     title: 'Keys that are accepted',
-    text: 'Their values are checked, and have no effect here.',
+    text: 'Their values are checked, and have no effect.',
   },
   {
     tier: 'later',
     title: 'Keys that are not supported yet',
-    text: 'Each is warned about, unless its value asks for nothing (the column "silent").',
+    text: 'Each is warned about, unless its value asks for nothing ("silent").',
   },
   {
     tier: 'security',
@@ -48,29 +48,29 @@ A Java properties file in UTF-8; the last line of a key counts. Apache's system 
 - An unknown or not yet supported key is a warning; one about security stops the start.
 - An invalid value stops the start with file, line, key and what is expected (exit code 2).
 - One \`server.N\` line is a server on its own; several are an ensemble.
-- A key that is \`true\` or \`false\` by default, with nothing else named, takes these two. Numbers are whole; "0 or more" ends at 2147483647, of KiB at 1099511627776. Too small \`snapCount\` and \`autopurge.snapRetainCount\` are raised with a warning.
+- A default of \`true\`, \`false\`, \`yes\` or \`no\` has one alternative. Numbers are whole; "≥ 0" ends at 2147483647, of KiB at 1099511627776. Too small \`snapCount\`, \`commitLogCount\` and \`autopurge.snapRetainCount\` are raised with a warning.
+- "(Meerkat)": no key of Apache's.
 
 ## Limits of connections
 
 | what is limited | by |
 | --- | --- |
-| connections of one address | \`maxClientCnxns\`; those beyond are refused |
-| connections of all clients | \`maxCnxns\`; those beyond are refused |
-| a client that does not ask for a session | \`nio.sessionlessCnxnTimeout\`, 10 s |
-| a client that sends nothing | the timeout of its session, and two ticks |
-| a server that does not say who it is | \`cnxTimeout\` at the election port, \`initLimit\` ticks at the quorum port of a leader, half a second at that of a server that looks for one, at once at any other |
-| such servers at a time | 256 at the election port, 64 at the quorum port; of more, the oldest of the address that has the most are closed |
-| learners that are no members, such as an observer that the list does not name | 64 at a leader, fewer where descriptors run short; of more, the oldest of the address that has the most are closed |
-| a peer that does not close its end, or does not read, after this server has ended the connection | 10 s, less where descriptors run short |
+| connections of one address, of all clients | \`maxClientCnxns\`, \`maxCnxns\`; more are refused |
+| a client without a session | \`nio.sessionlessCnxnTimeout\` |
+| a silent client | its session timeout and two ticks |
+| a server that does not say who it is | \`cnxTimeout\` at the election port, \`initLimit\` ticks at the quorum port of a leader, half a second while it looks for one, else at once |
+| such servers at a time | 256 at the election port, 64 at the quorum port; then the oldest of the address with most of them are closed |
+| learners that the list does not name | 64 at a leader, fewer where descriptors run short; likewise |
+| a peer that does not close its end, or does not read, after the end of the connection | 10 s, less where descriptors run short |
 
-Of the process's limit of open files (\`ulimit -n\`; \`mntr\` shows it) an eighth, 12 to 64, is kept for files, in an ensemble an eighth each for the quorum and election port; the
-rest is for clients. When it is used up a new client replaces the oldest connection that only waits for its peer to close, else the oldest without a session of the address
-(IPv6: /64) that has most of them. If all have sessions the new one is refused. Servers that have not said who they are give way likewise. A warning a minute reports it: raise
-the limit, or set \`maxCnxns\`. Where the limit is unknown, as outside Linux, only the table counts, and opening a file is retried for five seconds.
+Of the open files that the process may have (\`ulimit -n\`; see \`mntr\`) an eighth, 12 to 64, is kept for files, in an ensemble an eighth each for quorum and election port; clients have the rest.
+Beyond that a new client replaces the oldest connection that only waits for its peer to close, else the oldest without a session of the address (IPv6: /64) with most of them; if all have
+sessions it is refused. A warning a minute reports it: raise the limit, or set \`maxCnxns\`. Where the limit is unknown, as outside Linux, only the table counts, and opening a file is retried for
+five seconds.
 
 ## An ensemble
 
-The file is the same on every server. The file \`myid\` in the data directory holds the server's number, and nothing else.
+The file is the same on every server. \`myid\` in the data directory holds the server's number, and nothing else.
 
 \`\`\`properties
 dataDir=/var/lib/meerkat
@@ -83,9 +83,8 @@ server.2=zk2.example.org:2888:3888
 server.3=zk3.example.org:2888:3888
 \`\`\`
 
-The first port is for followers, the second for elections; \`:observer\` may follow, and after a semicolon the address for clients. Names are resolved for each connection.
-Contradictions (\`myid\` missing, no number or not listed, an address twice, missing limits, observers of a single participant) stop the start; an even number of voters is a
-warning.
+The first port is for followers, the second for elections; \`:observer\` may follow, and after a semicolon the address for clients. Names are resolved for each connection. A missing, wrong or
+unlisted \`myid\`, a repeated address, missing limits, observers of a single participant stop the start; an even number of voters is a warning.
 
 ### When it does not come together
 
@@ -94,28 +93,23 @@ A server that looks for a leader logs every ten seconds whom it reaches.
 | the log says | what to do |
 | --- | --- |
 | \`without a connection: 3 (nobody listens at …)\` | start server 3; if it runs, compare the lines \`server.3\` of both |
-| \`(the name … is not known)\`, \`(nothing answers at …)\` | look at the name service, the network, the firewall |
-| \`cannot listen for the election at …: EADDRINUSE\` | stop what listens there; two servers with one \`myid\` on one machine are in each other's way too |
-| \`cannot listen for followers at …: EADDRINUSE\` | the same. Until the port is free this server votes and follows, but [does not lead](zab.md#when-a-server-decides) |
-| \`…: EADDRNOTAVAIL\` | the list has another machine's address for this \`myid\`: correct one of them. Behind a translated address set \`quorumListenOnAllIPs=true\` |
+| \`(the name … is not known)\`, \`(nothing answers at …)\` | look at name service, network, firewall |
+| \`cannot listen for the election at …: EADDRINUSE\` | stop what listens there, perhaps a server with the same \`myid\` |
+| \`cannot listen for followers at …: EADDRINUSE\` | the same; until then it votes and follows, but [does not lead](zab.md#when-a-server-decides) |
+| \`…: EADDRNOTAVAIL\` | correct the address or \`myid\`; behind a translated address set \`quorumListenOnAllIPs=true\` |
 | \`refused: on the election port: it says that it is server 1, which is this one\` | two servers have one \`myid\`: the address tells the other one |
-| \`server 3 follows a membership that differs from this one's\` | make the lists alike, and restart the servers whose list was wrong |
-| \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again | this directory is of another ensemble, or the others' were restored from older copies. If this one is wrong, stop the server, set \`version-2\` aside and start it: the leader sends it everything |
-| \`is sent a snapshot of … in place of txns that this leader does not know\` | the same, and what only that server had is gone from it |
+| \`server 3 follows a membership that differs from this one's\` | make the lists alike, restart those that were wrong |
+| \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again | its directory is of another ensemble, or the others' are older copies. If this one is wrong, stop it, set \`version-2\` aside, start it: the leader sends everything |
+| \`is sent a snapshot of … in place of txns that this leader does not know\` | the same; what only that server had is gone from it |
 
-A directory of another ensemble whose zxid is ahead *wins* the next election, and its znodes replace the others': start a new member with an empty directory.
+A directory of another ensemble with a later zxid *wins* the next election, and its znodes replace the others': start a new member with an empty directory.
 `;
 
 function formatSupported(keys: readonly Key[]): string {
   const rows = keys.filter((key) => !isSaidOfClients(key, keys));
   return formatTable(
-    ['key', 'default', 'value', 'meaning'],
-    rows.map((key) => [
-      `\`${key.name}\`${formatTwins(key, keys)}`,
-      formatCode(key.default),
-      formatValue(key),
-      key.meaning,
-    ]),
+    ['key', 'default; values', 'meaning'],
+    mergeRows(rows.map((key) => [`\`${key.name}\`${formatTwins(key, keys)}`, formatValues(key), key.meaning])),
   );
 }
 
@@ -148,10 +142,13 @@ function isSaidOfClients(key: Key, keys: readonly Key[]): boolean {
   return keys.some((other) => findTwins(other, keys).includes(key));
 }
 
-/** A default of true or false says what else it may be. */
-function formatValue({ default: byDefault, expected }: Key): string {
-  const isClear = expected === 'true or false' && (byDefault === 'true' || byDefault === 'false');
-  return isClear ? '' : formatExpected(expected);
+/** The default and what else a key takes; a default of true, false, yes or no says both. */
+function formatValues({ default: byDefault, expected }: Key): string {
+  const isClear = byDefault !== '' && ['true or false', 'yes or no'].includes(expected);
+  const others = expected.split(' or ').filter((value) => value !== byDefault);
+  return [formatCode(byDefault), isClear ? '' : formatExpected(others.join(' or '))]
+    .filter((text) => text !== '')
+    .join('; ');
 }
 
 function formatAccepted(keys: readonly Key[]): string {
@@ -175,12 +172,23 @@ function mergeRows(rows: readonly (readonly string[])[]): readonly (readonly str
   return [...firsts].map(([rest, names]) => [names.join(' '), ...(JSON.parse(rest) as string[])]);
 }
 
-/** A range, shorter than an error message says it. */
+/** What is expected, shorter than an error message says it. */
 function formatExpected(text: string): string {
   return text
-    .replace(/^a whole number from (\S+) to (?:2147483647|1099511627776)\b/, '$1 or more')
-    .replace(/^a whole number from (\S+) to (\S+)/, '$1 to $2')
-    .replace(/^-2147483648 or more/, 'a whole number');
+    .replace('a whole number from -2147483648 to 2147483647', 'a number')
+    .replace(/^a whole number from (\S+) to (?:2147483647|1099511627776)\b/, '≥ $1')
+    .replace(/^a whole number from (\S+) to (\S+)/, '$1–$2')
+    .replace(/ \((ms|KiB|ticks|bytes)\b[^)]*\)/, ' $1')
+    .replace(', decimal or as 0x…', ' or 0x…')
+    .replace('words with commas between them, or *', '`a,b` or `*`')
+    .replace('a host name or an address', 'host')
+    .replace(/^(a \w+) such as .*/, '$1')
+    .replace('the name of a hash: ', '')
+    .replace(/^names of cipher suites with commas .*/, 'names `a,b`')
+    .replace(/^(the path of a module, or the name of a class), but .*/, '$1')
+    .replace(/^false: .*/, '')
+    .replace(/^the path of a (\w+)$/, '$1')
+    .replace(/^an? (\w+)$/, '$1');
 }
 
 function formatCode(text: string): string {

@@ -18,34 +18,28 @@ export const SASL_KEYS: readonly Key[] = [
     'java.security.auth.login.config',
     file,
     '',
-    'JAAS file with the users of SASL, or the keytab of [Kerberos](security/kerberos.md), see [SASL](security/sasl.md). Apache takes it from the command line alone',
+    'JAAS file: users of [SASL](security/sasl.md), keytab of [Kerberos](security/kerberos.md). Apache: command line only',
     (draft, value) => {
       draft.sasl.loginFile = value;
     },
   ),
-  supported('sasl.serverconfig', kinds.text('a name'), 'Server', 'Section of that file', (draft, value) => {
+  supported('sasl.serverconfig', kinds.text('a name'), 'Server', 'Its section', (draft, value) => {
     draft.sasl.loginSection = value;
   }),
-  supported(
-    'sasl.usersFile',
-    file,
-    '',
-    'Users of SASL in a file of lines `name:password`, in place of a JAAS file. Meerkat only',
-    (draft, value) => {
-      draft.sasl.usersFile = value;
-    },
-  ),
+  supported('sasl.usersFile', file, '', 'Lines `name:password` in place of a JAAS file (Meerkat)', (draft, value) => {
+    draft.sasl.usersFile = value;
+  }),
   supported(
     'SASLAuthenticationProvider.superPassword',
     kinds.text('a password'),
     '',
-    'Password of the SASL user `super`, in place of the one in the file',
+    "Password of the SASL user `super`, instead of the file's",
     (draft, value) => {
       draft.sasl.superPassword = value;
     },
   ),
   ...['superUser', 'superUser.*'].map((name) =>
-    supported(name, kinds.text('a name'), '', 'Id of a SASL user for whom no ACL counts', (draft, value) => {
+    supported(name, kinds.text('a name'), '', 'SASL user for whom no ACL counts', (draft, value) => {
       draft.sasl.superUsers.push(value);
     }),
   ),
@@ -53,7 +47,7 @@ export const SASL_KEYS: readonly Key[] = [
     'letAnySaslUserDoX',
     kinds.text('a name'),
     '',
-    'ACL entries with this SASL id mean every SASL user',
+    'SASL id that means every SASL user in ACLs',
     (draft, value) => {
       draft.sasl.anyUserAclId = value;
     },
@@ -62,7 +56,7 @@ export const SASL_KEYS: readonly Key[] = [
     'allowSaslFailedClients',
     kinds.boolean,
     'false',
-    'Leave connections open whose SASL exchange has failed, unless SASL is required',
+    'Keep connections whose SASL exchange failed, unless SASL is required',
     (draft, value) => {
       draft.sasl.allowsFailedClients = value;
     },
@@ -71,7 +65,7 @@ export const SASL_KEYS: readonly Key[] = [
     'sessionRequireClientSASLAuth',
     kinds.boolean,
     'false',
-    'Serve clients only that have authenticated by SASL; the two keys below count for nothing then',
+    'Serve only clients authenticated by SASL; the next two keys do not count then',
     (draft, value) => {
       draft.sasl.requiresSasl = value;
     },
@@ -80,7 +74,7 @@ export const SASL_KEYS: readonly Key[] = [
     'enforce.auth.enabled',
     kinds.boolean,
     'false',
-    'Serve clients only that have authenticated by one of `enforce.auth.schemes`',
+    'Serve only clients authenticated by one of the next key',
     (draft, value) => {
       draft.sasl.isEnforced = value;
     },
@@ -89,7 +83,7 @@ export const SASL_KEYS: readonly Key[] = [
     'enforce.auth.schemes',
     kinds.words,
     '',
-    'Those schemes. `ip` and `digest` prove nothing: everybody has an address, and any password makes an identity',
+    'Those schemes; `ip` and `digest` prove nothing',
     (draft, value) => {
       draft.sasl.enforcedSchemes = value;
     },
@@ -119,38 +113,32 @@ export const SASL_KEYS: readonly Key[] = [
     'java.security.krb5.conf',
     file,
     '',
-    'krb5.conf, for the `default_realm` of the rule DEFAULT. Apache takes it from the command line alone',
+    '`default_realm` for the rule DEFAULT. Apache: command line only',
     (draft, value) => {
       draft.sasl.krb5File = value;
     },
   ),
-  supported(
-    'audit.enable',
-    kinds.boolean,
-    'false',
-    'Write an [audit log](security/audit.md): who has changed what',
-    (draft, value) => {
-      draft.audit.isEnabled = value;
-    },
-  ),
-  supported('audit.file', file, '', 'Its file; standard output if it is not given. Meerkat only', (draft, value) => {
+  supported('audit.enable', kinds.boolean, 'false', 'Write an [audit log](security/audit.md)', (draft, value) => {
+    draft.audit.isEnabled = value;
+  }),
+  supported('audit.file', file, '', 'Its file; default standard output (Meerkat)', (draft, value) => {
     draft.audit.path = value;
   }),
   supported(
     'audit.format',
     kinds.oneOf('text', 'json'),
     'text',
-    "Apache's lines, or JSON. Meerkat only",
+    "Apache's lines, or JSON (Meerkat)",
     (draft, value) => {
       draft.audit.format = value === 'json' ? 'json' : 'text';
     },
   ),
-  accepted('audit.impl.class', kinds.anything, '', "Apache's choice of a logger; there is one audit log here"),
+  accepted('audit.impl.class', kinds.anything, '', "Apache's choice of a logger"),
   supported(
     'session.secretFile',
     file,
     '',
-    'Secrets from which the [passwords of sessions](security/sessions.md) are made, the same on every server. Meerkat only',
+    'Secrets for [passwords of sessions](security/sessions.md). Same on all servers (Meerkat)',
     (draft, value) => {
       draft.sasl.sessionSecretFile = value;
     },
@@ -159,34 +147,22 @@ export const SASL_KEYS: readonly Key[] = [
     'quorum.auth.enableSasl',
     kinds.boolean,
     'false',
-    '[SASL between servers](security/quorum-sasl.md): others may log in here',
+    '[SASL between servers](security/quorum-sasl.md): others may log in',
     (draft, value) => {
       draft.sasl.isQuorumEnabled = value;
     },
   ),
-  supported(
-    'quorum.auth.learnerRequireSasl',
-    kinds.boolean,
-    'false',
-    'Log in at servers that this one connects to',
-    (draft, value) => {
-      draft.sasl.learnerRequires = value;
-    },
-  ),
-  supported(
-    'quorum.auth.serverRequireSasl',
-    kinds.boolean,
-    'false',
-    'Let no server in that has not logged in',
-    (draft, value) => {
-      draft.sasl.serverRequires = value;
-    },
-  ),
+  supported('quorum.auth.learnerRequireSasl', kinds.boolean, 'false', 'Log in at other servers', (draft, value) => {
+    draft.sasl.learnerRequires = value;
+  }),
+  supported('quorum.auth.serverRequireSasl', kinds.boolean, 'false', 'Other servers must log in', (draft, value) => {
+    draft.sasl.serverRequires = value;
+  }),
   supported(
     'quorum.auth.server.saslLoginContext',
     kinds.text('a name'),
     'QuorumServer',
-    'Section of the JAAS file with the users that other servers log in as',
+    'JAAS section with the users of other servers',
     (draft, value) => {
       draft.sasl.quorumServerSection = value;
     },
@@ -195,7 +171,7 @@ export const SASL_KEYS: readonly Key[] = [
     'quorum.auth.learner.saslLoginContext',
     kinds.text('a name'),
     'QuorumLearner',
-    'Section of the JAAS file with the user that this server logs in as',
+    'JAAS section with the user of this server',
     (draft, value) => {
       draft.sasl.learnerSection = value;
     },
@@ -204,19 +180,14 @@ export const SASL_KEYS: readonly Key[] = [
     'quorum.auth.kerberos.servicePrincipal',
     servicePrincipal,
     'zkquorum/localhost',
-    'Principal of the servers that this one logs in at by Kerberos; `_HOST` is the host of their server.N line',
+    'Principal of other servers; `_HOST` is the host of their `server.N`',
     (draft, value) => {
       draft.sasl.quorumServicePrincipal = value;
     },
   ),
   accepted('sasl.client*', kinds.anything, '', "Settings of Apache's client"),
-  accepted(
-    'requireClientAuthScheme',
-    kinds.anything,
-    '',
-    "Stands in many guides; Apache's server does not know it either",
-  ),
-  accepted('jaasLoginRenew', kinds.anything, '', "Stands in many guides; Apache's server does not know it either"),
+  accepted('requireClientAuthScheme', kinds.anything, '', "Apache's server does not know it either"),
+  accepted('jaasLoginRenew', kinds.anything, '', "Apache's server does not know it either"),
   security('sasl.*', [], 'Authentication by SASL'),
   security('kerberos.*', ['false'], 'Kerberos'),
 ];

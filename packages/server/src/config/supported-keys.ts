@@ -17,74 +17,56 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'clientPort',
     kinds.integer({ min: 0, max: 65535 }),
     '',
-    'Port for clients; required. 0 takes any free port, which the log names',
+    'Port for clients; required. 0 takes a free one, see the log',
     (draft, value) => {
       draft.clientPort = value;
     },
   ),
-  supported(
-    'clientPortAddress',
-    kinds.host,
-    '',
-    'Name or address to listen on; every address of the machine if it is not given',
-    (draft, value) => {
-      draft.server.clientHost = value;
-    },
-  ),
+  supported('clientPortAddress', kinds.host, '', 'Where to listen; every address if not given', (draft, value) => {
+    draft.server.clientHost = value;
+  }),
   supported(
     'clientPortListenBacklog',
     kinds.integer({ min: -1 }),
     '-1',
-    'Connections that wait to be accepted; -1 leaves it to the runtime',
+    'Connections that wait to be accepted; -1: as Node.js decides',
     (draft, value) => {
       draft.server.listenBacklog = value;
     },
   ),
-  supported('dataDir', kinds.path, '', 'Directory of the snapshots; required', (draft, value) => {
+  supported('dataDir', kinds.path, '', 'Snapshots; required', (draft, value) => {
     draft.dataDirectory = value;
   }),
-  supported(
-    'dataLogDir',
-    kinds.path,
-    'dataDir',
-    'Directory of the transaction log, best on a device of its own',
-    (draft, value) => {
-      draft.dataLogDirectory = value;
-    },
-  ),
+  supported('dataLogDir', kinds.path, 'dataDir', 'Transaction log, best on a device of its own', (draft, value) => {
+    draft.dataLogDirectory = value;
+  }),
   supported('datadir.autocreate', kinds.boolean, 'true', 'Create missing data directories', (draft, value) => {
     draft.server.createsDirectories = value;
   }),
   supported('tcpKeepAlive', kinds.boolean, 'false', 'Let the kernel probe idle connections', (draft, value) => {
     draft.server.tcpKeepAlive = value;
   }),
-  supported('clientTcpKeepAlive', kinds.boolean, 'false', 'The same for the connections of clients', (draft, value) => {
+  supported('clientTcpKeepAlive', kinds.boolean, 'false', 'Let the kernel probe idle connections', (draft, value) => {
     draft.server.tcpKeepAlive = value;
   }),
   supported(
     'clientThreads',
     kinds.integer({ min: 0, max: 64 }),
     '0',
-    'Threads that read, write and encrypt for clients beside the one that serves them; 0: that one does it itself. Ours, not of ZooKeeper; one at most before Node.js 22.12',
+    '[Threads](threads.md) that read, write and encrypt for clients; 0 = the main one. At most one before Node.js 22.12 (Meerkat)',
     (draft, value) => {
       draft.server.clientThreads = value;
     },
   ),
   // ---- sessions and connections
-  supported(
-    'tickTime',
-    kinds.integer({ min: 1, unit: 'ms' }),
-    '3000',
-    'Length of a tick, the unit in which sessions expire',
-    (draft, value) => {
-      draft.core.tickTimeMs = value;
-    },
-  ),
+  supported('tickTime', kinds.integer({ min: 1, unit: 'ms' }), '3000', 'Length of a tick', (draft, value) => {
+    draft.core.tickTimeMs = value;
+  }),
   supported(
     'minSessionTimeout',
     sessionTimeout,
     '2 ticks',
-    'Shortest session timeout that a client gets',
+    'Shortest session timeout; -1 = the default',
     (draft, value) => {
       draft.sessionTimeoutMinMs = value < 0 ? null : value;
     },
@@ -93,7 +75,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'maxSessionTimeout',
     sessionTimeout,
     '20 ticks',
-    'Longest session timeout that a client gets',
+    'Longest session timeout; -1 = the default',
     (draft, value) => {
       draft.sessionTimeoutMaxMs = value < 0 ? null : value;
     },
@@ -108,7 +90,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'nio.sessionlessCnxnTimeout',
     kinds.integer({ min: 1, unit: 'ms' }),
     '10000',
-    'Time that a connection may stay without a session',
+    'Time that a client may take to ask for a session',
     (draft, value) => {
       draft.core.sessionlessTimeoutMs = value;
     },
@@ -117,7 +99,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'globalOutstandingLimit',
     positive,
     '1000',
-    'Requests not answered yet, reads behind their own writes included, above which clients that wait for replies are not read',
+    'Unanswered requests, reads behind their own writes included, above which clients that wait for replies are not read',
     (draft, value) => {
       draft.core.globalOutstandingLimit = value;
     },
@@ -126,7 +108,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'jute.maxbuffer',
     kinds.decodedInteger({ min: 1, max: FRAME_BYTES_LIMIT, unit: 'bytes' }),
     '0xfffff',
-    'Largest request and largest field of one. The same on all servers',
+    'Largest request, and field of one. Same on all servers',
     (draft, value) => {
       draft.core.frameBytesMax = value;
     },
@@ -135,7 +117,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'jute.maxbuffer.extrasize',
     kinds.decodedInteger({ min: 0, max: FRAME_BYTES_LIMIT, unit: 'bytes' }),
     '',
-    'What a txn may take beyond `jute.maxbuffer`: as much again if it is not given, at least 1024. The same on all servers',
+    'What a txn may take beyond that; default as much again, at least 1024. Same on all servers',
     (draft, value) => {
       draft.core.extraBytesMax = value;
     },
@@ -144,7 +126,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'multiRead.maxReplyBytes',
     kinds.integer({ min: 1, max: 2 ** 30, unit: 'bytes' }),
     '16777216',
-    'Longest reply to a multiRead; one that would be longer is MARSHALLINGERROR. Meerkat only, see [limits](limits.md)',
+    'Longest reply to a multiRead, else MARSHALLINGERROR; see [limits](limits.md) (Meerkat)',
     (draft, value) => {
       draft.core.multiReadBytesMax = value;
     },
@@ -153,7 +135,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     '4lw.commands.whitelist',
     kinds.words,
     'srvr',
-    'Four-letter words that are answered; * = all. srvr always is',
+    'Four-letter words that are answered, `srvr` always; * = all',
     (draft, value) => {
       draft.server.fourLetterWordsAllowed = value;
     },
@@ -162,7 +144,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'readonlymode.enabled',
     kinds.boolean,
     'false',
-    'A server that finds no leader answers reads, of clients that ask for that; see [read-only servers](modes.md#read-only-servers)',
+    'Be a [read-only server](modes.md#read-only-servers) without a leader',
     (draft, value) => {
       draft.server.readOnlyModeEnabled = value;
       draft.ensemble.readOnlyEnabled = value;
@@ -182,7 +164,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'digest.enabled',
     kinds.boolean,
     'true',
-    'Keep a digest of the tree and write it into logs and snapshots',
+    'Keep a digest of the tree in logs and snapshots',
     (draft, value) => {
       draft.core.digestEnabled = value;
     },
@@ -191,7 +173,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'znode.container.checkIntervalMs',
     kinds.integer({ min: 1, unit: 'ms' }),
     '60000',
-    'Period of the search for empty containers and old TTL znodes',
+    'Search for empty containers and old TTL znodes',
     (draft, value) => {
       draft.core.containerCheckIntervalMs = value;
     },
@@ -200,7 +182,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'znode.container.maxPerMinute',
     positive,
     '10000',
-    'Containers and TTL znodes deleted in a minute at most',
+    'Containers and TTL znodes deleted in a minute',
     (draft, value) => {
       draft.core.containerDeletesPerMinuteMax = value;
     },
@@ -209,7 +191,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'znode.container.maxNeverUsedIntervalMs',
     kinds.integer({ min: 0, unit: 'ms' }),
     '0',
-    'Age at which a container that never had a child is deleted; 0 = never',
+    'Delete containers that never had a child at this age; 0 = never',
     (draft, value) => {
       draft.core.containerNeverUsedMs = value;
     },
@@ -237,7 +219,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'DigestAuthenticationProvider.superDigest',
     kinds.text('user:hash', (value) => /^[^:]+:[^:]+$/.test(value)),
     '',
-    'Digest of the super user, for whom no ACL counts',
+    'Super user: no ACL counts',
     (draft, value) => {
       draft.auth.superDigest = value;
     },
@@ -246,7 +228,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'authProvider.*',
     kinds.authProvider,
     '',
-    'Further [schemes of authentication](security/schemes.md): a class of Apache, or a module of your own. A class that is not known is ignored, unless ACLs of the directory need it',
+    'Further [schemes](security/schemes.md). An unknown class is ignored, unless ACLs of the directory need it',
     (draft, value) => {
       if (value === kinds.X509_PROVIDER) draft.auth.x509Enabled = true;
       if (kinds.OWN_PROVIDERS.includes(value)) return;
@@ -255,21 +237,15 @@ export const SUPPORTED_KEYS: readonly Key[] = [
       draft.notes.push(`names the class ${value}, which this server does not have: it is ignored`);
     },
   ),
-  supported(
-    'ensembleAuthName',
-    kinds.words,
-    '',
-    'Names of this ensemble, for the scheme `ensemble`',
-    (draft, value) => {
-      draft.ensembleNames = value;
-    },
-  ),
+  supported('ensembleAuthName', kinds.words, '', 'Names for the scheme `ensemble`', (draft, value) => {
+    draft.ensembleNames = value;
+  }),
   // ---- log and snapshots
   supported(
     'snapCount',
     kinds.integer({ min: INT_MIN }),
     '100000',
-    'Txns between two snapshots; half of it is random',
+    'Txns between two snapshots, half of it random; at least 2',
     (draft, value) => {
       draft.core.snapCount = atLeast(draft, value, 2);
     },
@@ -278,25 +254,19 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'snapSizeLimitInKb',
     kibibytes,
     '4194304',
-    'Log between two snapshots in KiB; half of it is random; 0 or less = unlimited',
+    'Log between two snapshots, half of it random; 0 or less = unlimited',
     (draft, value) => {
       draft.core.snapBytesMax = value <= 0 ? -1 : value * KIB;
     },
   ),
-  supported(
-    'preAllocSize',
-    kibibytes,
-    '65536',
-    'KiB by which a log file grows; 0 or less = as it is written',
-    (draft, value) => {
-      draft.core.preallocateBytes = value <= 0 ? -1 : value * KIB;
-    },
-  ),
+  supported('preAllocSize', kibibytes, '65536', 'What a log file grows by; 0 or less = as written', (draft, value) => {
+    draft.core.preallocateBytes = value <= 0 ? -1 : value * KIB;
+  }),
   supported(
     'txnLogSizeLimitInKb',
     kibibytes,
     '-1',
-    'KiB after which a new log file is started; 0 or less = only at snapshots',
+    'Longest log file; 0 or less = until a snapshot',
     (draft, value) => {
       draft.core.logBytesMax = value <= 0 ? -1 : value * KIB;
     },
@@ -305,7 +275,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'forceSync',
     kinds.yesOrNo,
     'yes',
-    'Sync the log before a write is answered. With no, a crash of the machine loses acknowledged writes',
+    'Sync before a write is answered; with `no` a crash of the machine loses acknowledged writes',
     (draft, value) => {
       draft.core.forceSync = value;
     },
@@ -314,25 +284,19 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'fsync.warningthresholdms',
     kinds.integer({ min: 0, unit: 'ms' }),
     '1000',
-    'A sync that takes longer is told in the log',
+    'Log syncs that take longer',
     (draft, value) => {
       draft.core.syncWarningMs = value;
     },
   ),
-  supported(
-    'snapshot.trust.empty',
-    kinds.boolean,
-    'false',
-    'Start with a log but without any snapshot',
-    (draft, value) => {
-      draft.core.trustEmptySnapshot = value;
-    },
-  ),
+  supported('snapshot.trust.empty', kinds.boolean, 'false', 'Start with a log and no snapshot', (draft, value) => {
+    draft.core.trustEmptySnapshot = value;
+  }),
   supported(
     'db.autocreate',
     kinds.boolean,
     'true',
-    'An empty directory is that of a new server. With false it is that of a server that has lost its disk, unless `dataLogDir` has a file `initialize` (zkServer-initialize.sh), which the first start removes: it votes for nobody until a leader has sent it everything; a server of its own does not start',
+    'With false an empty directory is a lost disk, unless `dataLogDir` has a file `initialize` (zkServer-initialize.sh), which the first start removes: a member votes for nobody until a leader has sent it everything, a single server does not start',
     (draft, value) => {
       draft.core.createsDatabase = value;
     },
@@ -341,7 +305,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'autopurge.snapRetainCount',
     kinds.integer({ min: INT_MIN }),
     '3',
-    'Snapshots that the purge keeps, at least 3',
+    'Snapshots that a purge keeps; at least 3',
     (draft, value) => {
       draft.core.purgeRetainCount = atLeast(draft, value, 3);
     },
@@ -350,7 +314,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'autopurge.purgeInterval',
     kinds.intervalInHours,
     '0',
-    'Time between two purges: hours, or with ms, s, m, h, d behind it; 0 = never',
+    'Time between two purges; 0 = never',
     (draft, value) => {
       draft.core.purgeIntervalMs = value;
     },

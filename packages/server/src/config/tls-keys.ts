@@ -18,7 +18,7 @@ export const TLS_KEYS: readonly Key[] = [
     'secureClientPort',
     port,
     '',
-    'Port for clients that speak TLS, beside `clientPort` or instead of it; 0 takes any free port. See [security](security.md)',
+    'Port for clients with [TLS](security.md), beside or instead of `clientPort`; 0 takes a free one',
     (draft, value) => {
       draft.secureClientPort = value;
     },
@@ -27,26 +27,20 @@ export const TLS_KEYS: readonly Key[] = [
     'secureClientPortAddress',
     kinds.host,
     '',
-    'Name or address to listen on for them; every address of the machine if it is not given',
+    'Where to listen; every address if not given',
     (draft, value) => {
       draft.server.secureClientHost = value;
     },
   ),
-  supported(
-    'client.portUnification',
-    kinds.boolean,
-    'false',
-    'Clients may speak TLS on `clientPort` too: the first byte decides',
-    (draft, value) => {
-      draft.server.clientPortUnification = value;
-    },
-  ),
+  supported('client.portUnification', kinds.boolean, 'false', '`clientPort` takes TLS too', (draft, value) => {
+    draft.server.clientPortUnification = value;
+  }),
   ...keysOf('ssl', (draft) => draft.tls, DEFAULT_TLS_OPTIONS),
   supported(
     'client.certReload',
     kinds.boolean,
     'true',
-    'Read certificates, keys and trust stores again when their files have changed (Apache: false)',
+    'Read changed certificates, keys, trust stores again (Apache: false)',
     (draft, value) => {
       draft.tls.renews = value;
     },
@@ -55,23 +49,17 @@ export const TLS_KEYS: readonly Key[] = [
     'netty.server.outstandingHandshake.limit',
     kinds.integer({ min: -1 }),
     '-1',
-    'TLS handshakes of clients under way, silent connections included; −1 is 1024 (Apache: unlimited)',
+    'TLS handshakes of clients under way, silent connections included; −1 = 1024 (Apache: unlimited)',
     (draft, value) => {
       if (value > 0) draft.tls.handshakesMax = value;
     },
   ),
-  supported(
-    'ssl.authProvider',
-    kinds.oneOf('', 'x509'),
-    'x509',
-    'Who makes identities of certificates; there is one',
-    () => {},
-  ),
+  supported('ssl.authProvider', kinds.oneOf('', 'x509'), 'x509', 'Who makes identities of certificates', () => {}),
   supported(
     'X509AuthenticationProvider.superUser',
     kinds.text('the subject of a certificate, as CN=admin,O=Example'),
     '',
-    'Clients that show a certificate of this subject are the super user, for whom no ACL counts',
+    'Certificate of the super user: no ACL counts',
     (draft, value) => {
       draft.auth.x509SuperUser = value;
     },
@@ -80,7 +68,7 @@ export const TLS_KEYS: readonly Key[] = [
     'X509AuthenticationProvider.subjectAltNames',
     kinds.boolean,
     'false',
-    "The alternative names of a client's certificate are identities too: `x509:DNS:…`, `x509:URI:…`, `x509:email:…`. Meerkat only",
+    'Alternative names are identities too: `x509:DNS:…`, `x509:URI:…`, `x509:email:…` (Meerkat)',
     (draft, value) => {
       draft.auth.x509AlternativeNames = value;
     },
@@ -90,7 +78,7 @@ export const TLS_KEYS: readonly Key[] = [
     'sslQuorum',
     kinds.boolean,
     'false',
-    'Connect to other servers with TLS and, without `portUnification`, take no other connections',
+    'TLS between servers; without `portUnification` nothing else',
     (draft, value) => {
       draft.server.sslQuorum = value;
     },
@@ -99,7 +87,7 @@ export const TLS_KEYS: readonly Key[] = [
     'portUnification',
     kinds.boolean,
     'false',
-    'Other servers may connect with TLS or without: for going over from one to the other',
+    'Other servers may connect with TLS or without',
     (draft, value) => {
       draft.server.quorumPortUnification = value;
     },
@@ -114,8 +102,8 @@ export const TLS_KEYS: readonly Key[] = [
       draft.quorumTls.renews = value;
     },
   ),
-  accepted('ssl.sslProvider', kinds.anything, '', 'TLS is that of Node.js, which is OpenSSL'),
-  accepted('fips-mode', kinds.boolean, 'true', 'Host names are always checked as the keys of ssl say'),
+  accepted('ssl.sslProvider', kinds.anything, '', 'TLS is that of Node.js'),
+  accepted('fips-mode', kinds.boolean, 'true', 'Host names are checked as the `ssl` keys say'),
 ];
 
 /** The keys that both kinds of port have. */
@@ -126,21 +114,15 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       `${prefix}.ocsp`,
       isFalse('OCSP is not asked here'),
       'false',
-      'OCSP, which this server does not have',
+      'Not offered: true stops the start',
       () => {},
     ),
-    supported(
-      `${prefix}.context.supplier.class`,
-      kinds.oneOf(''),
-      '',
-      'A class of Java that supplies all of TLS; there is no Java here',
-      () => {},
-    ),
+    supported(`${prefix}.context.supplier.class`, kinds.oneOf(''), '', 'Not offered: there is no Java', () => {}),
     supported(
       `${prefix}.protocol`,
       protocol,
       '',
-      `The only version to speak, unless \`${prefix}.enabledProtocols\` lists some`,
+      `The only version, unless \`${prefix}.enabledProtocols\` is given`,
       (draft, value) => {
         draftOf(draft).protocol = value === 'TLS' ? null : value;
       },
@@ -149,7 +131,7 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       `${prefix}.clientAuth`,
       clientAuth,
       defaults.clientAuth,
-      'Whether a peer that connects has to show a certificate: need, want (may) or none',
+      'Whether who connects has to show a certificate; want: may',
       (draft, value) => {
         draftOf(draft).clientAuth = value;
       },
@@ -158,7 +140,7 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       `${prefix}.hostnameVerification`,
       kinds.boolean,
       String(defaults.verifiesHostNames),
-      'Certificates have to name the server that is connected to',
+      'Certificates must name the server connected to',
       (draft, value) => {
         draftOf(draft).verifiesHostNames = value;
       },
@@ -168,8 +150,8 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       kinds.boolean,
       String(defaults.verifiesClientHostNames),
       prefix === 'ssl'
-        ? "A client's certificate has to name the address that it comes from"
-        : 'The certificate of a server that connects has to name a member of the ensemble. Needs `hostnameVerification`',
+        ? "A client's certificate must name its address"
+        : 'The certificate of who connects must name a member. Needs `hostnameVerification`',
       (draft, value) => {
         draftOf(draft).verifiesClientHostNames = value;
       },
@@ -178,7 +160,7 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       `${prefix}.allowReverseDnsLookup`,
       kinds.boolean,
       'false',
-      'The name that the name service has for an address counts as the name of the peer (Apache between servers: true)',
+      "A peer's name may come from reverse DNS (Apache between servers: true)",
       (draft, value) => {
         draftOf(draft).allowsReverseLookup = value;
       },
@@ -187,7 +169,7 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       `${prefix}.handshakeDetectionTimeoutMillis`,
       kinds.integer({ min: -1, unit: 'ms' }),
       String(defaults.handshakeTimeoutMs),
-      'Time from the accept of a connection to the end of its TLS handshake',
+      'Time from the accept to the end of the TLS handshake; 0 or less = the default',
       (draft, value) => {
         if (value > 0) draftOf(draft).handshakeTimeoutMs = value;
       },
@@ -198,17 +180,13 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
 /** Those that every port with TLS has: what it shows, whom it trusts, what it speaks. */
 export function contextKeys(prefix: string, draftOf: (draft: Draft) => TlsDraft): readonly Key[] {
   return [
-    ...storeKeys(`${prefix}.keyStore`, "this server's key and certificates", (draft) => draftOf(draft).keyStore),
-    ...storeKeys(
-      `${prefix}.trustStore`,
-      'the authorities that peers are checked against',
-      (draft) => draftOf(draft).trustStore,
-    ),
+    ...storeKeys(`${prefix}.keyStore`, "This server's key and certificates", (draft) => draftOf(draft).keyStore),
+    ...storeKeys(`${prefix}.trustStore`, 'Authorities of peers', (draft) => draftOf(draft).trustStore),
     supported(
       `${prefix}.crl.location`,
       file,
       '',
-      'File of certificate revocation lists, PEM or DER: one of each authority. Meerkat only',
+      'Revocation lists, PEM or DER, one of each authority (Meerkat)',
       (draft, value) => {
         draftOf(draft).crlPath = value;
       },
@@ -217,7 +195,7 @@ export function contextKeys(prefix: string, draftOf: (draft: Draft) => TlsDraft)
       `${prefix}.crl`,
       kinds.boolean,
       'false',
-      `Check whether certificates are revoked; lists are not downloaded, so \`${prefix}.crl.location\` has to name them`,
+      `Check revocation; needs \`${prefix}.crl.location\`, nothing is downloaded`,
       (draft, value) => {
         draftOf(draft).wantsCrl = value;
       },
@@ -226,7 +204,7 @@ export function contextKeys(prefix: string, draftOf: (draft: Draft) => TlsDraft)
       `${prefix}.enabledProtocols`,
       protocols,
       'TLSv1.2,TLSv1.3',
-      'Versions to speak; older ones are left out with a warning',
+      'Older ones are left out with a warning',
       (draft, { spoken, leftOut }) => {
         draftOf(draft).enabledProtocols = spoken;
         if (leftOut.length > 0) draft.notes.push(`lists ${leftOut.join(', ')}, which this server does not speak`);
@@ -236,7 +214,7 @@ export function contextKeys(prefix: string, draftOf: (draft: Draft) => TlsDraft)
       `${prefix}.ciphersuites`,
       cipherSuites,
       '',
-      "Cipher suites, the preferred first, by Java's or OpenSSL's names; those of Node.js if it is not given",
+      "The preferred first, by Java's or OpenSSL's names; default those of Node.js",
       (draft, value) => {
         draftOf(draft).cipherSuites = value;
       },
@@ -248,27 +226,21 @@ type StoreDraft = { -readonly [Key in keyof StoreLocation]: StoreLocation[Key] }
 
 function storeKeys(prefix: string, what: string, storeOf: (draft: Draft) => StoreDraft): readonly Key[] {
   return [
-    supported(
-      `${prefix}.location`,
-      file,
-      '',
-      `File with ${what}: PEM, PKCS12 or JKS, told apart by its content`,
-      (draft, value) => {
-        storeOf(draft).path = value;
-      },
-    ),
-    supported(`${prefix}.password`, kinds.anything, '', 'Its password', (draft, value) => {
+    supported(`${prefix}.location`, file, '', `${what}: PEM, PKCS12 or JKS, told apart by content`, (draft, value) => {
+      storeOf(draft).path = value;
+    }),
+    supported(`${prefix}.password`, kinds.anything, '', 'Password of that store', (draft, value) => {
       storeOf(draft).password = value;
     }),
     supported(
       `${prefix}.passwordPath`,
       file,
       '',
-      'File with the password, which counts more; a line break at its end is cut',
+      'The password in a file, counts more; a line break at its end is cut',
       (draft, value) => {
         storeOf(draft).passwordPath = value;
       },
     ),
-    supported(`${prefix}.type`, storeType, '', 'Checked only: the content of the file decides', () => {}),
+    supported(`${prefix}.type`, storeType, '', 'Checked only: the content decides', () => {}),
   ];
 }

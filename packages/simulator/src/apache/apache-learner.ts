@@ -1,6 +1,7 @@
 import {
   counterOf,
   epochOf,
+  hexZxid,
   isSnapSignatureAt,
   JuteWriter,
   type LeaderPacket,
@@ -16,7 +17,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { type ApacheHost, ApacheTimers, memberOf } from './apache-host.ts';
-import { hex, LearnerTxns, type Received, receive } from './learner-txns.ts';
+import { LearnerTxns, type Received, receive } from './learner-txns.ts';
 import { nameOf } from './packet-name.ts';
 import { PacketSocket } from './packet-socket.ts';
 
@@ -171,7 +172,7 @@ export class ApacheLearner {
     }
     if (packet.protocolVersion < QUORUM_PROTOCOL_VERSION) this.#complain('LEADERINFO of an old protocol');
     const epoch = epochOf(packet.zxid);
-    if (counterOf(packet.zxid) !== 0) this.#complain(`LEADERINFO has the zxid ${hex(packet.zxid)}`);
+    if (counterOf(packet.zxid) !== 0) this.#complain(`LEADERINFO has the zxid ${hexZxid(packet.zxid)}`);
     if (epoch < disk.acceptedEpoch) {
       this.#end(`the leader's epoch ${epoch} is below ${disk.acceptedEpoch}, which was accepted`);
       return;
@@ -203,12 +204,12 @@ export class ApacheLearner {
         this.mode = 'trunc';
         this.#isSnapshotNeeded = true;
         if (!disk.truncate(packet.zxid)) {
-          this.#complain(`TRUNC to ${hex(packet.zxid)}, behind which this log has nothing: 3.8.0 exits with 13`);
+          this.#complain(`TRUNC to ${hexZxid(packet.zxid)}, behind which this log has nothing: 3.8.0 exits with 13`);
           this.#host.exit(13, 'the log could not be truncated');
           return;
         }
         if (disk.log.at(-1)?.zxid !== packet.zxid) {
-          this.#complain(`TRUNC to ${hex(packet.zxid)}, which is not in this log: 3.8.0 keeps the txn behind it`);
+          this.#complain(`TRUNC to ${hexZxid(packet.zxid)}, which is not in this log: 3.8.0 keeps the txn behind it`);
         }
         database.load(disk);
         database.lastProcessedZxid = packet.zxid;
@@ -273,7 +274,7 @@ export class ApacheLearner {
     const head = this.#notCommitted[0];
     if (head === undefined) {
       const when = this.#phase === 'acknowledged' ? 'between NEWLEADER and UPTODATE' : 'before NEWLEADER';
-      this.#complain(`COMMIT ${hex(zxid)} ${when} with no proposal in the buffer: 3.8.0 throws and disconnects`);
+      this.#complain(`COMMIT ${hexZxid(zxid)} ${when} with no proposal in the buffer: 3.8.0 throws and disconnects`);
       this.#end('a COMMIT found no proposal');
       return;
     }
@@ -282,14 +283,16 @@ export class ApacheLearner {
       this.#notCommitted.shift();
       this.#txns.apply(head);
     } else {
-      this.#complain(`COMMIT ${hex(zxid)} while the next proposal is ${hex(head.zxid)}: 3.8.0 warns and skips it`);
+      this.#complain(
+        `COMMIT ${hexZxid(zxid)} while the next proposal is ${hexZxid(head.zxid)}: 3.8.0 warns and skips it`,
+      );
     }
   }
 
   #onNewLeader(zxid: Zxid, configText: string | null): void {
     const host = this.#host;
     if (this.#phase === 'acknowledged') this.#complain('NEWLEADER a second time: 3.8.0 acknowledges it again');
-    if (zxid !== makeZxid(this.#epoch, 0)) this.#complain(`NEWLEADER ${hex(zxid)} in the epoch ${this.#epoch}`);
+    if (zxid !== makeZxid(this.#epoch, 0)) this.#complain(`NEWLEADER ${hexZxid(zxid)} in the epoch ${this.#epoch}`);
     this.#checkConfig(configText);
     if (this.#isSnapshotNeeded) this.#saveSnapshot();
     host.disk.currentEpoch = this.#epoch;
@@ -338,7 +341,7 @@ export class ApacheLearner {
     if (this.#isObserver) {
       for (const txn of received) {
         if (committed[0] !== txn.zxid) {
-          this.#host.warn(`an observer skips ${hex(txn.zxid)}, of which it has no COMMIT`);
+          this.#host.warn(`an observer skips ${hexZxid(txn.zxid)}, of which it has no COMMIT`);
           continue;
         }
         committed.shift();

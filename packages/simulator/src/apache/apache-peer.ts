@@ -3,6 +3,7 @@ import {
   CreateMode,
   epochOf,
   formatMembership,
+  hexZxid,
   JuteReader,
   JuteWriter,
   type Membership,
@@ -333,7 +334,7 @@ export class ApachePeer {
     const queue = this.requests.filter((request) => request.outcome === null && this.#isQueued(request));
     const index = queue.findIndex((request) => request.sessionId === sessionId && request.cxid === cxid);
     if (index === 0) queue[0]!.outcome = { zxid, txn: entry.txn };
-    else if (index > 0) this.#complainOfOrder(`COMMIT ${hex(zxid)} of a request of this server's`, queue[0]!);
+    else if (index > 0) this.#complainOfOrder(`COMMIT ${hexZxid(zxid)} of a request of this server's`, queue[0]!);
     else if (queue.some((request) => request.sessionId === sessionId)) {
       this.#host.warn(`a txn of cxid ${cxid}, which its session does not wait for: it counts as another server's`);
     }
@@ -397,8 +398,4 @@ function requestBytes({ sessionId, cxid, op, body, authInfo }: ClientRequest): U
   const writer = new JuteWriter();
   writeQuorumPacket(writer, PacketType.request, ZXID_NONE, data.toBytes(), authInfo);
   return writer.toBytes();
-}
-
-function hex(zxid: Zxid): string {
-  return `0x${zxid.toString(16)}`;
 }

@@ -1,4 +1,13 @@
-import { counterOf, epochOf, JuteReader, readTxnEntry, type TxnEntry, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import {
+  counterOf,
+  epochOf,
+  hexZxid,
+  JuteReader,
+  readTxnEntry,
+  type TxnEntry,
+  ZXID_ZERO,
+  type Zxid,
+} from '@meerkat/protocol';
 import { LogThread } from './apache-disk.ts';
 import type { ApacheHost } from './apache-host.ts';
 
@@ -31,7 +40,7 @@ export class LearnerTxns {
     const last = isFirst ? this.#host.database.lastProcessedZxid : this.#lastQueued;
     this.#lastQueued = zxid;
     if (zxid === last + 1 || (epochOf(zxid) > epochOf(last) && counterOf(zxid) === 1)) return;
-    const what = `${hex(zxid)} proposed behind ${hex(last)}`;
+    const what = `${hexZxid(zxid)} proposed behind ${hexZxid(last)}`;
     // A snapshot is read while the leader goes on: what it holds already may come again.
     if (isFirst && zxid <= last && isFromSnapshot) this.#host.warn(what);
     else this.#complain(`${what}: 3.8.0 warns, and logs it`);
@@ -52,11 +61,11 @@ export class LearnerTxns {
     if (this.#isOver) return;
     const head = this.#pending[0];
     if (head === undefined) {
-      this.#complain(`COMMIT ${hex(zxid)} without a proposal before it: 3.8.0 warns and ignores it`);
+      this.#complain(`COMMIT ${hexZxid(zxid)} without a proposal before it: 3.8.0 warns and ignores it`);
       return;
     }
     if (head.zxid !== zxid) {
-      this.#complain(`COMMIT ${hex(zxid)} while the oldest proposal is ${hex(head.zxid)}: 3.8.0 exits with 12`);
+      this.#complain(`COMMIT ${hexZxid(zxid)} while the oldest proposal is ${hexZxid(head.zxid)}: 3.8.0 exits with 12`);
       this.#host.exit(12, 'a COMMIT that does not match');
       return;
     }
@@ -92,8 +101,4 @@ export function receive(packet: { readonly entry: TxnEntry; readonly payload: Ui
   const entry = readTxnEntry(new JuteReader(payload));
   if (entry === null) throw new Error('what was read once can be read again');
   return { zxid: entry.header.zxid, payload, entry };
-}
-
-export function hex(zxid: Zxid): string {
-  return `0x${zxid.toString(16)}`;
 }

@@ -1,7 +1,7 @@
 /** What servers apply: Z3, Z5, Z17 and D7. */
+import { hexZxid } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
-import { hex } from './violation.ts';
 
 export class AgreementRules {
   readonly #cluster: Cluster;
@@ -16,24 +16,24 @@ export class AgreementRules {
     const { committed } = this.#cluster;
     const index = committed.indexOf(zxid);
     if (index < 0) {
-      const found = `the committed txns end at ${hex(committed.last)}`;
+      const found = `the committed txns end at ${hexZxid(committed.last)}`;
       this.#cluster.report(
         'Z5',
         [server.id],
-        `server ${server.id} applies ${hex(zxid)}, which is not committed; ${found}`,
+        `server ${server.id} applies ${hexZxid(zxid)}, which is not committed; ${found}`,
       );
     } else if (hash !== null && committed.hashes[index] !== hash) {
       this.#cluster.report(
         'Z5',
         [server.id],
-        `server ${server.id} applies another txn than was committed as ${hex(zxid)}`,
+        `server ${server.id} applies another txn than was committed as ${hexZxid(zxid)}`,
       );
     }
     if (server.applied !== null && index >= 0) {
       const expected = committed.zxids[committed.indexOf(server.applied) + 1];
       if (expected !== zxid) {
-        const next = expected === undefined ? 'nothing' : hex(expected);
-        const message = `server ${server.id} applies ${hex(zxid)} after ${hex(server.applied)}, where ${next} comes next`;
+        const next = expected === undefined ? 'nothing' : hexZxid(expected);
+        const message = `server ${server.id} applies ${hexZxid(zxid)} after ${hexZxid(server.applied)}, where ${next} comes next`;
         this.#cluster.report('Z3', [server.id], message);
       }
     }
@@ -44,7 +44,7 @@ export class AgreementRules {
   /** D7: at the moment at which it is applied. */
   checkDurable(server: ServerGhost, zxid: number): void {
     if (server.isVoter && zxid > server.log.durableLast) {
-      const message = `server ${server.id} applies ${hex(zxid)}, and its disk holds txns up to ${hex(server.log.durableLast)}`;
+      const message = `server ${server.id} applies ${hexZxid(zxid)}, and its disk holds txns up to ${hexZxid(server.log.durableLast)}`;
       this.#cluster.report('D7', [server.id], message);
     }
   }
@@ -52,7 +52,7 @@ export class AgreementRules {
   /** A server has found that its tree is not the one that it was told of: by its leader, or by its own log. */
   onDigestMismatch(server: ServerGhost, zxid: number, expected: bigint, actual: bigint): void {
     const digests = `0x${expected.toString(16)} is expected, 0x${actual.toString(16)} is found`;
-    this.#cluster.report('Z17', [server.id], `server ${server.id} has another tree at ${hex(zxid)}: ${digests}`);
+    this.#cluster.report('Z17', [server.id], `server ${server.id} has another tree at ${hexZxid(zxid)}: ${digests}`);
   }
 
   #checkDigest(server: ServerGhost, zxid: number, digest: bigint): void {
@@ -66,7 +66,7 @@ export class AgreementRules {
     this.#cluster.report(
       'Z17',
       [server.id, known.server],
-      `the trees differ after ${hex(zxid)}: their digests are ${digests}`,
+      `the trees differ after ${hexZxid(zxid)}: their digests are ${digests}`,
     );
   }
 }

@@ -1,9 +1,17 @@
 /** Proposals and C: Z1, Z2, Z3, Z6, Z7, Z8, Z9, Z11, Z12, Z15, Z16, S1 and S2. */
-import { counterOf, epochOf, MAX_COUNTER, OpCode, parseMembership, type TxnEntry, type Zxid } from '@meerkat/protocol';
+import {
+  counterOf,
+  epochOf,
+  hexZxid,
+  MAX_COUNTER,
+  OpCode,
+  parseMembership,
+  type TxnEntry,
+  type Zxid,
+} from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { MembershipRules } from './membership-rules.ts';
 import type { ServerGhost } from './server-ghost.ts';
-import { hex } from './violation.ts';
 
 export class BroadcastRules {
   readonly #cluster: Cluster;
@@ -29,7 +37,7 @@ export class BroadcastRules {
       return;
     }
     if (known.hash === hash) return;
-    const message = `txn ${hex(zxid)} at server ${server.id} is another one than was proposed under this zxid`;
+    const message = `txn ${hexZxid(zxid)} at server ${server.id} is another one than was proposed under this zxid`;
     this.#cluster.report('Z2', [server.id], message);
   }
 
@@ -44,7 +52,7 @@ export class BroadcastRules {
     server.established = epoch;
     this.#cluster.establishedEpochs.add(epoch);
     if (server.log.heldCount(committed) < committed.length) {
-      const missing = hex(committed.zxids[server.log.heldCount(committed)] ?? 0);
+      const missing = hexZxid(committed.zxids[server.log.heldCount(committed)] ?? 0);
       const message = `leader ${server.id} begins epoch ${epoch} without ${missing}, which is committed`;
       this.#cluster.report('Z8', [server.id], message);
       return;
@@ -58,12 +66,12 @@ export class BroadcastRules {
     if (zxid <= committed.last) {
       if (committed.has(zxid)) return;
       const isOlder = epochOf(zxid as Zxid) < epochOf(committed.last as Zxid);
-      const message = `leader ${server.id} commits ${hex(zxid)} after ${hex(committed.last)}`;
+      const message = `leader ${server.id} commits ${hexZxid(zxid)} after ${hexZxid(committed.last)}`;
       this.#cluster.report(isOlder ? 'Z7' : 'Z3', [server.id], message);
       return;
     }
     if (server.established === null) {
-      const message = `leader ${server.id} commits ${hex(zxid)} before a quorum has synchronized with it`;
+      const message = `leader ${server.id} commits ${hexZxid(zxid)} before a quorum has synchronized with it`;
       this.#cluster.report('Z15', [server.id], message);
     }
     this.#commit(server, zxid);
@@ -76,18 +84,18 @@ export class BroadcastRules {
     const leader = leaders.get(epoch);
     if (leader === undefined || leader.server !== server.id || leader.term !== server.term) {
       const by = leader === undefined ? 'nobody leads' : `server ${leader.server} leads`;
-      const message = `server ${server.id} has ${hex(zxid)}, which ${by} in epoch ${epoch} has never proposed`;
+      const message = `server ${server.id} has ${hexZxid(zxid)}, which ${by} in epoch ${epoch} has never proposed`;
       this.#cluster.report('Z1', [server.id], message);
       return;
     }
     const last = lastProposed.get(epoch) ?? 0;
     const expected = last === 0 ? epoch * 0x100000000 + 1 : last + 1;
     if (counter === 0 || counter === MAX_COUNTER || zxid !== expected) {
-      const message = `leader ${server.id} proposes ${hex(zxid)} in epoch ${epoch}, where ${hex(expected)} comes next`;
+      const message = `leader ${server.id} proposes ${hexZxid(zxid)} in epoch ${epoch}, where ${hexZxid(expected)} comes next`;
       this.#cluster.report('Z12', [server.id], message);
     }
     if (server.established === null) {
-      const message = `leader ${server.id} proposes ${hex(zxid)} before epoch ${epoch} is established`;
+      const message = `leader ${server.id} proposes ${hexZxid(zxid)} before epoch ${epoch} is established`;
       this.#cluster.report('Z8', [server.id], message);
     }
     proposals.set(zxid, { hash, entry });
@@ -98,7 +106,11 @@ export class BroadcastRules {
   #onMembershipProposed(leader: ServerGhost, zxid: number, data: Uint8Array | null): void {
     const membership = parseMembership(new TextDecoder().decode(data ?? new Uint8Array(0)));
     if ('fault' in membership) {
-      this.#cluster.report('R1', [leader.id], `${hex(zxid)} names a membership nobody can read: ${membership.fault}`);
+      this.#cluster.report(
+        'R1',
+        [leader.id],
+        `${hexZxid(zxid)} names a membership nobody can read: ${membership.fault}`,
+      );
     } else if (this.#cluster.onMembershipProposed(zxid, membership)) {
       this.#memberships.onProposed(leader, zxid);
     }
@@ -113,7 +125,7 @@ export class BroadcastRules {
       this.#push(leader, log.zxids[at]!, log.hashes[at]!);
     }
     if (committed.last < upTo) this.#commitAhead(leader, upTo);
-    this.#checkHolders(leader, `${hex(committed.last)} is committed by leader ${leader.id}`);
+    this.#checkHolders(leader, `${hexZxid(committed.last)} is committed by leader ${leader.id}`);
   }
 
   /** A quorum of others has acknowledged what the leader has proposed and not logged itself. */
@@ -124,7 +136,7 @@ export class BroadcastRules {
     for (let zxid = first; zxid <= upTo; zxid++) {
       const proposal = proposals.get(zxid);
       if (proposal === undefined) {
-        const message = `leader ${leader.id} commits ${hex(upTo)}, and ${hex(zxid)} is neither in its log nor proposed`;
+        const message = `leader ${leader.id} commits ${hexZxid(upTo)}, and ${hexZxid(zxid)} is neither in its log nor proposed`;
         this.#cluster.report('Z1', [leader.id], message);
         return;
       }
@@ -140,7 +152,7 @@ export class BroadcastRules {
     for (const voter of voters) {
       const count = servers.get(voter)?.log.heldCount(committed) ?? 0;
       if (count === committed.length) holders.push(voter);
-      all.push(`${voter} up to ${hex(committed.zxids[count - 1] ?? 0)}`);
+      all.push(`${voter} up to ${hexZxid(committed.zxids[count - 1] ?? 0)}`);
     }
     if (this.#cluster.isQuorum(holders)) return;
     this.#cluster.report('Z9', [server.id], `${what}, and no quorum of disks holds it: ${all.join(', ')}`);
@@ -151,7 +163,7 @@ export class BroadcastRules {
     if (this.#cluster.committed.length > 0) {
       this.#checkHolders(
         server,
-        `${hex(this.#cluster.committed.last)} was committed, server ${server.id} has lost or replaced txns`,
+        `${hexZxid(this.#cluster.committed.last)} was committed, server ${server.id} has lost or replaced txns`,
       );
     }
   }
@@ -177,21 +189,25 @@ export class BroadcastRules {
     const servers = [leader.id];
     const epoch = epochOf(zxid as Zxid);
     if (proposal === undefined || proposal.hash !== hash) {
-      this.#cluster.report('Z1', servers, `${hex(zxid)} is committed by leader ${leader.id} and was never proposed so`);
+      this.#cluster.report(
+        'Z1',
+        servers,
+        `${hexZxid(zxid)} is committed by leader ${leader.id} and was never proposed so`,
+      );
     }
     const isFirst = last === 0 || epoch !== epochOf(last as Zxid);
     const before = isFirst ? counterOf(zxid as Zxid) - 1 : zxid - last - 1;
     if (before > 0 && committed.length > 0) {
-      const message = `${hex(zxid)} is committed, and ${before} txns that its leader proposed before it are not`;
+      const message = `${hexZxid(zxid)} is committed, and ${before} txns that its leader proposed before it are not`;
       this.#cluster.report(isFirst ? 'Z6' : 'Z16', servers, message);
     }
     this.#checkSession(leader, zxid, proposal?.entry ?? null);
     committed.push(zxid, hash, proposal?.entry ?? null);
     if (proposal?.entry?.txn.type !== OpCode.reconfig) return;
     // R2: the change itself is decided by a quorum of both.
-    this.#checkHolders(leader, `change ${hex(zxid)} of the membership is committed by leader ${leader.id}`);
+    this.#checkHolders(leader, `change ${hexZxid(zxid)} of the membership is committed by leader ${leader.id}`);
     this.#cluster.onMembershipCommitted(zxid);
-    this.#checkHolders(leader, `change ${hex(zxid)} to the membership is committed by leader ${leader.id}`);
+    this.#checkHolders(leader, `change ${hexZxid(zxid)} to the membership is committed by leader ${leader.id}`);
   }
 
   /** S2: a leader tells a learner that a session goes on. */
@@ -208,7 +224,7 @@ export class BroadcastRules {
     const name = `session 0x${sessionId.toString(16)}`;
     if (type === OpCode.createSession) {
       if (this.#openSessions.has(sessionId) || this.#closedSessions.has(sessionId)) {
-        this.#cluster.report('S1', [leader.id], `${name} is created a second time by ${hex(zxid)}`);
+        this.#cluster.report('S1', [leader.id], `${name} is created a second time by ${hexZxid(zxid)}`);
       }
       this.#openSessions.add(sessionId);
       return;
@@ -218,7 +234,7 @@ export class BroadcastRules {
       this.#openSessions.delete(sessionId);
       this.#closedSessions.add(sessionId);
     } else if (type !== OpCode.error && this.#closedSessions.has(sessionId)) {
-      this.#cluster.report('S2', [leader.id], `${hex(zxid)} is a change by ${name} after its end`);
+      this.#cluster.report('S2', [leader.id], `${hexZxid(zxid)} is a change by ${name} after its end`);
     }
   }
 }

@@ -1,5 +1,4 @@
-import { epochOf, type TxnEntry, type Zxid } from '@meerkat/protocol';
-import { hex } from './violation.ts';
+import { epochOf, hexZxid, type TxnEntry, type Zxid } from '@meerkat/protocol';
 
 /**
  * C of the paper: everything that has ever been committed, in order. It only grows.
@@ -55,11 +54,11 @@ export class CommittedSequence {
 
 /** What is wrong when `zxid` follows `previous` in a history, or null. `previous` 0 is an empty history. */
 export function gapBetween(previous: number, zxid: number): string | null {
-  if (zxid <= previous) return `${hex(zxid)} follows ${hex(previous)}: zxids do not ascend`;
+  if (zxid <= previous) return `${hexZxid(zxid)} follows ${hexZxid(previous)}: zxids do not ascend`;
   const epoch = epochOf(zxid as Zxid);
   if (zxid === previous + 1 && epoch === epochOf(previous as Zxid)) return null;
   const first = epoch * 0x100000000 + 1;
   if (zxid === first) return null;
   const missing = epoch === epochOf(previous as Zxid) ? previous + 1 : first;
-  return `${hex(zxid)} follows ${hex(previous)}: ${hex(missing)} is missing`;
+  return `${hexZxid(zxid)} follows ${hexZxid(previous)}: ${hexZxid(missing)} is missing`;
 }

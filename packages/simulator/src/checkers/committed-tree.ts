@@ -7,6 +7,7 @@
  */
 import {
   type CloseSessionTxn,
+  hexZxid,
   OpCode,
   parentOf,
   type SetAclTxn,
@@ -15,7 +16,6 @@ import {
   type TxnEntry,
   type TxnHeader,
 } from '@meerkat/protocol';
-import { hex } from './violation.ts';
 import { NOTHING, type ZnodeState } from './znode-state.ts';
 
 export type ChangeType = 'created' | 'deleted' | 'changed' | 'children';
@@ -207,11 +207,11 @@ export class CommittedTree {
     const parent = this.#now(parentPath);
     if (parent === null || this.#now(path) !== null) {
       const why = parent === null ? 'its parent does not exist' : 'it exists';
-      this.#onFault('W6', `${hex(zxid)} creates ${path} although ${why}`);
+      this.#onFault('W6', `${hexZxid(zxid)} creates ${path} although ${why}`);
       return;
     }
     if (parentCversion >= 0 && parentCversion !== parent.cversion + 1) {
-      const message = `${hex(zxid)} creates child number ${parentCversion} of ${parentPath}, which has had ${parent.cversion}`;
+      const message = `${hexZxid(zxid)} creates child number ${parentCversion} of ${parentPath}, which has had ${parent.cversion}`;
       this.#onFault('W5', message);
     }
     if (owner !== 0n) {
@@ -219,7 +219,7 @@ export class CommittedTree {
       if (session === undefined || session.closedZxid !== null) {
         this.#onFault(
           'S3',
-          `${hex(zxid)} creates ${path}, an ephemeral of session 0x${owner.toString(16)}, which is not alive`,
+          `${hexZxid(zxid)} creates ${path}, an ephemeral of session 0x${owner.toString(16)}, which is not alive`,
         );
       }
       this.#ephemeralsOf(owner).add(path);
@@ -249,7 +249,7 @@ export class CommittedTree {
       if (!isOver && !(isContainer && cversion > 0)) {
         const what = isContainer ? 'a container that never had a child' : 'no container';
         const why = ttlMs === null ? what : `${header.time - mtime} ms old, of ${ttlMs}`;
-        this.#onFault('W8', `${hex(header.zxid)} collects ${path}, which is ${why}`);
+        this.#onFault('W8', `${hexZxid(header.zxid)} collects ${path}, which is ${why}`);
       }
     }
     this.#delete(header, path);
@@ -262,7 +262,7 @@ export class CommittedTree {
     const parent = this.#now(parentPath);
     if (state === null || parent === null || state.numChildren > 0) {
       const why = state === null ? 'it does not exist' : `it has ${state.numChildren} children`;
-      this.#onFault('W6', `${hex(zxid)} deletes ${path} although ${why}`);
+      this.#onFault('W6', `${hexZxid(zxid)} deletes ${path} although ${why}`);
       return;
     }
     if (state.owner !== 0n) this.#ephemerals.get(state.owner)?.delete(path);
@@ -275,12 +275,12 @@ export class CommittedTree {
   #setData({ zxid, time }: TxnHeader, { path, data, version }: SetDataTxn): void {
     const state = this.#now(path);
     if (state === null) {
-      this.#onFault('W6', `${hex(zxid)} sets ${path}, which does not exist`);
+      this.#onFault('W6', `${hexZxid(zxid)} sets ${path}, which does not exist`);
       return;
     }
     const isReconfig = version === -1;
     if (!isReconfig && version !== state.version + 1) {
-      this.#onFault('W6', `${hex(zxid)} takes ${path} from version ${state.version} to ${version}`);
+      this.#onFault('W6', `${hexZxid(zxid)} takes ${path} from version ${state.version} to ${version}`);
     }
     this.#push(path, { ...state, zxid, data, mzxid: zxid, mtime: time, version });
     this.#change(zxid, 'changed', path);
@@ -289,11 +289,11 @@ export class CommittedTree {
   #setAcl({ zxid }: TxnHeader, { path, acl, version }: SetAclTxn): void {
     const state = this.#now(path);
     if (state === null) {
-      this.#onFault('W6', `${hex(zxid)} sets the ACL of ${path}, which does not exist`);
+      this.#onFault('W6', `${hexZxid(zxid)} sets the ACL of ${path}, which does not exist`);
       return;
     }
     if (version !== state.aversion + 1) {
-      this.#onFault('W6', `${hex(zxid)} takes ${path} from aversion ${state.aversion} to ${version}`);
+      this.#onFault('W6', `${hexZxid(zxid)} takes ${path} from aversion ${state.aversion} to ${version}`);
     }
     this.#push(path, { ...state, zxid, acl, aversion: version });
   }
@@ -308,7 +308,7 @@ export class CommittedTree {
     const listed = txn.paths ?? [...owned];
     for (const path of listed) {
       if (!owned.delete(path)) {
-        this.#onFault('S3', `${hex(zxid)} ends ${name} and deletes ${path}, which it does not own`);
+        this.#onFault('S3', `${hexZxid(zxid)} ends ${name} and deletes ${path}, which it does not own`);
         continue;
       }
       this.#delete(header, path);
@@ -316,9 +316,9 @@ export class CommittedTree {
     const parents = new Set(listed.map(parentOf));
     // What is not listed goes in the order of the paths.
     for (const path of [...owned].sort()) {
-      if (!isTooMuch) this.#onFault('S3', `${hex(zxid)} ends ${name} and leaves its ephemeral ${path}`);
+      if (!isTooMuch) this.#onFault('S3', `${hexZxid(zxid)} ends ${name} and leaves its ephemeral ${path}`);
       else if (!parents.has(parentOf(path)) && closeSessionBytes([...listed, path]) <= this.#txnBytesMax) {
-        this.#onFault('D11', `${hex(zxid)} ends ${name} and lists nothing below the parent of ${path}`);
+        this.#onFault('D11', `${hexZxid(zxid)} ends ${name} and lists nothing below the parent of ${path}`);
       }
       this.#delete(header, path);
     }

@@ -1,9 +1,8 @@
 /** Logs and disks: Z4, Z10, Z11, D8, D9 and D10. */
-import { epochOf, PacketType, type Zxid } from '@meerkat/protocol';
+import { epochOf, hexZxid, PacketType, type Zxid } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import { gapBetween } from './committed-sequence.ts';
 import type { ServerGhost } from './server-ghost.ts';
-import { hex } from './violation.ts';
 import type { WireEvent } from './wire.ts';
 
 /** What a reader finds on a disk. */
@@ -47,7 +46,7 @@ export class DurabilityRules {
       server.truncated.set(log.zxids[at]!, { hash: log.hashes[at]!, epoch: server.acceptedEpoch });
     }
     if (log.base > zxid) {
-      const message = `server ${server.id} truncates its log to ${hex(zxid)}, and its snapshot holds txns up to ${hex(log.base)}`;
+      const message = `server ${server.id} truncates its log to ${hexZxid(zxid)}, and its snapshot holds txns up to ${hexZxid(log.base)}`;
       this.#cluster.report('D10', [server.id], message);
     }
     log.truncate(zxid);
@@ -67,8 +66,8 @@ export class DurabilityRules {
     const oldest = snapshots[0] ?? 0;
     const next = committed.zxids[committed.countUpTo(oldest)];
     if (next === undefined || next > server.log.last || (logBegin !== null && logBegin <= next)) return;
-    const rest = logBegin === null ? 'there is no log' : `the log begins at ${hex(logBegin)}`;
-    const message = `the purge leaves server ${server.id} a snapshot of ${hex(oldest)}, and ${rest}: ${hex(next)} is missing`;
+    const rest = logBegin === null ? 'there is no log' : `the log begins at ${hexZxid(logBegin)}`;
+    const message = `the purge leaves server ${server.id} a snapshot of ${hexZxid(oldest)}, and ${rest}: ${hexZxid(next)} is missing`;
     this.#cluster.report('D5', [server.id], message);
   }
 
@@ -76,7 +75,7 @@ export class DurabilityRules {
   onLogSetAside(server: ServerGhost, zxid: number, others: readonly number[]): void {
     const later = others.find((other) => other > zxid);
     if (later === undefined) return;
-    const message = `server ${server.id} sets its log of ${hex(zxid)} aside before that of ${hex(later)}`;
+    const message = `server ${server.id} sets its log of ${hexZxid(zxid)} aside before that of ${hexZxid(later)}`;
     this.#cluster.report('D6', [server.id], message);
   }
 
@@ -98,7 +97,7 @@ export class DurabilityRules {
     const { log } = server;
     const foundLast = found.zxids[found.zxids.length - 1] ?? found.base;
     if (foundLast < log.durableLast) {
-      const message = `server ${server.id} finds txns up to ${hex(foundLast)}, ${hex(log.durableLast)} was durable`;
+      const message = `server ${server.id} finds txns up to ${hexZxid(foundLast)}, ${hexZxid(log.durableLast)} was durable`;
       this.#cluster.report('D8', [server.id], message);
     }
     let previous = found.base;
@@ -112,12 +111,12 @@ export class DurabilityRules {
       if (log.hashAt(zxid) === hash || zxid <= log.base) continue;
       const truncated = server.truncated.get(zxid);
       if (truncated?.hash === hash) {
-        this.#cluster.report('D10', [server.id], `server ${server.id} finds ${hex(zxid)}, which it had truncated`);
+        this.#cluster.report('D10', [server.id], `server ${server.id} finds ${hexZxid(zxid)}, which it had truncated`);
       } else if (log.last > 0 || log.zxids.length > 0) {
         this.#cluster.report(
           'D8',
           [server.id],
-          `server ${server.id} finds ${hex(zxid)}, which it had never written so`,
+          `server ${server.id} finds ${hexZxid(zxid)}, which it had never written so`,
         );
       }
     }
@@ -127,7 +126,7 @@ export class DurabilityRules {
   onWire(event: WireEvent): void {
     if (event.kind !== 'learner-packet' || event.stage !== 'sent' || event.packet.type !== PacketType.ack) return;
     if (!this.#cluster.server(event.from).hasDiskFailed) return;
-    const what = `ACK ${hex(event.packet.zxid)}`;
+    const what = `ACK ${hexZxid(event.packet.zxid)}`;
     this.#cluster.report('D9', [event.from], `server ${event.from} sends ${what} after its disk has failed`);
   }
 
@@ -140,7 +139,7 @@ export class DurabilityRules {
     const at = committed.indexOf(previous);
     const next = at < 0 ? undefined : committed.zxids[at + 1];
     if (next === undefined || next >= zxid) return null;
-    return `${hex(zxid)} follows ${hex(previous)}: ${hex(next)}, which is committed, is missing`;
+    return `${hexZxid(zxid)} follows ${hexZxid(previous)}: ${hexZxid(next)}, which is committed, is missing`;
   }
 
   #checkResurrection(server: ServerGhost, zxid: number, hash: number): void {
@@ -148,7 +147,7 @@ export class DurabilityRules {
     if (truncated === undefined || truncated.hash !== hash || this.#cluster.committed.has(zxid)) return;
     // Where the leader whom it was truncated for has failed before its quorum, another one may bring it back.
     if (!this.#cluster.establishedEpochs.has(truncated.epoch)) return;
-    const message = `server ${server.id} logs ${hex(zxid)} again, which it had truncated in epoch ${truncated.epoch}`;
+    const message = `server ${server.id} logs ${hexZxid(zxid)} again, which it had truncated in epoch ${truncated.epoch}`;
     this.#cluster.report('Z10', [server.id], message);
   }
 
@@ -164,8 +163,8 @@ export class DurabilityRules {
     while (at < log.zxids.length && log.zxids[at]! <= upTo) {
       const zxid = log.zxids[at]!;
       if (committed.zxids[count] !== zxid || committed.hashes[count] !== log.hashes[at]) {
-        const theirs = committed.zxids[count] === undefined ? 'nothing' : hex(committed.zxids[count]!);
-        const message = `server ${server.id} takes ${hex(zxid)} for committed, where ${theirs} is (epoch ${epochOf(zxid as Zxid)})`;
+        const theirs = committed.zxids[count] === undefined ? 'nothing' : hexZxid(committed.zxids[count]!);
+        const message = `server ${server.id} takes ${hexZxid(zxid)} for committed, where ${theirs} is (epoch ${epochOf(zxid as Zxid)})`;
         this.#cluster.report('Z4', [server.id], message);
         break;
       }

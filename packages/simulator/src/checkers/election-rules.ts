@@ -1,8 +1,7 @@
 /** Elections: E9, E10, E12, E13 and E14. */
-import { type ElectionNotification, ServerState, VOTE_NONE } from '@meerkat/protocol';
+import { type ElectionNotification, hexZxid, ServerState, VOTE_NONE } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { Role, ServerGhost } from './server-ghost.ts';
-import { hex } from './violation.ts';
 import type { WireEvent } from './wire.ts';
 
 /** What a server has said and heard since it began to look for a leader. */
@@ -134,5 +133,5 @@ function compareVotes(one: ElectionNotification, other: ElectionNotification): n
 }
 
 function describeVote({ leader, zxid, peerEpoch }: ElectionNotification): string {
-  return `${leader} (epoch ${peerEpoch}, ${hex(zxid)})`;
+  return `${leader} (epoch ${peerEpoch}, ${hexZxid(zxid)})`;
 }

@@ -1,8 +1,7 @@
 /** Epochs: E1 … E8, and D3 where it speaks of the epoch. */
-import { epochOf, type LeaderPacket, type LearnerPacket, PacketType, type Zxid } from '@meerkat/protocol';
+import { epochOf, hexZxid, type LeaderPacket, type LearnerPacket, PacketType, type Zxid } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
-import { hex } from './violation.ts';
 import type { WireEvent } from './wire.ts';
 
 /** What a learner has told a leader on one connection, as far as it has arrived. */
@@ -65,7 +64,7 @@ export class EpochRules {
       this.#cluster.report('E1', [server.id], `server ${server.id} comes back with less: ${found}`);
     }
     if (epochOf(lastZxid as Zxid) > currentEpoch) {
-      const found = `its log ends at ${hex(lastZxid)}, and its currentEpoch is ${currentEpoch}`;
+      const found = `its log ends at ${hexZxid(lastZxid)}, and its currentEpoch is ${currentEpoch}`;
       this.#cluster.report('E3', [server.id], `server ${server.id} holds txns of an epoch that it is not in: ${found}`);
     }
     server.acceptedEpoch = acceptedEpoch;
@@ -190,12 +189,12 @@ export class EpochRules {
         ackEpoch.currentEpoch > term.currentEpoch ||
         (ackEpoch.currentEpoch === term.currentEpoch && ackEpoch.zxid > term.lastZxid);
       if (!isNewer || !this.#cluster.server(learner).isVoter) counted.push(learner);
-      else ahead.push({ learner, at: `epoch ${ackEpoch.currentEpoch}, ${hex(ackEpoch.zxid)}` });
+      else ahead.push({ learner, at: `epoch ${ackEpoch.currentEpoch}, ${hexZxid(ackEpoch.zxid)}` });
     }
     // Who is ahead may have been refused. That he was counted shows when the others are too few.
     if (ahead.length > 0 && !this.#cluster.isQuorum(counted)) {
       const theirs = ahead.map(({ learner, at }) => `server ${learner} is at ${at}`).join(', ');
-      const ours = `epoch ${term.currentEpoch}, ${hex(term.lastZxid)}`;
+      const ours = `epoch ${term.currentEpoch}, ${hexZxid(term.lastZxid)}`;
       const learners = ahead.map(({ learner }) => learner);
       this.#cluster.report('E7', [leader.id, ...learners], `leader ${leader.id} leads from ${ours} although ${theirs}`);
     } else this.#needQuorum(leader, counted, 'begins to synchronize with the ACKEPOCHs');

@@ -1,8 +1,8 @@
 /** After healing, when nothing is under way any more: L2, W6 and S6. */
-import type { Acl, PersistedStat } from '@meerkat/protocol';
+import { type Acl, hexZxid, type PersistedStat } from '@meerkat/protocol';
 import { isSameAcl } from './access.ts';
 import type { CommittedTree } from './committed-tree.ts';
-import { hex, type Violations } from './violation.ts';
+import type { Violations } from './violation.ts';
 import type { ZnodeState } from './znode-state.ts';
 
 /** What one server holds at the end. */
@@ -31,7 +31,7 @@ export function checkFinalStates(states: readonly FinalState[], tree: CommittedT
   for (const state of states) {
     const { server, lastZxid } = state;
     if (lastZxid !== tree.lastZxid) {
-      const message = `server ${server} ends at ${hex(lastZxid)}, and the committed txns at ${hex(tree.lastZxid)}`;
+      const message = `server ${server} ends at ${hexZxid(lastZxid)}, and the committed txns at ${hexZxid(tree.lastZxid)}`;
       violations.report('L2', [server], message);
     } else if (state.treeDigest !== first.treeDigest && first.lastZxid === lastZxid) {
       const digests = `0x${state.treeDigest.toString(16)} and 0x${first.treeDigest.toString(16)}`;
@@ -98,7 +98,7 @@ function checkSessions(
     const isAlive = life.createdZxid <= zxid && (life.closedZxid === null || life.closedZxid > zxid);
     if (isAlive === sessions.has(id)) continue;
     const is = isAlive ? 'does not know' : 'still knows';
-    const why = isAlive ? 'which is alive' : `which ${hex(life.closedZxid ?? 0)} has ended`;
+    const why = isAlive ? 'which is alive' : `which ${hexZxid(life.closedZxid ?? 0)} has ended`;
     violations.report('S6', [server], `server ${server} ${is} session 0x${id.toString(16)}, ${why}`);
   }
   for (const id of sessions.keys()) {

@@ -10,7 +10,7 @@
  * Nothing here acts on the servers.
  */
 import type { TraceEvent } from '@meerkat/core';
-import { epochOf, JuteReader, PacketType, readTxnEntry, type TxnEntry, type Zxid } from '@meerkat/protocol';
+import { epochOf, hexZxid, JuteReader, PacketType, readTxnEntry, type TxnEntry, type Zxid } from '@meerkat/protocol';
 import { AgreementRules } from './agreement-rules.ts';
 import { AnsweredRules, type Asked } from './answered-rules.ts';
 import { bodyHash } from './body-hash.ts';
@@ -25,7 +25,7 @@ import { MembershipRules } from './membership-rules.ts';
 import type { Role, ServerGhost } from './server-ghost.ts';
 import { StreamRules } from './stream-rules.ts';
 import { SyncRules } from './sync-rules.ts';
-import { hex, type Violation, Violations } from './violation.ts';
+import { type Violation, Violations } from './violation.ts';
 import type { WireEvent } from './wire.ts';
 
 /** A txn as bytes: header, record and digest, as in the log and in PROPOSAL. */
@@ -374,7 +374,7 @@ export class LiveChecker {
       case PacketType.inform:
       case PacketType.informAndActivate:
         if (packet.payload.length > this.#txnBytesMax) {
-          const message = `leader ${event.from} sends ${hex(packet.entry.header.zxid)}, a txn of ${packet.payload.length} bytes`;
+          const message = `leader ${event.from} sends ${hexZxid(packet.entry.header.zxid)}, a txn of ${packet.payload.length} bytes`;
           this.#cluster.report('D11', [event.from], message);
         }
         this.#broadcast.onTxn(leader, packet.entry.header.zxid, event.hash, packet.entry);

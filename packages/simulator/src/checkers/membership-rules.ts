@@ -1,8 +1,7 @@
 /** Who decides, while that changes: R1, R3, R4 and R6. R2 is part of every quorum that is looked for, see `Cluster`. */
-import { counterOf, epochOf, formatMembership, type Membership, type Zxid } from '@meerkat/protocol';
+import { counterOf, epochOf, formatMembership, hexZxid, type Membership, type Zxid } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
-import { hex } from './violation.ts';
 
 export class MembershipRules {
   readonly #cluster: Cluster;
@@ -28,12 +27,12 @@ export class MembershipRules {
     const known = this.#texts.get(version);
     if (known === undefined) this.#texts.set(version, { text, server: server.id });
     else if (known.text !== text && version !== 0) {
-      const message = `membership ${hex(version)} of server ${server.id} is another one than that of server ${known.server}`;
+      const message = `membership ${hexZxid(version)} of server ${server.id} is another one than that of server ${known.server}`;
       this.#cluster.report('R1', [server.id, known.server], message);
     }
     const before = this.#versions.get(server.id) ?? 0;
     if (version < before) {
-      const message = `server ${server.id} goes back from membership ${hex(before)} to ${hex(version)}`;
+      const message = `server ${server.id} goes back from membership ${hexZxid(before)} to ${hexZxid(version)}`;
       this.#cluster.report('R1', [server.id], message);
     }
     this.#versions.set(server.id, version);
@@ -46,7 +45,7 @@ export class MembershipRules {
   onProposed(leader: ServerGhost, version: number): void {
     const pending = this.#cluster.pendingMembership(version);
     if (pending === null) return;
-    const message = `leader ${leader.id} proposes membership ${hex(version)} while ${hex(pending)} is not committed`;
+    const message = `leader ${leader.id} proposes membership ${hexZxid(version)} while ${hexZxid(pending)} is not committed`;
     this.#cluster.report('R3', [leader.id], message);
   }
 
@@ -65,7 +64,7 @@ export class MembershipRules {
       ? version === 0 || this.#cluster.leaders.has(epochOf(version as Zxid))
       : this.#cluster.committed.has(version) || version <= server.toldCommitted;
     if (isThere) return;
-    const message = `server ${server.id} has membership ${hex(version)} in force, which is not committed`;
+    const message = `server ${server.id} has membership ${hexZxid(version)} in force, which is not committed`;
     this.#cluster.report('R4', [server.id], message);
   }
 }

@@ -1,6 +1,7 @@
 /** What each client saw in which order: C1, C2, W2, and the place of an event before the replies that show its change (W1). */
+import { hexZxid } from '@meerkat/protocol';
 import type { ClientLog } from './client-log.ts';
-import { hex, type Violations } from './violation.ts';
+import type { Violations } from './violation.ts';
 
 export function checkOrder(log: ClientLog, violations: Violations): void {
   for (const [client, connections] of log.byClient) {
@@ -29,15 +30,15 @@ export function checkOrder(log: ClientLog, violations: Violations): void {
           }
           if (entry.zxid <= 0) continue;
           if (entry.zxid < seen) {
-            report(entry.atMs, 'C2', `a reply of ${hex(entry.zxid)} comes after one of ${hex(seen)}`);
+            report(entry.atMs, 'C2', `a reply of ${hexZxid(entry.zxid)} comes after one of ${hexZxid(seen)}`);
           }
           // What only one server has may never be committed.
           if (!connected.isReadOnly) seen = Math.max(seen, entry.zxid);
           replied = Math.max(replied, entry.zxid);
         } else if (entry.kind === 'event' && entry.zxid !== null && entry.zxid > 0) {
-          const what = `the event ${entry.type} ${entry.path} of ${hex(entry.zxid)}`;
-          if (entry.zxid < lastEvent) report(entry.atMs, 'W2', `${what} comes after one of ${hex(lastEvent)}`);
-          if (entry.zxid <= replied) report(entry.atMs, 'W1', `${what} comes after a reply of ${hex(replied)}`);
+          const what = `the event ${entry.type} ${entry.path} of ${hexZxid(entry.zxid)}`;
+          if (entry.zxid < lastEvent) report(entry.atMs, 'W2', `${what} comes after one of ${hexZxid(lastEvent)}`);
+          if (entry.zxid <= replied) report(entry.atMs, 'W1', `${what} comes after a reply of ${hexZxid(replied)}`);
           lastEvent = entry.zxid;
         }
       }

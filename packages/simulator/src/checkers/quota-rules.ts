@@ -5,12 +5,12 @@
  * What is in use is counted from all the states that a path and what is below it were in. No path with a quota lies
  * below another one.
  */
-import { OpCode, type Txn } from '@meerkat/protocol';
+import { hexZxid, OpCode, type Txn } from '@meerkat/protocol';
 import type { OperationRequest } from '../history.ts';
 import { type ClientLog, describe } from './client-log.ts';
 import { type CommittedTree, countUpTo } from './committed-tree.ts';
 import type { FinalState, FinalZnode } from './final-rules.ts';
-import { hex, type Violations } from './violation.ts';
+import type { Violations } from './violation.ts';
 
 const QUOTA_ROOT = '/zookeeper/quota';
 const LIMITS = '/zookeeper_limits';
@@ -60,14 +60,14 @@ export class QuotaRules {
       if (this.#tree.entryAt(zxid)?.txn.type !== OpCode.error) continue;
       const demand = this.#demandOf(request, zxid);
       if (demand === null || this.#isPossible(demand.path, demand, zxid, false)) continue;
-      this.#report(`${describe(operation)} is refused as ${hex(zxid)}, which exceeds no limit`);
+      this.#report(`${describe(operation)} is refused as ${hexZxid(zxid)}, which exceeds no limit`);
     }
     if (!isEnforced) return;
     for (const { header, txn } of this.#tree.committed) {
       for (const part of partsOf(txn)) {
         const demand = this.#demandOfTxn(part, header.zxid);
         if (demand === null || this.#isPossible(demand.path, demand, header.zxid, true)) continue;
-        this.#report(`${hex(header.zxid)} writes ${demand.path} and exceeds the limits of its quota`);
+        this.#report(`${hexZxid(header.zxid)} writes ${demand.path} and exceeds the limits of its quota`);
       }
     }
   }

@@ -1,10 +1,11 @@
 /** Reads: C3 (the state of the zxid that the reply names, exactly) and C5 (after a sync, nothing acknowledged is missing). */
+import { hexZxid } from '@meerkat/protocol';
 import type { Operation } from '../history.ts';
 import { mayRead } from './access.ts';
 import { type ClientLog, describe } from './client-log.ts';
 import type { CommittedTree } from './committed-tree.ts';
 import { differenceOfStats } from './stat-difference.ts';
-import { hex, type Violations } from './violation.ts';
+import type { Violations } from './violation.ts';
 import { statOf } from './znode-state.ts';
 
 const DECODER = new TextDecoder();
@@ -32,37 +33,41 @@ export class ReadRules {
     if (zxid === null || request.path === '/zookeeper' || request.path.startsWith('/zookeeper/')) return;
     if (this.#log.isReadOnly(operation) && !this.#tree.has(zxid)) return;
     if (zxid > this.#tree.lastZxid && zxid % 0x100000000 !== 0) {
-      this.#report(operation, 'C3', `shows ${hex(zxid)}, and the committed txns end at ${hex(this.#tree.lastZxid)}`);
+      this.#report(
+        operation,
+        'C3',
+        `shows ${hexZxid(zxid)}, and the committed txns end at ${hexZxid(this.#tree.lastZxid)}`,
+      );
       return;
     }
     const state = this.#tree.stateAt(request.path, zxid);
     const isReadable = state === null || mayRead(state.acl, this.#log.identityOf(operation.client));
     if (error?.code === 'NOAUTH' && isReadable) {
-      this.#report(operation, 'C7', `is refused at ${hex(zxid)}, where it may be read`);
+      this.#report(operation, 'C7', `is refused at ${hexZxid(zxid)}, where it may be read`);
     } else if (result !== null && !isReadable) {
-      this.#report(operation, 'C7', `is answered at ${hex(zxid)}, where it may not be read`);
+      this.#report(operation, 'C7', `is answered at ${hexZxid(zxid)}, where it may not be read`);
     }
     if (error?.code === 'NONODE' && state !== null) {
-      this.#report(operation, 'C3', `finds nothing at ${hex(zxid)}, where version ${state.version} of it was`);
+      this.#report(operation, 'C3', `finds nothing at ${hexZxid(zxid)}, where version ${state.version} of it was`);
     }
     if (result === null || !('stat' in result)) return;
     if (state === null || result.stat === null) {
       if (state === null && result.stat === null) return;
       const is = result.stat === null ? 'nothing' : 'a znode';
-      this.#report(operation, 'C3', `finds ${is} at ${hex(zxid)}, where ${state === null ? 'nothing' : 'one'} was`);
+      this.#report(operation, 'C3', `finds ${is} at ${hexZxid(zxid)}, where ${state === null ? 'nothing' : 'one'} was`);
       return;
     }
     const difference = differenceOfStats(result.stat, statOf(state));
-    if (difference !== null) this.#report(operation, 'C3', `the stat is not that of ${hex(zxid)}: ${difference}`);
+    if (difference !== null) this.#report(operation, 'C3', `the stat is not that of ${hexZxid(zxid)}: ${difference}`);
     if (result.op === 'get') {
       const data = DECODER.decode(state.data ?? undefined);
       if (data !== result.data) {
-        this.#report(operation, 'C3', `reads ${quote(result.data)}, at ${hex(zxid)} it was ${quote(data)}`);
+        this.#report(operation, 'C3', `reads ${quote(result.data)}, at ${hexZxid(zxid)} it was ${quote(data)}`);
       }
     } else if (result.op === 'children') {
       const due = this.#tree.childrenAt(request.path, zxid).join(' ');
       const names = [...result.names].sort().join(' ');
-      if (names !== due) this.#report(operation, 'C3', `lists [${names}], at ${hex(zxid)} they were [${due}]`);
+      if (names !== due) this.#report(operation, 'C3', `lists [${names}], at ${hexZxid(zxid)} they were [${due}]`);
     }
   }
 
@@ -87,7 +92,11 @@ export class ReadRules {
       }
       const due = before.get(operation) ?? 0;
       if (isFresh && zxid < due) {
-        this.#report(operation, 'C5', `shows ${hex(zxid)}, and ${hex(due)} had been told to somebody before it began`);
+        this.#report(
+          operation,
+          'C5',
+          `shows ${hexZxid(zxid)}, and ${hexZxid(due)} had been told to somebody before it began`,
+        );
       }
       told = Math.max(told, zxid);
     }

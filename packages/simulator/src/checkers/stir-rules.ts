@@ -1,9 +1,10 @@
 /** W7: at rest, every watch that a program waits for is armed, so that the next change of its znode fires it. */
+import { hexZxid } from '@meerkat/protocol';
 import type { HistoryEntry, Operation } from '../history.ts';
 import { mayRead } from './access.ts';
 import { type ClientLog, describe } from './client-log.ts';
 import type { CommittedTree } from './committed-tree.ts';
-import { hex, type Violations } from './violation.ts';
+import type { Violations } from './violation.ts';
 import { isWatched, leavesWatch } from './watch-rules.ts';
 
 type Stir = HistoryEntry & { readonly kind: 'stir' };
@@ -39,7 +40,7 @@ export class StirRules {
       } else if (leavesWatch(operation) && !told.some(({ order }) => order < ends.order)) {
         // A change that its client may not know of has used it up.
         if (this.#wasHidden(operation, operation.zxid ?? 0, ends.zxid)) continue;
-        const message = `${describe(operation)} waits for a change and was told of none until ${hex(ends.zxid)}`;
+        const message = `${describe(operation)} waits for a change and was told of none until ${hexZxid(ends.zxid)}`;
         this.#violations.reportAt(ends.atMs, 'W7', [], message);
       }
     }
@@ -56,7 +57,7 @@ export class StirRules {
       if (zxid <= begins.zxid || zxid > ends.zxid || !isWatched(change, request.path, request.isRecursive)) continue;
       if (told.has(`${zxid} ${type} ${path}`)) continue;
       if (this.#isHidden(path, client, this.#tree.zxidBefore(zxid), zxid)) continue;
-      const message = `${describe(operation)} was not told ${type} ${path} of ${hex(zxid)}`;
+      const message = `${describe(operation)} was not told ${type} ${path} of ${hexZxid(zxid)}`;
       this.#violations.reportAt(ends.atMs, 'W7', [], message);
       return;
     }

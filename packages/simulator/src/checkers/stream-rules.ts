@@ -1,8 +1,7 @@
 /** What a leader sends to a learner, and what the learner answers, in which order: Z13, Z14, D1 and D2, E8 of acks. */
-import { epochOf, type LeaderPacket, type LearnerPacket, PacketType, type Zxid } from '@meerkat/protocol';
+import { epochOf, hexZxid, type LeaderPacket, type LearnerPacket, PacketType, type Zxid } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
-import { hex } from './violation.ts';
 import type { WireEvent } from './wire.ts';
 
 type Phase = 'start' | 'promised' | 'history' | 'new-leader' | 'up-to-date';
@@ -86,7 +85,7 @@ export class StreamRules {
       if (stream.leader === leader.id && stream.ackedUpTo >= zxid) counted.push(stream.learner);
     }
     if (this.#cluster.isQuorum(counted)) return;
-    const message = `leader ${leader.id} commits ${hex(zxid)}, acknowledged by ${counted.join(', ') || 'nobody'} only`;
+    const message = `leader ${leader.id} commits ${hexZxid(zxid)}, acknowledged by ${counted.join(', ') || 'nobody'} only`;
     this.#cluster.report('E8', [leader.id], message);
   }
 
@@ -118,13 +117,13 @@ export class StreamRules {
       case PacketType.commit:
       case PacketType.commitAndActivate:
         // Apache's 3.8.0 followers break when a COMMIT comes between NEWLEADER and UPTODATE; observers bear an INFORM.
-        this.#expectPhase(stream, ['history', 'up-to-date'], `COMMIT ${hex(packet.zxid)}`);
+        this.#expectPhase(stream, ['history', 'up-to-date'], `COMMIT ${hexZxid(packet.zxid)}`);
         this.#onCommit(stream, packet.zxid);
         return;
       case PacketType.newLeader:
         this.#expectPhase(stream, ['history'], 'NEWLEADER');
         if (epochOf(packet.zxid) !== stream.epoch || packet.zxid % 0x100000000 !== 0) {
-          this.#report('Z14', stream, `sends NEWLEADER ${hex(packet.zxid)} in epoch ${stream.epoch}`);
+          this.#report('Z14', stream, `sends NEWLEADER ${hexZxid(packet.zxid)} in epoch ${stream.epoch}`);
         }
         stream.phase = 'new-leader';
         stream.historyEnd = stream.lastProposal;
@@ -143,9 +142,9 @@ export class StreamRules {
   }
 
   #onProposal(stream: Stream, zxid: number): void {
-    this.#expectPhase(stream, ['history', 'new-leader', 'up-to-date'], `PROPOSAL ${hex(zxid)}`);
+    this.#expectPhase(stream, ['history', 'new-leader', 'up-to-date'], `PROPOSAL ${hexZxid(zxid)}`);
     if (zxid <= stream.lastProposal) {
-      this.#report('Z14', stream, `sends PROPOSAL ${hex(zxid)} after ${hex(stream.lastProposal)}`);
+      this.#report('Z14', stream, `sends PROPOSAL ${hexZxid(zxid)} after ${hexZxid(stream.lastProposal)}`);
     }
     stream.lastProposal = Math.max(stream.lastProposal, zxid);
     stream.open.push(zxid);
@@ -153,14 +152,15 @@ export class StreamRules {
 
   #onCommit(stream: Stream, zxid: number): void {
     if (zxid <= stream.lastCommit) {
-      this.#report('Z14', stream, `sends COMMIT ${hex(zxid)} after COMMIT ${hex(stream.lastCommit)}`);
+      this.#report('Z14', stream, `sends COMMIT ${hexZxid(zxid)} after COMMIT ${hexZxid(stream.lastCommit)}`);
       return;
     }
     const at = stream.open.indexOf(zxid);
     if (at < 0) {
-      this.#report('Z13', stream, `sends COMMIT ${hex(zxid)}, which it has never sent`);
+      this.#report('Z13', stream, `sends COMMIT ${hexZxid(zxid)}, which it has never sent`);
     } else {
-      if (at > 0) this.#report('Z14', stream, `sends COMMIT ${hex(zxid)} and leaves out ${hex(stream.open[0]!)}`);
+      if (at > 0)
+        this.#report('Z14', stream, `sends COMMIT ${hexZxid(zxid)} and leaves out ${hexZxid(stream.open[0]!)}`);
       stream.open.splice(0, at + 1);
     }
     stream.lastCommit = zxid;
@@ -178,7 +178,7 @@ export class StreamRules {
       this.#reportLearner(
         'Z14',
         stream,
-        `goes on without the ACK of ${hex(due)}, which was durable when it adopted the epoch`,
+        `goes on without the ACK of ${hexZxid(due)}, which was durable when it adopted the epoch`,
       );
       stream.due = [];
     }
@@ -202,10 +202,14 @@ export class StreamRules {
   #onAck(stream: Stream, zxid: number): void {
     const { log } = this.#cluster.server(stream.learner);
     if (!stream.hasAckedNewLeader) {
-      this.#reportLearner('Z14', stream, `sends ACK ${hex(zxid)} before its ACK of NEWLEADER`);
+      this.#reportLearner('Z14', stream, `sends ACK ${hexZxid(zxid)} before its ACK of NEWLEADER`);
     }
     if (zxid <= log.durableLast && (zxid <= log.base || log.hashAt(zxid) !== null)) return;
-    this.#reportLearner('D1', stream, `sends ACK ${hex(zxid)}, and its disk holds txns up to ${hex(log.durableLast)}`);
+    this.#reportLearner(
+      'D1',
+      stream,
+      `sends ACK ${hexZxid(zxid)}, and its disk holds txns up to ${hexZxid(log.durableLast)}`,
+    );
   }
 
   #onAckNewLeader(stream: Stream, zxid: number): void {
@@ -220,7 +224,7 @@ export class StreamRules {
       this.#reportLearner('D2', stream, `sends ACK of NEWLEADER ${epoch}, and ${found}`);
     }
     if (!learner.isVoter || learner.log.durableLast >= stream.committedEnd) return;
-    const found = `of the history up to ${hex(stream.committedEnd)} its disk holds txns up to ${hex(learner.log.durableLast)}`;
+    const found = `of the history up to ${hexZxid(stream.committedEnd)} its disk holds txns up to ${hexZxid(learner.log.durableLast)}`;
     this.#reportLearner('D2', stream, `sends ACK of NEWLEADER ${epoch}, and ${found}`);
   }
 

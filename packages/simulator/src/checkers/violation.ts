@@ -35,8 +35,3 @@ export class Violations {
     else this.dropped++;
   }
 }
-
-/** A zxid as the messages of checkers write it: 0x300000007. */
-export function hex(zxid: number): string {
-  return zxid < 0 ? String(zxid) : `0x${zxid.toString(16)}`;
-}

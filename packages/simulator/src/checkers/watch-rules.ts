@@ -2,12 +2,12 @@
  * Watches: W1, W3 and W4, and that persistent ones miss nothing between two gaps. The order on a connection is in
  * `order-rules.ts`; whether everything is armed at rest, in `stir-rules.ts`.
  */
-import { parentOf } from '@meerkat/protocol';
+import { hexZxid, parentOf } from '@meerkat/protocol';
 import type { Operation } from '../history.ts';
 import { type Identity, mayRead } from './access.ts';
 import { type ClientLog, type ConnectionLog, describe, type Event, type Rearmed, type Told } from './client-log.ts';
 import { type Change, type ChangeType, type CommittedTree, countUpTo } from './committed-tree.ts';
-import { hex, type Violations } from './violation.ts';
+import type { Violations } from './violation.ts';
 import type { ZnodeState } from './znode-state.ts';
 
 /** What a standard watch waits for. */
@@ -83,7 +83,7 @@ export class WatchRules {
           // A change that the client may not know of uses up its watch, or is told without a zxid.
           if (this.#wasHidden(watch.path, identity, watch.zxid, entry.zxid)) return false;
           const invariant = watch.isRearmed ? 'W3' : 'W1';
-          const message = `${who}: no event for the ${watch.kind} watch on ${watch.path}, ${missed}, before a reply of ${hex(entry.zxid)}`;
+          const message = `${who}: no event for the ${watch.kind} watch on ${watch.path}, ${missed}, before a reply of ${hexZxid(entry.zxid)}`;
           this.#violations.reportAt(entry.atMs, invariant, [], message);
           return false;
         });
@@ -106,7 +106,7 @@ export class WatchRules {
     if (this.#happened(zxid, type, path)) {
       const states = this.#tree.statesBetween(path, this.#tree.zxidBefore(zxid), zxid);
       if (states.some(({ acl }) => mayRead(acl, identity))) return;
-      const message = `${who}: is told ${type} ${path} of ${hex(zxid)}, which it may not read`;
+      const message = `${who}: is told ${type} ${path} of ${hexZxid(zxid)}, which it may not read`;
       this.#violations.reportAt(event.atMs, 'C7', [], message);
       return;
     }
@@ -114,7 +114,7 @@ export class WatchRules {
       event.atMs,
       'W4',
       [],
-      `${who}: the event ${type} ${path} of ${hex(zxid)} tells of no change`,
+      `${who}: the event ${type} ${path} of ${hexZxid(zxid)} tells of no change`,
     );
   }
 
@@ -127,13 +127,13 @@ export class WatchRules {
   #missed(watch: Armed, zxid: number): string | null {
     if (!watch.isRearmed) {
       const change = this.#firstChange(watch, watch.zxid);
-      return change === null || change.zxid > zxid ? null : `${change.type} by ${hex(change.zxid)}`;
+      return change === null || change.zxid > zxid ? null : `${change.type} by ${hexZxid(change.zxid)}`;
     }
     const state = this.#tree.stateAt(watch.path, zxid);
     if (watch.kind === 'exist') return state === null ? null : 'which is there';
     if (state === null) return 'which is gone';
     const changed = watch.kind === 'data' ? state.mzxid : state.pzxid;
-    return changed > watch.zxid ? `changed by ${hex(changed)}, after ${hex(watch.zxid)}` : null;
+    return changed > watch.zxid ? `changed by ${hexZxid(changed)}, after ${hexZxid(watch.zxid)}` : null;
   }
 
   #firstChange(watch: Pick<Armed, 'path' | 'kind'>, zxid: number): Change | null {
@@ -181,7 +181,7 @@ export class WatchRules {
         const missed = this.#missed(watch, entry.zxid);
         if (missed === null) continue;
         if (this.#wasHidden(request.path, this.#log.identityOf(client), zxid, entry.zxid)) return;
-        const message = `was not told of ${request.path}, ${missed}, before a reply of ${hex(entry.zxid)}`;
+        const message = `was not told of ${request.path}, ${missed}, before a reply of ${hexZxid(entry.zxid)}`;
         this.#violations.reportAt(entry.atMs, 'W3', [], `${describe(operation)} ${message}`);
         return;
       }
@@ -206,7 +206,7 @@ export class WatchRules {
       this.#report(
         first,
         'W4',
-        `${describe(operation)} was told ${first.type} ${first.path} of ${hex(first.zxid)}, which is no change`,
+        `${describe(operation)} was told ${first.type} ${first.path} of ${hexZxid(first.zxid)}, which is no change`,
       );
       return;
     }
@@ -215,7 +215,7 @@ export class WatchRules {
     const due = kind === null ? null : this.#firstChange({ path: request.path, kind }, zxid);
     if (!isSameConnection || due === null || due.zxid === first.zxid) return;
     if (this.#wasHidden(request.path, this.#log.identityOf(operation.client), zxid, first.zxid)) return;
-    const message = `${describe(operation)} was told of ${hex(first.zxid)}, and ${due.type} by ${hex(due.zxid)} came first`;
+    const message = `${describe(operation)} was told of ${hexZxid(first.zxid)}, and ${due.type} by ${hexZxid(due.zxid)} came first`;
     this.#report(first, 'W1', message);
   }
 
@@ -245,7 +245,7 @@ export class WatchRules {
     if (kind === 'child' && this.#tree.statesBetween(request.path, since, until).some(isNew)) return;
     // What was hidden from an older watch of this client on the path has left it waiting, and it is told for all of them.
     if (this.#wasHidden(request.path, this.#log.identityOf(client), 0, until)) return;
-    const message = `was told ${told.type} ${told.path}, where nothing has changed between ${hex(since)} and ${hex(until)}`;
+    const message = `was told ${told.type} ${told.path}, where nothing has changed between ${hexZxid(since)} and ${hexZxid(until)}`;
     this.#report(told, 'W4', `${describe(operation)} ${message}`);
   }
 
@@ -274,7 +274,7 @@ export class WatchRules {
       }
       let at = reached;
       while (at < due.length && !isSame(due[at]!, change)) at++;
-      const what = `${change.type} ${change.path} of ${hex(change.zxid)}`;
+      const what = `${change.type} ${change.path} of ${hexZxid(change.zxid)}`;
       if (at === due.length) {
         const isPast = due.some((one) => isSame(one, change));
         const message = isPast ? `was told again, or late, of ${what}` : `was told ${what}, which is no such change`;
@@ -284,7 +284,7 @@ export class WatchRules {
       }
       const missed = next === null ? undefined : due.slice(next, at).find((one) => !isHidden(one));
       if (missed !== undefined) {
-        const message = `was told ${what} and not ${missed.type} ${missed.path} of ${hex(missed.zxid)}, without a gap`;
+        const message = `was told ${what} and not ${missed.type} ${missed.path} of ${hexZxid(missed.zxid)}, without a gap`;
         this.#report(change, 'W1', `${describe(operation)} ${message}`);
       }
       reached = at + 1;
@@ -313,7 +313,7 @@ export class WatchRules {
           entry.atMs < endMs - this.#graceMs,
       );
       if (shown === undefined) continue;
-      const message = `was never told ${change.type} ${change.path} of ${hex(change.zxid)}, without a gap`;
+      const message = `was never told ${change.type} ${change.path} of ${hexZxid(change.zxid)}, without a gap`;
       this.#violations.reportAt(shown.atMs, 'W1', [], `${describe(operation)} ${message}`);
       return;
     }

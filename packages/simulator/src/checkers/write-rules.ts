@@ -1,11 +1,11 @@
 /** Writes and what became of them: C1, C4, C6, D4, S5, W5 and W6 of their replies. */
-import { ErrorCode, OpCode, parentOf, type Txn, type TxnEntry } from '@meerkat/protocol';
+import { ErrorCode, hexZxid, OpCode, parentOf, type Txn, type TxnEntry } from '@meerkat/protocol';
 import type { MultiPart, Operation, OperationRequest, WriteRequest } from '../history.ts';
 import { isSameAcl } from './access.ts';
 import { type ClientLog, describe, type Sent } from './client-log.ts';
 import type { CommittedTree } from './committed-tree.ts';
 import { differenceOfStats } from './stat-difference.ts';
-import { hex, type Violations } from './violation.ts';
+import type { Violations } from './violation.ts';
 import { errorOfWish, type Wish } from './wish.ts';
 import { statOf } from './znode-state.ts';
 
@@ -55,7 +55,7 @@ export class WriteRules {
       if (sent.some(({ operation, opCode }) => operation === null && WRITE_OPS.has(opCode))) continue;
       const source = this.#sourceOf(entry, sent, (one) => last.get(one.operation!.client)?.sent.order ?? 0);
       if (source === null) {
-        const message = `${hex(zxid)} is committed for session 0x${sessionId.toString(16)}, which has not asked for it (xid ${cxid})`;
+        const message = `${hexZxid(zxid)} is committed for session 0x${sessionId.toString(16)}, which has not asked for it (xid ${cxid})`;
         this.#report(null, 'C4', message);
         continue;
       }
@@ -66,8 +66,8 @@ export class WriteRules {
       const before = last.get(operation.client);
       if (before !== undefined && before.sent.order > source.order) {
         const invariant = before.sent.connection === source.connection ? 'C1' : 'S5';
-        const earlier = `${describe(before.sent.operation!)}, which was sent after it, as ${hex(before.zxid)}`;
-        this.#report(operation, invariant, `committed as ${hex(zxid)}, behind ${earlier}`);
+        const earlier = `${describe(before.sent.operation!)}, which was sent after it, as ${hexZxid(before.zxid)}`;
+        this.#report(operation, invariant, `committed as ${hexZxid(zxid)}, behind ${earlier}`);
       }
       if (before === undefined || before.sent.order < source.order) last.set(operation.client, { sent: source, zxid });
     }
@@ -94,13 +94,17 @@ export class WriteRules {
     if (!isWrite(request)) return;
     const effects = this.#effects.get(operation) ?? [];
     if (effects.length > 1) {
-      this.#report(operation, 'C4', `took effect ${effects.length} times, as ${effects.map(hex).join(', ')}`);
+      this.#report(operation, 'C4', `took effect ${effects.length} times, as ${effects.map(hexZxid).join(', ')}`);
     }
     if (result !== null) {
       this.#checkAcknowledged(operation, request, effects);
     } else if (error?.outcome === 'not-applied' && effects.length > 0) {
       const invariant = request.op === 'multi' ? 'C6' : 'C4';
-      this.#report(operation, invariant, `failed with ${error.code} and took effect as ${effects.map(hex).join(', ')}`);
+      this.#report(
+        operation,
+        invariant,
+        `failed with ${error.code} and took effect as ${effects.map(hexZxid).join(', ')}`,
+      );
     } else if (error !== null && zxid !== null) {
       this.#checkRefused(operation, request, zxid, error.code);
     }
@@ -113,13 +117,13 @@ export class WriteRules {
       this.#report(
         operation,
         'D4',
-        `was acknowledged with ${zxid === null ? 'no zxid' : hex(zxid)}, which is not committed`,
+        `was acknowledged with ${zxid === null ? 'no zxid' : hexZxid(zxid)}, which is not committed`,
       );
       return;
     }
     // A multi of checks alone changes nothing, and is a txn nevertheless.
     if (!effects.includes(zxid)) {
-      this.#report(operation, 'C4', `was acknowledged as ${hex(zxid)}, which is another txn`);
+      this.#report(operation, 'C4', `was acknowledged as ${hexZxid(zxid)}, which is another txn`);
       return;
     }
     if (result?.op === 'multi') {
@@ -142,12 +146,12 @@ export class WriteRules {
     if (result?.op !== 'create' && result?.op !== 'set' && result?.op !== 'setAcl') return;
     const state = this.#tree.stateAt(path, zxid);
     if (state === null) {
-      this.#report(operation, 'C4', `was told of ${path}, which ${hex(zxid)} did not create`);
+      this.#report(operation, 'C4', `was told of ${path}, which ${hexZxid(zxid)} did not create`);
       return;
     }
     const difference = differenceOfStats(result.stat, statOf(state));
     if (difference !== null)
-      this.#report(operation, 'W6', `the stat in the reply of ${hex(zxid)} is wrong: ${difference}`);
+      this.#report(operation, 'W6', `the stat in the reply of ${hexZxid(zxid)} is wrong: ${difference}`);
   }
 
   /** A refusal takes a zxid too, and the tree before it shows whether it was right. */
@@ -177,7 +181,7 @@ export class WriteRules {
     if (deserved === actual) return;
     const what = `${wish.op} ${wish.path} ${actual === ErrorCode.ok ? 'succeeded' : `was refused with error ${actual}`}`;
     const due = deserved === ErrorCode.ok ? 'nothing was in the way' : `error ${deserved} was due`;
-    this.#report(operation, 'C4', `${what} as ${hex(zxid)}, where ${due}`);
+    this.#report(operation, 'C4', `${what} as ${hexZxid(zxid)}, where ${due}`);
   }
 
   /** Whoever begins after somebody was told of a write comes behind it in C. */
@@ -193,7 +197,7 @@ export class WriteRules {
         if (!isWrite(request) || result === null || zxid === null) continue;
         const earlier = before.get(operation) ?? 0;
         if (zxid <= earlier) {
-          const message = `is ${hex(zxid)}, and ${hex(earlier)} had been acknowledged before it began`;
+          const message = `is ${hexZxid(zxid)}, and ${hexZxid(earlier)} had been acknowledged before it began`;
           this.#report(operation, 'C4', message);
         }
         acknowledged = Math.max(acknowledged, zxid);
@@ -221,7 +225,7 @@ export class WriteRules {
     for (const { operation, parent, number, zxid } of created.sort((a, b) => a.zxid - b.zxid)) {
       const before = last.get(parent);
       if (before !== undefined && number <= before.number) {
-        const message = `got number ${number} as ${hex(zxid)}, and ${hex(before.zxid)} had got ${before.number}`;
+        const message = `got number ${number} as ${hexZxid(zxid)}, and ${hexZxid(before.zxid)} had got ${before.number}`;
         this.#report(operation, 'W5', message);
       }
       last.set(parent, { number, zxid });

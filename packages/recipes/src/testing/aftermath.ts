@@ -4,11 +4,11 @@ import { committedSince0 } from './commit-mark.ts';
 import type { Fleet } from './fleet.ts';
 
 /**
- * Waits until all servers work together. Before anything is written it also sees to it that all of them have a log from the
- * very beginning: one that comes later gets a snapshot in its place, and may pass it on to the others.
+ * Waits until all servers work together and have the same. Before anything is written it also sees to it that all of them
+ * have a log from the very beginning: one that comes later gets a snapshot in its place, and may pass it on to the others.
  */
 export async function untilWhole({ world, ensemble }: Fleet): Promise<void> {
-  expect(await world.until(() => ensemble.isWhole, 60_000), 'all servers work together').toBe(true);
+  expect(await world.until(() => ensemble.isAtRest, 60_000), 'all servers work together').toBe(true);
 }
 
 /** What was committed, once everything is healed; null when no server has the beginning any more. */

@@ -142,6 +142,7 @@ export class Fleet {
   /** Everything that was committed, once all is healed; null when no server has the beginning any more. */
   async committedTree(): Promise<CommittedTree | null> {
     await this.recover();
+    if (!(await this.world.until(() => this.ensemble.isAtRest, 60_000))) throw new Error('a txn stays on its way');
     return committedSince0(this.ensemble);
   }
 

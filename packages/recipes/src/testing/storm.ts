@@ -209,11 +209,11 @@ export async function runStorm(
     const observer = await world.connect('judge', { servers: ensemble.connectString, connectTimeoutMs: 60_000 });
     await observer.sync('/');
     const committed = async (): Promise<CommittedTree | null> => {
-      const isWhole = (): boolean => {
+      const isAtRest = (): boolean => {
         nemesis.tend();
-        return ensemble.isWhole;
+        return ensemble.isAtRest;
       };
-      if (!(await world.until(isWhole, 60_000))) throw new Error('the ensemble does not recover');
+      if (!(await world.until(isAtRest, 60_000))) throw new Error('the ensemble does not recover');
       return committedSince0(ensemble);
     };
     await after({ client: observer, world, committed });

@@ -72,6 +72,11 @@ export class ApacheLeader {
     return this.#lastProposed;
   }
 
+  /** Proposals that are not committed yet. */
+  get outstandingCount(): number {
+    return this.#outstanding.size;
+  }
+
   get newLeaderZxid(): Zxid {
     return makeZxid(this.#epoch, 0);
   }

@@ -105,14 +105,24 @@ export class MixedStage {
     );
   }
 
+  /** `isWhole`, and no txn is on its way: what is proposed is applied everywhere. */
+  get isAtRest(): boolean {
+    if (!this.isWhole) return false;
+    const leader = this.leaders[0]!;
+    const proposed =
+      leader instanceof ApachePeer ? leader.leader?.outstandingCount : leader.core?.view.outstandingRequests;
+    return proposed === 0;
+  }
+
   /** Starts servers, by default all, and waits until they serve. @returns their leader */
   async start(...servers: MixedServer[]): Promise<MixedServer> {
     for (const server of servers.length === 0 ? this.servers : servers) if (!server.isRunning) server.start();
     return this.whole();
   }
 
+  /** Waits until all that run serve together and have the same. @returns their leader */
   async whole(): Promise<MixedServer> {
-    await this.until('all that run serve together', () => this.isWhole);
+    await this.until('all that run serve together, and have the same', () => this.isAtRest);
     return this.leaders[0]!;
   }
 

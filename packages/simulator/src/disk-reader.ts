@@ -68,12 +68,20 @@ const ZXID_AT = 12;
 function adler32(bytes: Uint8Array): number {
   let a = 1;
   let b = 0;
-  for (const byte of bytes) {
-    a = (a + byte) % 65521;
-    b = (b + a) % 65521;
+  for (let at = 0; at < bytes.length; ) {
+    const end = Math.min(at + BYTES_PER_REMAINDER, bytes.length);
+    for (; at < end; at++) {
+      a += bytes[at]!;
+      b += a;
+    }
+    a %= 65521;
+    b %= 65521;
   }
   return ((b << 16) | a) >>> 0;
 }
+
+/** So many bytes are added up before a sum leaves 31 bits. */
+const BYTES_PER_REMAINDER = 3800;
 
 /** @returns null when the name is another */
 export function zxidBehind(prefix: string, name: string): number | null {

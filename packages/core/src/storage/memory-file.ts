@@ -71,7 +71,12 @@ export class MemoryFile {
 
   sync(): void {
     this.#settleSize(this.size);
-    for (const page of this.#dirty.keys()) this.#durablePages.set(page, this.#pages.get(page)!.slice());
+    for (const page of this.#dirty.keys()) {
+      const content = this.#pages.get(page)!;
+      const durable = this.#durablePages.get(page);
+      if (durable === undefined) this.#durablePages.set(page, content.slice());
+      else durable.set(content);
+    }
     this.#dirty.clear();
   }
 
@@ -126,7 +131,9 @@ export class MemoryFile {
   }
 
   #settleSize(size: number): void {
-    cut(this.#durablePages, Math.min(this.#cutTo, size));
+    const kept = Math.min(this.#cutTo, size);
+    // Behind the durable size there is nothing to cut.
+    if (kept < this.#durableSize) cut(this.#durablePages, kept);
     this.#durableSize = size;
     this.#cutTo = Number.POSITIVE_INFINITY;
   }

@@ -8,6 +8,7 @@
 import {
   type CloseSessionTxn,
   hexZxid,
+  nameOf,
   OpCode,
   parentOf,
   type SetAclTxn,
@@ -16,6 +17,7 @@ import {
   type TxnEntry,
   type TxnHeader,
 } from '@meerkat/protocol';
+import { ChildHistory } from './child-history.ts';
 import { NOTHING, type ZnodeState } from './znode-state.ts';
 
 export type ChangeType = 'created' | 'deleted' | 'changed' | 'children';
@@ -53,8 +55,8 @@ export class CommittedTree {
   readonly sessions: Map<bigint, SessionLife> = new Map();
   readonly changes: Change[] = [];
   readonly #states: Map<string, ZnodeState[]> = new Map();
-  /** Names that a znode has ever had below it. */
-  readonly #names: Map<string, Set<string>> = new Map();
+  /** Of each znode that has ever had children. */
+  readonly #children: Map<string, ChildHistory> = new Map();
   readonly #ephemerals: Map<bigint, Set<string>> = new Map();
   readonly #changesByPath: Map<string, Change[]> = new Map();
   readonly #indexes: Map<number, number> = new Map();
@@ -80,7 +82,7 @@ export class CommittedTree {
     for (const [id, life] of base.sessions) this.sessions.set(id, { ...life });
     for (const [path, state] of base.states) {
       this.#states.set(path, [state]);
-      if (path !== '/') this.#nameBelow(path);
+      if (path !== '/') this.#noteChild(path, 0, true);
       if (state.owner !== 0n) this.#ephemeralsOf(state.owner).add(path);
     }
     for (let i = 0; i < committed.length; i++) {
@@ -142,9 +144,7 @@ export class CommittedTree {
 
   /** Names of children at that time, sorted. */
   childrenAt(path: string, zxid: number): string[] {
-    const names = [...(this.#names.get(path) ?? [])];
-    const prefix = path === '/' ? '/' : `${path}/`;
-    return names.filter((name) => this.stateAt(prefix + name, zxid) !== null).sort();
+    return this.#children.get(path)?.namesAt(zxid).sort() ?? [];
   }
 
   /** Paths that have ever been there. */
@@ -228,7 +228,7 @@ export class CommittedTree {
     const isContainer = txn.type === OpCode.createContainer;
     const ttlMs = txn.type === OpCode.createTTL ? txn.ttl : null;
     this.#push(path, { ...made, ctime: time, mtime: time, owner, acl, isContainer, ttlMs });
-    this.#nameBelow(path);
+    this.#noteChild(path, zxid, true);
     this.#push(parentPath, {
       ...parent,
       zxid,
@@ -267,6 +267,7 @@ export class CommittedTree {
     }
     if (state.owner !== 0n) this.#ephemerals.get(state.owner)?.delete(path);
     this.#push(path, { ...state, zxid, exists: false });
+    this.#noteChild(path, zxid, false);
     this.#push(parentPath, { ...parent, zxid, pzxid: zxid, numChildren: parent.numChildren - 1 });
     this.#change(zxid, 'deleted', path);
     this.#change(zxid, 'children', parentPath);
@@ -348,12 +349,14 @@ export class CommittedTree {
     else states.push(state);
   }
 
-  #nameBelow(path: string): void {
+  #noteChild(path: string, zxid: number, isThere: boolean): void {
     const parent = parentOf(path);
-    const name = path.slice(path.lastIndexOf('/') + 1);
-    const names = this.#names.get(parent);
-    if (names === undefined) this.#names.set(parent, new Set([name]));
-    else names.add(name);
+    let children = this.#children.get(parent);
+    if (children === undefined) {
+      children = new ChildHistory();
+      this.#children.set(parent, children);
+    }
+    children.note(zxid, nameOf(path), isThere);
   }
 
   #change(zxid: number, type: ChangeType, path: string): void {

@@ -2,7 +2,7 @@
  * Watches: W1, W3 and W4, and that persistent ones miss nothing between two gaps. The order on a connection is in
  * `order-rules.ts`; whether everything is armed at rest, in `stir-rules.ts`.
  */
-import { hexZxid, parentOf } from '@meerkat/protocol';
+import { hexZxid } from '@meerkat/protocol';
 import type { Operation } from '../history.ts';
 import { type Identity, mayRead } from './access.ts';
 import { type ClientLog, type ConnectionLog, describe, type Event, type Rearmed, type Told } from './client-log.ts';
@@ -19,6 +19,8 @@ interface Armed {
   readonly kind: WatchKind;
   /** The first change behind this one fires it. */
   readonly zxid: number;
+  /** That change; null when there is none, and where the state decides. */
+  readonly due: Change | null;
   /** Set anew by setWatches: the state decides at once, not the next change. */
   readonly isRearmed: boolean;
   /** Requests that left before it did: the server answers them before it knows of the watch. */
@@ -36,6 +38,7 @@ export class WatchRules {
   readonly #tree: CommittedTree;
   readonly #violations: Violations;
   readonly #graceMs: number;
+  readonly #news: Map<string, readonly Change[]> = new Map();
 
   /** @param graceMs how long a change may take from the connection to the program */
   constructor(log: ClientLog, tree: CommittedTree, violations: Violations, graceMs: number) {
@@ -92,7 +95,9 @@ export class WatchRules {
         if (isAsked && request !== undefined && 'hasWatch' in request && request.hasWatch) {
           const kind = kindOfWatch(request.op, entry.errorCode);
           if (kind !== null) {
-            armed.push({ path: request.path, kind, zxid: entry.zxid, isRearmed: false, requestsBefore: 0 });
+            const { path } = request;
+            const due = this.#firstChange({ path, kind }, entry.zxid);
+            armed.push({ path, kind, zxid: entry.zxid, due, isRearmed: false, requestsBefore: 0 });
           }
         }
       }
@@ -126,8 +131,8 @@ export class WatchRules {
   /** @returns what should have fired the watch at the latest when a reply of `zxid` was sent, or null */
   #missed(watch: Armed, zxid: number): string | null {
     if (!watch.isRearmed) {
-      const change = this.#firstChange(watch, watch.zxid);
-      return change === null || change.zxid > zxid ? null : `${change.type} by ${hexZxid(change.zxid)}`;
+      const { due } = watch;
+      return due === null || due.zxid > zxid ? null : `${due.type} by ${hexZxid(due.zxid)}`;
     }
     const state = this.#tree.stateAt(watch.path, zxid);
     if (watch.kind === 'exist') return state === null ? null : 'which is there';
@@ -166,7 +171,7 @@ export class WatchRules {
     if (!('path' in request) || !leavesWatch(operation) || zxid === null || result === null) return;
     const isThere = 'stat' in result && result.stat !== null;
     const kind: WatchKind = request.op === 'children' ? 'child' : isThere ? 'data' : 'exist';
-    const watch: Armed = { path: request.path, kind, zxid, isRearmed: true, requestsBefore: 0 };
+    const watch: Armed = { path: request.path, kind, zxid, due: null, isRearmed: true, requestsBefore: 0 };
     const { entries } = this.#log.history;
     const endMs = entries[entries.length - 1]?.atMs ?? 0;
     const end = this.#log.ends.find((one) => one.client === client && one.order > operation.startOrder);
@@ -257,8 +262,7 @@ export class WatchRules {
 
   /** Every change from the watch on, in order, and a gap where some may be missing. */
   #checkPersistent(operation: Operation, path: string, isRecursive: boolean, told: readonly Told[]): void {
-    const watched = this.#tree.changes.filter((change) => isWatched(change, path, isRecursive));
-    const due = watched.filter((change, i) => !isSameNews(change, watched, i));
+    const due = this.#newsOf(path, isRecursive);
     const identity = this.#log.identityOf(operation.client);
     const isHidden = (change: Change): boolean =>
       this.#wasHidden(change.path, identity, this.#tree.zxidBefore(change.zxid), change.zxid);
@@ -292,6 +296,19 @@ export class WatchRules {
     }
     const left = next === null ? undefined : due.slice(next).find((one) => !isHidden(one));
     if (left !== undefined) this.#checkRest(operation, left, told);
+  }
+
+  /** What a persistent watch is told of, if it was there from the beginning. */
+  #newsOf(path: string, isRecursive: boolean): readonly Change[] {
+    const key = `${isRecursive ? 'below' : 'at'} ${path}`;
+    let news = this.#news.get(key);
+    if (news === undefined) {
+      const changes = isRecursive ? this.#tree.changes : this.#tree.changesOf(path);
+      const watched = changes.filter((change) => isWatched(change, path, isRecursive));
+      news = watched.filter((change, i) => !isSameNews(change, watched, i));
+      this.#news.set(key, news);
+    }
+    return news;
   }
 
   /** The next change that was never told: no later reply to this client may have shown it. */
@@ -342,7 +359,7 @@ function isFiredBy(watch: Armed, event: Event): boolean {
 
 function armedAnew({ relativeZxid, data, exist, child }: Rearmed, requestsBefore: number): Armed[] {
   const armed = (kind: WatchKind, paths: readonly string[]): Armed[] =>
-    paths.map((path) => ({ path, kind, zxid: relativeZxid, isRearmed: true, requestsBefore }));
+    paths.map((path) => ({ path, kind, zxid: relativeZxid, due: null, isRearmed: true, requestsBefore }));
   return [...armed('data', data), ...armed('exist', exist), ...armed('child', child)];
 }
 
@@ -361,6 +378,5 @@ function isSameNews(change: Change, watched: readonly Change[], at: number): boo
 export function isWatched(change: Change, path: string, isRecursive: boolean): boolean {
   if (!isRecursive) return change.path === path;
   if (change.type === 'children') return false;
-  for (let at = change.path; at !== ''; at = parentOf(at)) if (at === path) return true;
-  return false;
+  return change.path === path || change.path.startsWith(path === '/' ? path : `${path}/`);
 }

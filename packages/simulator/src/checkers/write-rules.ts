@@ -137,12 +137,13 @@ export class WriteRules {
       if (request.op !== 'multi') return;
       const names = parts.map((part) => ('path' in part ? part.path : null));
       const wishes = request.parts.map((part, i) => wishOf(part, names[i] ?? part.path));
-      for (let i = 0; i < wishes.length; i++) this.#checkDeserved(operation, wishes, i, zxid, ErrorCode.ok);
+      const before = new Neighbourhood();
+      for (const wish of wishes) this.#checkDeserved(operation, before, wish, zxid, ErrorCode.ok);
       return;
     }
     if (request.op === 'multi') return;
     const path = result?.op === 'create' ? result.path : request.path;
-    this.#checkDeserved(operation, [wishOf(request, path)], 0, zxid, ErrorCode.ok);
+    this.#checkDeserved(operation, new Neighbourhood(), wishOf(request, path), zxid, ErrorCode.ok);
     if (result?.op !== 'create' && result?.op !== 'set' && result?.op !== 'setAcl') return;
     const state = this.#tree.stateAt(path, zxid);
     if (state === null) {
@@ -167,15 +168,16 @@ export class WriteRules {
     const part = parts[failed];
     // Nobody knows which name it would have got.
     if (part === undefined || parts.some((one) => one.op === 'create' && one.isSequential)) return;
-    const wishes = parts.map((one) => wishOf(one, one.path));
-    for (let i = 0; i < failed; i++) this.#checkDeserved(operation, wishes, i, zxid, ErrorCode.ok);
-    this.#checkDeserved(operation, wishes, failed, zxid, number);
+    const before = new Neighbourhood();
+    for (const one of parts.slice(0, failed)) {
+      this.#checkDeserved(operation, before, wishOf(one, one.path), zxid, ErrorCode.ok);
+    }
+    this.#checkDeserved(operation, before, wishOf(part, part.path), zxid, number);
   }
 
-  /** Of parts that depend on others before them nothing is said. */
-  #checkDeserved(operation: Operation, wishes: readonly Wish[], at: number, zxid: number, actual: number): void {
-    const wish = wishes[at]!;
-    if (wishes.slice(0, at).some((before) => areNear(before.path, wish.path))) return;
+  /** Of parts that depend on others before them nothing is said. @param before takes this one in */
+  #checkDeserved(operation: Operation, before: Neighbourhood, wish: Wish, zxid: number, actual: number): void {
+    if (!before.add(wish.path)) return;
     const identity = this.#log.identityOf(operation.client);
     const deserved = errorOfWish(this.#tree, wish, identity, this.#tree.zxidBefore(zxid));
     if (deserved === actual) return;
@@ -257,9 +259,19 @@ function wishOf(request: WriteRequest | MultiPart, path: string): Wish {
   return { op: request.op, path, version: request.op === 'create' ? -1 : request.version };
 }
 
-/** One is the other, or its parent. */
-function areNear(one: string, other: string): boolean {
-  return one === other || parentOf(one) === other || parentOf(other) === one;
+/** The paths of some parts of a multi. Two are near when one is the other, or its parent. */
+class Neighbourhood {
+  readonly #paths: Set<string> = new Set();
+  readonly #parents: Set<string> = new Set();
+
+  /** @returns false when it is near one of those that were added before */
+  add(path: string): boolean {
+    const parent = parentOf(path);
+    const isNear = this.#paths.has(path) || this.#parents.has(path) || this.#paths.has(parent);
+    this.#paths.add(path);
+    this.#parents.add(parent);
+    return !isNear;
+  }
 }
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'set', 'delete', 'setAcl', 'multi']);

@@ -26,9 +26,9 @@ export interface ConnectOptions {
   readonly attemptTimeoutMs?: number | undefined;
   /** `minMs` and `maxMs` of the pauses between attempts. Default: 100 and 2000. */
   readonly backOff?: BackOff | undefined;
-  /** Aborts `connect`. */
+  /** An AbortSignal that aborts `connect`. */
   readonly signal?: AbortSignal | undefined;
-  /** Credentials for each connection. */
+  /** Credentials for each connection: a list of `{ scheme, auth }`. */
   readonly auth?: readonly { readonly scheme: string; readonly auth: Data }[] | undefined;
   /** `digestMd5({ username, password })`, `kerberos()`, or your own. */
   readonly sasl?: SaslMechanism | undefined;
@@ -42,11 +42,11 @@ export interface ConnectOptions {
   readonly requestBytesMax?: number | undefined;
   /** Longest reply that is accepted. Bytes. Default 128 MiB. */
   readonly replyBytesMax?: number | undefined;
-  /** Instead of sockets; `tls` is then ignored. */
+  /** A `Transport` instead of sockets; `tls` is then ignored. */
   readonly transport?: Transport | undefined;
-  /** Instead of this machine's clock. */
+  /** A `Clock` instead of this machine's. */
   readonly clock?: Clock | undefined;
-  /** Instead of this process's randomness. */
+  /** A `Random` instead of this process's. */
   readonly random?: Random | undefined;
 }
 

@@ -140,7 +140,7 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
     'multiAddress.reachabilityCheckEnabled',
     kinds.boolean,
     'true',
-    'Give up a silent address after the next key; with false after `cnxTimeout`',
+    'Give up a silent address after `…TimeoutMs`; with false after `cnxTimeout`',
     (draft, value) => {
       draft.reachabilityCheckEnabled = value;
     },

@@ -35,17 +35,17 @@ export const HTTP_KEYS: readonly Key[] = [
       draft.admin.host = value;
     },
   ),
-  supported('admin.serverPort', port, '8080', 'Its number; one in use is a warning', (draft, value) => {
+  supported('admin.serverPort', port, '8080', 'The admin port; one in use is a warning', (draft, value) => {
     draft.admin.port = value;
   }),
-  supported('admin.commandURL', url, '/commands', 'Path of the commands', (draft, value) => {
+  supported('admin.commandURL', url, '/commands', 'Path of the admin commands', (draft, value) => {
     draft.admin.commandUrl = value;
   }),
   supported(
     'admin.idleTimeout',
     kinds.integer({ min: 1, unit: 'ms' }),
     '30000',
-    'Time that an idle connection stays open',
+    'Time that an idle admin connection stays open',
     (draft, value) => {
       draft.admin.idleTimeoutMs = value;
     },
@@ -71,7 +71,7 @@ export const HTTP_KEYS: readonly Key[] = [
       draft.admin.consoleEnabled = value;
     },
   ),
-  supported('console.write', kinds.boolean, 'false', 'Let it change znodes (Meerkat)', (draft, value) => {
+  supported('console.write', kinds.boolean, 'false', 'Let the console change znodes (Meerkat)', (draft, value) => {
     draft.admin.consoleIsWritable = value;
   }),
   supported('admin.restore.enabled', kinds.boolean, 'true', 'Offer `restore`', (draft, value) => {
@@ -87,12 +87,24 @@ export const HTTP_KEYS: readonly Key[] = [
       draft.adminPortUnification = value;
     },
   ),
-  supported('admin.forceHttps', kinds.boolean, 'false', 'TLS only; counts more', (draft, value) => {
-    draft.adminForceHttps = value;
-  }),
-  supported('admin.needClientAuth', kinds.boolean, 'false', 'TLS there needs a certificate', (draft, value) => {
-    draft.adminTls.clientAuth = value ? 'need' : 'none';
-  }),
+  supported(
+    'admin.forceHttps',
+    kinds.boolean,
+    'false',
+    'The admin port takes TLS only; counts more',
+    (draft, value) => {
+      draft.adminForceHttps = value;
+    },
+  ),
+  supported(
+    'admin.needClientAuth',
+    kinds.boolean,
+    'false',
+    'TLS on the admin port needs a certificate',
+    (draft, value) => {
+      draft.adminTls.clientAuth = value ? 'need' : 'none';
+    },
+  ),
   ...contextKeys('admin.ssl', (draft) => draft.adminTls),
   supported(
     'metricsProvider.className',
@@ -107,7 +119,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.httpHost',
     kinds.host,
     '127.0.0.1',
-    'Where that port listens (Apache: everywhere)',
+    'Where the port for Prometheus listens (Apache: everywhere)',
     (draft, value) => {
       draft.metricsHost = value;
     },
@@ -116,7 +128,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.httpPort',
     portOrNone,
     '7000',
-    'Its number; −1 = none, as without this line beside `httpsPort`',
+    'Port for Prometheus; −1 = none, as without this line beside `httpsPort`',
     (draft, value) => {
       draft.metricsHttpPort = value;
     },
@@ -125,7 +137,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.httpsPort',
     portOrNone,
     '-1',
-    'The one with TLS; equal to `httpPort`: both on one (Apache: from 3.10)',
+    'Port for Prometheus with TLS; equal to `httpPort`: both on one (Apache: from 3.10)',
     (draft, value) => {
       draft.metricsHttpsPort = value;
     },
@@ -134,7 +146,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.ssl.need.client.auth',
     kinds.boolean,
     'true',
-    'TLS there needs a certificate',
+    'TLS on the port for Prometheus needs a certificate',
     (draft, value) => {
       draft.metricsNeedsClientAuth = value;
     },
@@ -153,7 +165,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.exportJvmInfo',
     kinds.boolean,
     'true',
-    'Metrics of process and heap, too',
+    'Show metrics of process and heap',
     (draft, value) => {
       draft.server.showsProcessMetrics = value;
     },

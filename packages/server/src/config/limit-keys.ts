@@ -99,7 +99,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'connection_throttle_drop_increase',
     kinds.decimal,
     '0.02',
-    'Rise of that chance while the bucket is empty',
+    'Rise of the chance of being dropped while the bucket is empty',
     (value) => ({
       dropIncrease: value,
     }),
@@ -137,7 +137,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'disk.freeBytesMin',
     bytes,
     '67108864',
-    'Free disk space of `dataDir` and `dataLogDir`, below which the same are refused; 0 = never (Meerkat)',
+    'Free disk space of `dataDir` and `dataLogDir`, below which creates and sets are refused; 0 = never (Meerkat)',
     (draft, value) => {
       draft.server.diskFreeBytesMin = value;
     },

@@ -23,7 +23,7 @@ export const SASL_KEYS: readonly Key[] = [
       draft.sasl.loginFile = value;
     },
   ),
-  supported('sasl.serverconfig', kinds.text('a name'), 'Server', 'Its section', (draft, value) => {
+  supported('sasl.serverconfig', kinds.text('a name'), 'Server', 'Section of the JAAS file', (draft, value) => {
     draft.sasl.loginSection = value;
   }),
   supported('sasl.usersFile', file, '', 'Lines `name:password` in place of a JAAS file (Meerkat)', (draft, value) => {
@@ -65,7 +65,7 @@ export const SASL_KEYS: readonly Key[] = [
     'sessionRequireClientSASLAuth',
     kinds.boolean,
     'false',
-    'Serve only clients authenticated by SASL; the next two keys do not count then',
+    'Serve only clients authenticated by SASL; `enforce.auth.*` does not count then',
     (draft, value) => {
       draft.sasl.requiresSasl = value;
     },
@@ -74,7 +74,7 @@ export const SASL_KEYS: readonly Key[] = [
     'enforce.auth.enabled',
     kinds.boolean,
     'false',
-    'Serve only clients authenticated by one of the next key',
+    'Serve only clients authenticated by one of `enforce.auth.schemes`',
     (draft, value) => {
       draft.sasl.isEnforced = value;
     },
@@ -121,14 +121,14 @@ export const SASL_KEYS: readonly Key[] = [
   supported('audit.enable', kinds.boolean, 'false', 'Write an [audit log](security/audit.md)', (draft, value) => {
     draft.audit.isEnabled = value;
   }),
-  supported('audit.file', file, '', 'Its file; default standard output (Meerkat)', (draft, value) => {
+  supported('audit.file', file, '', 'File of the audit log; default standard output (Meerkat)', (draft, value) => {
     draft.audit.path = value;
   }),
   supported(
     'audit.format',
     kinds.oneOf('text', 'json'),
     'text',
-    "Apache's lines, or JSON (Meerkat)",
+    "Form of the audit log: Apache's lines, or JSON (Meerkat)",
     (draft, value) => {
       draft.audit.format = value === 'json' ? 'json' : 'text';
     },

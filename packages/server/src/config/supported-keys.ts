@@ -117,7 +117,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'jute.maxbuffer.extrasize',
     kinds.decodedInteger({ min: 0, max: FRAME_BYTES_LIMIT, unit: 'bytes' }),
     '',
-    'What a txn may take beyond that; default as much again, at least 1024. Same on all servers',
+    'What a txn may take beyond `jute.maxbuffer`; default as much again, at least 1024. Same on all servers',
     (draft, value) => {
       draft.core.extraBytesMax = value;
     },
@@ -173,7 +173,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'znode.container.checkIntervalMs',
     kinds.integer({ min: 1, unit: 'ms' }),
     '60000',
-    'Search for empty containers and old TTL znodes',
+    'Time between two searches for empty containers and old TTL znodes',
     (draft, value) => {
       draft.core.containerCheckIntervalMs = value;
     },

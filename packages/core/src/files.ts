@@ -34,6 +34,8 @@ export { Replay } from './storage/replay.ts';
 export { filesToRemove, RETAIN_COUNT_MIN } from './storage/retention.ts';
 export { readSnapshotEnd, type SnapshotDigest, type SnapshotEnd } from './storage/snapshot-end.ts';
 export {
+  beginsLikeCompressed,
+  COMPRESSED_HEAD_BYTES,
   endsLikeSnapshot,
   faultOfSnapshotHeader,
   isLongEnoughForSnapshot,

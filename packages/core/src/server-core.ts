@@ -24,6 +24,7 @@ import { WatchManager } from './watch/watch-manager.ts';
 export interface SnapshotFile {
   readonly path: string;
   readonly zxid: number;
+  /** Before they were compressed. */
   readonly bytes: number;
 }
 
@@ -190,8 +191,8 @@ export class ServerCore {
     return newestSnapshot.zxid < 0 ? null : this.#snapshotFile(newestSnapshot);
   }
 
-  #snapshotFile({ zxid, bytes }: NewestSnapshotFile): SnapshotFile {
-    return { path: `${this.#snapshotDirectory}/${snapshotName(zxid)}`, zxid, bytes };
+  #snapshotFile({ zxid, compression, bytes }: NewestSnapshotFile): SnapshotFile {
+    return { path: `${this.#snapshotDirectory}/${snapshotName(zxid, compression)}`, zxid, bytes };
   }
 
   /* ------------------------------------------------------------------------------------------ time, turns ---- */

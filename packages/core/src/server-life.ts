@@ -13,7 +13,7 @@ import { ReadOnlyServing } from './request/read-only-serving.ts';
 import type { Serving, ServingFactory } from './serving.ts';
 import { installingSnapshotName } from './storage/file-names.ts';
 import { SnapshotLoad } from './storage/snapshot-load.ts';
-import { hasSnapshotEnd } from './storage/snapshot-store.ts';
+import { looksWhole } from './storage/snapshot-store.ts';
 import { type RecoverySummary, Storage, type StorageEvents, type StorageLegacy } from './storage/storage.ts';
 import { Database } from './tree/database.ts';
 import { type AnswerLease, UNLIMITED } from './zab/answer-lease.ts';
@@ -225,9 +225,9 @@ export class ServerLife implements StorageEvents, PeerHost {
     disk.open(path, { readOnly: true }, (error, file) => {
       if (error !== null) return done(error.message);
       file.close();
-      hasSnapshotEnd(disk, path, file.size, (readError, hasEnd) => {
-        if (readError !== null || !hasEnd) return done(readError?.message ?? 'it is cut short');
-        new SnapshotLoad(disk, path, database, ({ fault }) => {
+      looksWhole(disk, path, file.size, (readError, isWhole) => {
+        if (readError !== null || !isWhole) return done(readError?.message ?? 'it is cut short');
+        new SnapshotLoad(this.ports, path, database, ({ fault }) => {
           done(fault ?? authenticator.refusalOf(database.tree.acls.schemes()));
         }).start();
       });

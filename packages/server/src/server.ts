@@ -39,6 +39,7 @@ import type { HostedDisk } from './node/hosted-disk.ts';
 import type { TlsListenOptions } from './node/network.ts';
 import { PeerNetwork } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
+import { NodeSnapshotCodec } from './node/snapshot-codec.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
 import { makePeerAuthentication } from './sasl/quorum-sasl.ts';
@@ -237,6 +238,7 @@ class Server implements RunningServer {
       random: new NodeRandom(),
       network: decorateNetwork?.(this.#peerNetwork, deliver) ?? this.#peerNetwork,
       disk: decorateDisk?.(this.#disk, deliver) ?? this.#disk,
+      snapshotCodec: new NodeSnapshotCodec(this.#turn),
       authenticator,
       audit: this.#audit,
       membershipStore: makeMembershipStore(configuration, disk ?? this.#disk),
@@ -336,7 +338,6 @@ class Server implements RunningServer {
         onPeersRenewed: (settings) => this.#peerNetwork.renew(settings),
       });
       await this.#clientPorts.listen();
-      await this.#unpackSnapshot();
     } catch (error) {
       this.#credentials.stop();
       this.#clientPorts.close();
@@ -410,19 +411,6 @@ class Server implements RunningServer {
     if (!(await ended)) return false;
     await this.#turn.ended();
     return true;
-  }
-
-  /** Of an Apache server with `snapshot.compression.method`. */
-  async #unpackSnapshot(): Promise<void> {
-    if (!(this.#disk instanceof NodeDisk)) return;
-    try {
-      const { unpackNewestSnapshot } = await import('./archive/unpack-snapshots.ts');
-      await unpackNewestSnapshot(this.#configuration.core.snapshotDirectory, (text, isWarning) =>
-        this.#logger.log(isWarning ? 'warn' : 'info', text),
-      );
-    } catch (error) {
-      throw describeFailure(error, this.#configuration.server);
-    }
   }
 
   #checkDirectories(): void {

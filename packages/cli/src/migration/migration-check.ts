@@ -132,11 +132,6 @@ export async function checkDirectory(directory: string, signal: AbortSignal): Pr
     return [{ level: 'stop', where: version, text: `it cannot be read: ${(error as Error).message}` }];
   }
   const notes: MigrationNote[] = [];
-  const compressed = names.filter((name) => /^snapshot\..*\.(gz|snappy)$/.test(name));
-  if (compressed.length > 0) {
-    const text = `${compressed.length} compressed snapshots, such as ${compressed[0]}: they are read, and new ones are written without compression`;
-    notes.push({ level: 'change', where: version, text });
-  }
   const logs = names.filter((name) => /^log\.[0-9a-f]+$/.test(name)).toSorted((a, b) => zxidIn(a) - zxidIn(b));
   let before: CheckedLog | null = null;
   let txns = 0;

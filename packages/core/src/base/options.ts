@@ -1,5 +1,6 @@
 import type { Membership, MembershipRules } from '@meerkat/protocol';
 import { DEFAULT_LIMIT_OPTIONS, type LimitOptions } from './limit-options.ts';
+import type { Compression } from './snapshot-codec.ts';
 
 /** What a server knows of the ensemble that it is a member of. */
 export interface EnsembleOptions {
@@ -93,6 +94,8 @@ export interface CoreOptions {
   readonly enforceQuota: boolean;
   /** TTL znodes (`extendedTypesEnabled`). */
   readonly extendedTypesEnabled: boolean;
+  /** TTL znodes as 3.5.3 wrote them are read as such (`emulate353TTLNodes`), where extended types are enabled. */
+  readonly emulate353TtlZnodes: boolean;
   readonly digestEnabled: boolean;
   /** Period in milliseconds, and pace per minute, of the search for empty containers and old TTL znodes. */
   readonly containerCheckIntervalMs: number;
@@ -103,6 +106,8 @@ export interface CoreOptions {
   readonly snapCount: number;
   /** Bytes of log after which, plus or minus a random part, a snapshot is taken; ≤ 0 = off. */
   readonly snapBytesMax: number;
+  /** Of new snapshots (`snapshot.compression.method`), which the host has a codec for; null = none. */
+  readonly snapshotCompression: Compression | null;
   /** Bytes by which a log file grows; ≤ 0 = no preallocation. */
   readonly preallocateBytes: number;
   /** Bytes of a log file after which the next one is started; ≤ 0 = off. */
@@ -142,12 +147,14 @@ export const DEFAULT_CORE_OPTIONS: Omit<CoreOptions, 'snapshotDirectory' | 'logD
   reconfigEnabled: false,
   enforceQuota: false,
   extendedTypesEnabled: false,
+  emulate353TtlZnodes: false,
   digestEnabled: true,
   containerCheckIntervalMs: 60_000,
   containerDeletesPerMinuteMax: 10_000,
   containerNeverUsedMs: 0,
   snapCount: 100_000,
   snapBytesMax: 4_194_304 * 1024,
+  snapshotCompression: null,
   preallocateBytes: 65_536 * 1024,
   logBytesMax: -1,
   forceSync: true,

@@ -16,6 +16,7 @@
  */
 import type { Acl, Membership } from '@meerkat/protocol';
 import type { Network, PeerAddress, PeerCertificate } from './network.ts';
+import type { SnapshotCodec } from './snapshot-codec.ts';
 import type { Trace } from './trace.ts';
 
 export type {
@@ -28,6 +29,7 @@ export type {
   PeerCertificate,
   StreamEvents,
 } from './network.ts';
+export type { ByteTransform, Compression, SnapshotCodec } from './snapshot-codec.ts';
 export type { Trace, TraceEvent } from './trace.ts';
 
 /** Milliseconds, from two clocks. */
@@ -279,6 +281,8 @@ export interface Ports {
   /** Left out or null: servers do not authenticate to each other. */
   readonly peerAuthentication?: PeerAuthentication | null;
   readonly disk: Disk;
+  /** Left out or null: compressed snapshots are neither written nor read. */
+  readonly snapshotCodec?: SnapshotCodec | null;
   readonly authenticator: Authenticator;
   /** Left out: by Apache's formula. */
   readonly sessionPasswords?: SessionPasswords;

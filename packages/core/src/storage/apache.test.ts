@@ -41,7 +41,7 @@ describe("a directory of Apache's server", () => {
     const entries = [...entriesOf(fixture('log.1')), ...entriesOf(fixture('log.c'))];
     const lastZxid = entries.at(-1)!.header.zxid;
     expect(entries.map((entry) => entry.header.zxid)).toEqual(Array.from({ length: lastZxid }, (_, i) => i + 1));
-    expect(host.summary).toMatchObject({ lastZxid, snapshotZxid: 0xa, txns: lastZxid - 0xa, isNew: false });
+    expect(host.summary).toMatchObject({ lastZxid, snapshot: { zxid: 0xa }, txns: lastZxid - 0xa, isNew: false });
     expect(host.eventsOf('digest-mismatch')).toEqual([]);
   });
 

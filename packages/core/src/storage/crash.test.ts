@@ -21,16 +21,16 @@ const SMALL: Partial<CoreOptions> = { preallocateBytes: 8192, snapCount: 24, pur
 
 describe('after a power cut', () => {
   it('every durable txn is there and nothing was invented, at whatever completion the power is cut', () => {
-    const ways: [string, () => Survivors][] = [
+    const ways: [string, () => Survivors, Partial<CoreOptions>?][] = [
       ['what was not synced is lost', () => 'nothing'],
-      ['all that was written is there', () => 'everything'],
+      ['all that was written is there', () => 'everything', { snapshotCompression: 'gz' }],
       ['chance decides', () => new Dice(7)],
-      ['chance decides otherwise', () => new Dice(8)],
+      ['chance decides otherwise', () => new Dice(8), { snapshotCompression: 'snappy' }],
     ];
-    for (const [way, survivors] of ways) {
+    for (const [way, survivors, options = {}] of ways) {
       for (let cutAfter = 0; ; cutAfter++) {
         const disk = new MemoryDisk();
-        const host = new StorageHost(disk, SMALL);
+        const host = new StorageHost(disk, { ...SMALL, ...options });
         const history: AppendedTxn[] = [];
         let delivered = 0;
         const deliver = (count: number): boolean => {
@@ -72,7 +72,8 @@ describe('after a power cut', () => {
       let durable = -1 as Zxid;
       for (let life = 0; life < 8; life++) {
         const story = `seed ${seed}, life ${life}`;
-        const host = new StorageHost(disk, SMALL, new Dice(seed * 100 + life)).recover();
+        const snapshotCompression = (['gz', 'snappy', null, null] as const)[(seed + life) % 4] ?? null;
+        const host = new StorageHost(disk, { ...SMALL, snapshotCompression }, new Dice(seed * 100 + life)).recover();
         expectRecovered(host, history, durable, story);
         const { lastZxid } = host.database!;
         history = history.filter(({ header }) => header.zxid <= lastZxid);

@@ -1,9 +1,10 @@
 /**
  * The names that Apache gives its files (FileTxnLog, FileSnap, Util): `log.<zxid>` by the first entry,
- * `snapshot.<zxid>` by the last applied zxid when the snapshot began; zxids in lower-case hexadecimal without padding.
+ * `snapshot.<zxid>` by the last applied zxid when the snapshot began, with `.gz` or `.snappy` behind it when it is
+ * compressed; zxids in lower-case hexadecimal without padding.
  */
 import { formatZxid, parseZxid, type Zxid } from '@meerkat/protocol';
-import type { DirectoryEntry } from '../base/ports.ts';
+import type { Compression, DirectoryEntry } from '../base/ports.ts';
 
 /** A log or snapshot file: what its name says. */
 export interface ZxidFile {
@@ -19,27 +20,27 @@ const SNAPSHOT_PREFIX = 'snapshot.';
 const UNFINISHED_PREFIX = 'unfinished-snapshot.';
 /** A snapshot that came from a leader: whole, synced, and about to replace all the rest (`snapshot-install.ts`). */
 const INSTALLING_PREFIX = 'installing-snapshot.';
-const COMPRESSED_SUFFIXES = ['.gz', '.snappy'] as const;
+const COMPRESSIONS: readonly Compression[] = ['gz', 'snappy'];
 
 export function logName(zxid: Zxid): string {
   return LOG_PREFIX + formatZxid(zxid);
 }
 
-export function snapshotName(zxid: Zxid): string {
-  return SNAPSHOT_PREFIX + formatZxid(zxid);
+export function snapshotName(zxid: Zxid, compression: Compression | null = null): string {
+  return SNAPSHOT_PREFIX + formatZxid(zxid) + suffixOf(compression);
 }
 
 export function unfinishedSnapshotName(zxid: Zxid): string {
   return UNFINISHED_PREFIX + formatZxid(zxid);
 }
 
-export function installingSnapshotName(zxid: Zxid): string {
-  return INSTALLING_PREFIX + formatZxid(zxid);
+export function installingSnapshotName(zxid: Zxid, compression: Compression | null = null): string {
+  return INSTALLING_PREFIX + formatZxid(zxid) + suffixOf(compression);
 }
 
 /** The zxid of a snapshot that is being installed, or null when the name is another. */
 export function installingZxid(name: string): Zxid | null {
-  return zxidBehind(INSTALLING_PREFIX, name);
+  return zxidBehind(INSTALLING_PREFIX, withoutSuffix(name));
 }
 
 export function isUnfinishedSnapshot(name: string): boolean {
@@ -53,15 +54,20 @@ export function logFilesOf(entries: readonly DirectoryEntry[]): ZxidFile[] {
 
 /** The snapshot files of a directory, oldest first, compressed ones included. */
 export function snapshotFilesOf(entries: readonly DirectoryEntry[]): ZxidFile[] {
-  return filesOf(entries, (name) => {
-    const suffix = compressionOf(name) ?? '';
-    return zxidBehind(SNAPSHOT_PREFIX, name.slice(0, name.length - suffix.length));
-  });
+  return filesOf(entries, (name) => zxidBehind(SNAPSHOT_PREFIX, withoutSuffix(name)));
 }
 
-/** The suffix of a compressed snapshot, or null. */
-export function compressionOf(name: string): string | null {
-  return COMPRESSED_SUFFIXES.find((suffix) => name.endsWith(suffix)) ?? null;
+/** How a snapshot of this name or path is compressed; null: it is plain. */
+export function compressionOf(name: string): Compression | null {
+  return COMPRESSIONS.find((compression) => name.endsWith(suffixOf(compression))) ?? null;
+}
+
+function suffixOf(compression: Compression | null): string {
+  return compression === null ? '' : `.${compression}`;
+}
+
+function withoutSuffix(name: string): string {
+  return name.slice(0, name.length - suffixOf(compressionOf(name)).length);
 }
 
 function zxidBehind(prefix: string, name: string): Zxid | null {
@@ -74,6 +80,6 @@ function filesOf(entries: readonly DirectoryEntry[], zxidOf: (name: string) => Z
     const zxid = zxidOf(name);
     if (zxid !== null) files.push({ name, zxid, size });
   }
-  // Two names of one zxid are a plain and a compressed snapshot; the plain one counts as the newer, it can be read.
+  // Two names of one zxid are a plain and a compressed snapshot; the plain one counts as the newer, it is read faster.
   return files.sort((one, other) => one.zxid - other.zxid || other.name.length - one.name.length);
 }

@@ -41,7 +41,7 @@ interface Cut {
 }
 
 export class LogTruncation {
-  readonly #ports: Pick<Ports, 'disk' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'trace'>;
   readonly #options: CoreOptions;
   readonly #zxid: Zxid;
   readonly #mark: DurableMark;
@@ -54,7 +54,7 @@ export class LogTruncation {
 
   /** @param zxid the last txn that stays. The log is closed, and nobody writes a snapshot or removes files. */
   constructor(
-    ports: Pick<Ports, 'disk' | 'trace'>,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'trace'>,
     options: CoreOptions,
     { zxid, mark }: { readonly zxid: Zxid; readonly mark: DurableMark },
     events: LogTruncationEvents,
@@ -82,12 +82,11 @@ export class LogTruncation {
 
   /** Loads the newest snapshot that is not above `zxidMax`: only then it is known to be whole. */
   #findBase(zxidMax: Zxid): void {
-    const { disk } = this.#ports;
     const names = snapshotFilesOf(this.#snapshotEntries).flatMap(({ zxid, name }) => (zxid <= zxidMax ? [name] : []));
     const entries = this.#snapshotEntries.filter(({ name }) => names.includes(name));
     const refuse = (): void => this.#refuse('no snapshot that is whole is old enough');
     const newest = new NewestSnapshot(
-      { disk, trace: SILENT },
+      { ...this.#ports, trace: SILENT },
       this.#options.snapshotDirectory,
       entries,
       () => new Database(this.#options, SILENT),

@@ -29,16 +29,15 @@ import { describeLost } from './log-fault.ts';
 import type { LogFiles } from './log-files.ts';
 import { Replay } from './replay.ts';
 import { InstallCompletion } from './snapshot-install.ts';
-import { hasSnapshotEnd, type LoadedSnapshot, NewestSnapshot, removeUnfinished } from './snapshot-store.ts';
+import { type LoadedSnapshot, looksWhole, NewestSnapshot, removeUnfinished } from './snapshot-store.ts';
 import { SnapshotWrite } from './snapshot-write.ts';
 import { TxnLogReader, type TxnLogReaderOptions } from './txn-log-reader.ts';
+import { type NewestSnapshotFile, NO_SNAPSHOT } from './upkeep.ts';
 
 export interface RecoverySummary {
   readonly lastZxid: Zxid;
-  /** Zxid of the snapshot that was loaded, or written because the directory was empty; −1 when there is none. */
-  readonly snapshotZxid: Zxid;
-  /** Bytes of that snapshot. */
-  readonly snapshotBytes: number;
+  /** That was loaded, or written because the directory was empty. */
+  readonly snapshot: NewestSnapshotFile;
   /** Txns replayed from the log. */
   readonly txns: number;
   /** True when there was nothing: the database is empty. */
@@ -59,9 +58,7 @@ export interface Legacy {
   readonly database: Database;
   /** The log reaches as far as this. */
   readonly durableZxid: Durable<Zxid>;
-  /** Of the newest snapshot on the disk. */
-  readonly snapshotZxid: Zxid;
-  readonly snapshotBytes: number;
+  readonly snapshot: NewestSnapshotFile;
 }
 
 export interface RecoveryContext {
@@ -76,7 +73,7 @@ export interface RecoveryContext {
 }
 
 export class Recovery {
-  readonly #ports: Pick<Ports, 'disk' | 'clock' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'trace'>;
   /** When the snapshot was begun, and the log behind it. */
   #snapshotStartedMs = 0;
   #replayStartedMs = 0;
@@ -92,7 +89,7 @@ export class Recovery {
   #durable: Zxid | null = null;
 
   constructor(
-    ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'trace'>,
     options: CoreOptions,
     context: RecoveryContext,
     events: RecoveryEvents,
@@ -185,9 +182,9 @@ export class Recovery {
     const { disk } = this.#ports;
     const { snapshotDirectory } = this.#options;
     const path = `${snapshotDirectory}/${name}`;
-    hasSnapshotEnd(disk, path, size, (error, hasEnd) => {
+    looksWhole(disk, path, size, (error, isWhole) => {
       if (error !== null) return this.#failOn('the snapshot of the leader cannot be read', error);
-      if (!hasEnd) {
+      if (!isWhole) {
         return this.#fail(
           new Error(
             `${path} is cut short: it was to replace all logs and snapshots, of which some may be gone. Copy the ` +
@@ -267,6 +264,7 @@ export class Recovery {
       zxid: ZXID_NONE,
       digest: null,
       completeZxid: null,
+      compression: null,
       bytes: 0,
     });
   }
@@ -290,7 +288,7 @@ export class Recovery {
       if (ensemble === null) return this.#fail(new Error(`${found}: restore the data from a backup, or, ${remedy}`));
       const consequence = 'this server votes for nobody until a leader has sent it everything';
       this.#ports.trace.emit({ kind: 'warning', message: `${found}: ${consequence}; ${remedy}, and start again` });
-      this.#settleEpochs(this.#makeDatabase(), { zxid: ZXID_NONE, bytes: 0, isNew: true });
+      this.#settleEpochs(this.#makeDatabase(), { snapshot: NO_SNAPSHOT, isNew: true });
     });
   }
 
@@ -298,12 +296,15 @@ export class Recovery {
   #createDatabase(): void {
     const database = this.#makeDatabase();
     new SnapshotWrite(this.#ports, { ...this.#options, isIndispensable: true }, database, {
-      onSnapshotWritten: (_zxid, bytes) => this.#settleEpochs(database, { zxid: ZXID_ZERO, bytes, isNew: true }),
+      onSnapshotWritten: (zxid, bytes) => {
+        const snapshot = { zxid, compression: this.#options.snapshotCompression, bytes };
+        this.#settleEpochs(database, { snapshot, isNew: true });
+      },
       onSnapshotFailed: (error) => this.#failOn('the first snapshot cannot be written', error),
     }).start();
   }
 
-  #replay(logs: readonly ZxidFile[], { database, zxid, digest, bytes }: LoadedSnapshot): void {
+  #replay(logs: readonly ZxidFile[], { database, zxid, digest, compression, bytes }: LoadedSnapshot): void {
     this.#replayStartedMs = this.#ports.clock.monotonicMs();
     // The newest file whose name is not above the snapshot holds the first txn behind it, or one before that.
     const first = logs.findLastIndex((file) => file.zxid <= zxid);
@@ -319,12 +320,12 @@ export class Recovery {
       },
       replay,
       zxid,
-      () => this.#settleEpochs(database, { zxid, bytes, isNew: false }),
+      () => this.#settleEpochs(database, { snapshot: { zxid, compression, bytes }, isNew: false }),
     );
   }
 
   /** Replays what the log has behind the database, and reads as much before that as is kept for learners. */
-  #continue({ database, durableZxid, snapshotZxid, snapshotBytes }: Legacy): void {
+  #continue({ database, durableZxid, snapshot }: Legacy): void {
     const { logFiles } = this.#context;
     const { lastZxid } = database;
     const place = logFiles.placeBefore(lastZxid, this.#tail.countMax, TAIL_BYTES_MAX);
@@ -342,7 +343,7 @@ export class Recovery {
       lastZxid,
       (lastRead) => {
         assert(lastRead >= lastZxid, 'the log has what was applied from it');
-        this.#settleEpochs(database, { zxid: snapshotZxid, bytes: snapshotBytes, isNew: false });
+        this.#settleEpochs(database, { snapshot, isNew: false });
       },
     );
   }
@@ -459,10 +460,10 @@ export class Recovery {
       replayMs: this.#ports.clock.monotonicMs() - this.#replayStartedMs,
     });
     const tail: readonly HistoryEntry[] = this.#tail.entries();
-    const isUntrusted = !this.#options.createsDatabase && from.zxid === ZXID_NONE && lastZxid === ZXID_ZERO;
+    const isUntrusted = !this.#options.createsDatabase && from.snapshot.zxid === ZXID_NONE && lastZxid === ZXID_ZERO;
     this.#events.onDatabaseRecovered(
       database,
-      { lastZxid, snapshotZxid: from.zxid, snapshotBytes: from.bytes, txns: this.#txns, isNew: from.isNew },
+      { lastZxid, snapshot: from.snapshot, txns: this.#txns, isNew: from.isNew },
       {
         lastZxid: isUntrusted ? UNTRUSTED_HISTORY : onDisk(lastZxid),
         acceptedEpoch: onDisk(epochs.acceptedEpoch),
@@ -488,7 +489,6 @@ function directoryOf(path: string): string {
 
 /** The snapshot that the replay began with. */
 interface RecoveryBase {
-  readonly zxid: Zxid;
-  readonly bytes: number;
+  readonly snapshot: NewestSnapshotFile;
   readonly isNew: boolean;
 }

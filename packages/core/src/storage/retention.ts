@@ -10,7 +10,7 @@
 import type { DirectoryEntry, DiskError, Ports } from '../base/ports.ts';
 import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
 import { replacedBefore } from './replaced-files.ts';
-import { hasSnapshotEnd } from './snapshot-store.ts';
+import { looksWhole } from './snapshot-store.ts';
 
 export interface RetentionOptions {
   readonly snapshotDirectory: string;
@@ -73,8 +73,8 @@ export class Purge {
         this.#done(this.#removedLogs);
         return;
       }
-      hasSnapshotEnd(disk, `${snapshotDirectory}/${file.name}`, file.size, (error, hasEnd) => {
-        if (error === null && hasEnd) missing--;
+      looksWhole(disk, `${snapshotDirectory}/${file.name}`, file.size, (error, isWhole) => {
+        if (error === null && isWhole) missing--;
         checkNext();
       });
     };

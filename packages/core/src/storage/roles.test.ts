@@ -217,7 +217,7 @@ describe('the end of a role', () => {
           const zxids = tail.map(({ zxid }) => zxid);
           for (const [i, zxid] of zxids.entries())
             if (i > 0 && epochOf(zxid) === epochOf(zxids[i - 1]!)) expect(zxid).toBe(zxids[i - 1]! + 1);
-          expect(host.summary!.snapshotZxid, story).toBe(plain.summary!.snapshotZxid);
+          expect(host.summary!.snapshot.zxid, story).toBe(plain.summary!.snapshot.zxid);
         }
         if (legacy !== null) {
           taken++;

@@ -8,14 +8,23 @@
  *     digest := long zxid, int version, long tree digest (a ustring before version 2)   when digests are on
  *     lastZxid := long                                                                  since 3.9; 3.8 ignores it
  *
- * A checksum is the Adler-32 of all bytes before it, earlier seals included.
+ * A checksum is the Adler-32 of all bytes before it, earlier seals included. The whole may be compressed: as a gzip file, or
+ * as the stream of snappy-java (SnappyOutputStream).
  */
 import { getInt, type JuteWriter, putInt } from '@meerkat/protocol';
+import type { Compression } from '../base/ports.ts';
 
 export const SNAPSHOT_HEADER_BYTES = 16;
 export const SEAL_BYTES = 13;
 /** The least that Apache takes for a snapshot. */
 const SNAPSHOT_BYTES_MIN = 10;
+/** How compressed files begin; the test that Apache makes of them before it loads one. */
+const COMPRESSED_HEADS: Readonly<Record<Compression, readonly number[]>> = {
+  gz: [0x1f, 0x8b],
+  snappy: [0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00],
+};
+/** Of the longest of these. */
+export const COMPRESSED_HEAD_BYTES = 8;
 /** How every seal ends: ustring "/". */
 const SEAL_END: readonly number[] = [0, 0, 0, 1, 0x2f];
 export const SEAL_END_BYTES: number = SEAL_END.length;
@@ -63,4 +72,9 @@ export function isLongEnoughForSnapshot(size: number): boolean {
 /** @param end the last five bytes of the file */
 export function endsLikeSnapshot(end: Uint8Array): boolean {
   return end.length === SEAL_END.length && SEAL_END.every((byte, i) => end[i] === byte);
+}
+
+/** @param head the first bytes of the file, COMPRESSED_HEAD_BYTES of them unless it is shorter */
+export function beginsLikeCompressed(head: Uint8Array, compression: Compression): boolean {
+  return COMPRESSED_HEADS[compression].every((byte, i) => head[i] === byte);
 }

@@ -17,13 +17,22 @@ import { assert } from '../base/assert.ts';
 import type { DirectoryEntry, DiskDone, DiskError, Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import type { DurableMark } from './durable-mark.ts';
-import { installingZxid, logFilesOf, snapshotFilesOf, snapshotName, type ZxidFile } from './file-names.ts';
+import {
+  compressionOf,
+  installingZxid,
+  logFilesOf,
+  snapshotFilesOf,
+  snapshotName,
+  type ZxidFile,
+} from './file-names.ts';
 import { ReplacedSet, type StorageDirectories } from './replaced-files.ts';
-import { SnapshotWrite } from './snapshot-write.ts';
+import { SnapshotWrite, type SnapshotWriteOptions } from './snapshot-write.ts';
+
+type InstallOptions = StorageDirectories & Pick<SnapshotWriteOptions, 'snapshotCompression'>;
 
 export class SnapshotInstall {
-  readonly #ports: Pick<Ports, 'disk' | 'clock' | 'trace'>;
-  readonly #options: StorageDirectories;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'trace'>;
+  readonly #options: InstallOptions;
   readonly #write: SnapshotWrite;
   readonly #mark: DurableMark;
   readonly #done: (error: Error | null, bytes: number) => void;
@@ -34,8 +43,8 @@ export class SnapshotInstall {
    *   is there at the next start
    */
   constructor(
-    ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
-    options: StorageDirectories,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'trace'>,
+    options: InstallOptions,
     { database, mark }: { readonly database: Database; readonly mark: DurableMark },
     done: (error: Error | null, bytes: number) => void,
   ) {
@@ -126,12 +135,13 @@ export class InstallCompletion {
   ): void {
     const { disk, trace } = this.#ports;
     const { snapshotDirectory, logDirectory } = this.#directories;
+    const name = snapshotName(zxid, compressionOf(installing));
     const steps: ((done: DiskDone) => void)[] = [
       ...setAside(set, logDirectory, logs),
       (done) => disk.syncDirectory(logDirectory, done),
       ...setAside(set, snapshotDirectory, snapshots),
       (done) => disk.syncDirectory(snapshotDirectory, done),
-      (done) => disk.rename(`${snapshotDirectory}/${installing}`, `${snapshotDirectory}/${snapshotName(zxid)}`, done),
+      (done) => disk.rename(`${snapshotDirectory}/${installing}`, `${snapshotDirectory}/${name}`, done),
       (done) => disk.syncDirectory(snapshotDirectory, done),
     ];
     const next = (error: DiskError | null): void => {

@@ -3,99 +3,62 @@
  *
  * The parts behind the body may be missing (digests off, a version before 3.9); what is there must be whole and sealed.
  */
-import type { Disk, DiskError, DiskFile } from '../base/ports.ts';
+import type { Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
-import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
 import { readSnapshotEnd, type SnapshotEnd } from './snapshot-end.ts';
 import { faultOfSnapshotHeader, SNAPSHOT_HEADER_BYTES } from './snapshot-format.ts';
+import { makeSnapshotSlices, type SnapshotSlices } from './snapshot-slices.ts';
 
-/** `fault` null: the snapshot is whole. */
+/** `fault` null: the snapshot is whole. `bytes`: of it, decompressed. */
 export type SnapshotLoaded =
-  | { readonly fault: string; readonly digest: null; readonly completeZxid: null }
-  | ({ readonly fault: null } & SnapshotEnd);
-
-const SLICE_BYTES = 256 * 1024;
+  | { readonly fault: string; readonly digest: null; readonly completeZxid: null; readonly bytes: number }
+  | ({ readonly fault: null; readonly bytes: number } & SnapshotEnd);
 
 export class SnapshotLoad {
-  readonly #disk: Disk;
-  readonly #path: string;
+  readonly #slices: SnapshotSlices;
   readonly #reader: SnapshotReader;
   readonly #done: (result: SnapshotLoaded) => void;
-  readonly #buffers: SliceBuffers = new SliceBuffers();
   #checksum: number = ADLER_START;
   #hasHeader = false;
-  #rest: Uint8Array = new Uint8Array(0);
-  #readAt = 0;
-  #readsInFlight = 0;
-  #isDone = false;
+  /** That have been used. */
+  #bytes = 0;
 
-  /** @param done told once, with a later event; after a fault the database is of no use */
-  constructor(disk: Disk, path: string, database: Database, done: (result: SnapshotLoaded) => void) {
-    this.#disk = disk;
-    this.#path = path;
+  /**
+   * @param path of a compressed one only where there is a codec
+   * @param done told once, with a later event; after a fault the database is of no use
+   */
+  constructor(
+    ports: Pick<Ports, 'disk' | 'snapshotCodec'>,
+    path: string,
+    database: Database,
+    done: (result: SnapshotLoaded) => void,
+  ) {
     this.#reader = new SnapshotReader(database);
     this.#done = done;
-  }
-
-  start(): void {
-    this.#disk.open(this.#path, { readOnly: true }, (error, file) => {
-      if (error !== null) return this.#finish(null, error.message);
-      this.#readAhead(file);
+    this.#slices = makeSnapshotSlices(ports, path, {
+      onSlice: (bytes, isLast) => this.#onSlice(bytes, isLast),
+      onSliceFault: (fault) => void this.#refuse(fault),
     });
   }
 
-  #readAhead(file: DiskFile): void {
-    do this.#requestRead(file);
-    while (this.#readsInFlight < READS_AHEAD && this.#readAt < file.size);
+  start(): void {
+    this.#slices.start();
   }
 
-  #requestRead(file: DiskFile): void {
-    const position = this.#readAt;
-    this.#readAt = Math.min(position + SLICE_BYTES, file.size);
-    this.#readsInFlight++;
-    const onRead = (error: DiskError | null, bytes: Uint8Array): void => {
-      this.#readsInFlight--;
-      this.#onRead(file, position, error, bytes);
-    };
-    const length = this.#readAt - position;
-    file.read(position, length, onRead, this.#buffers.room(length));
-  }
-
-  #onRead(file: DiskFile, position: number, error: DiskError | null, bytes: Uint8Array): void {
-    if (this.#isDone) return;
-    if (error !== null) {
-      this.#finish(file, error.message);
-      return;
-    }
-    const isMore = position + bytes.length < file.size && bytes.length > 0;
-    const joined = this.#buffers.join(this.#rest, bytes);
-    if (isMore && this.#readAt < file.size) this.#readAhead(file);
+  #onSlice(bytes: Uint8Array, isLast: boolean): number {
     if (!this.#hasHeader) {
-      if (joined.length < SNAPSHOT_HEADER_BYTES) {
-        this.#finish(file, 'it is cut short');
-        return;
-      }
-      const headerFault = faultOfSnapshotHeader(joined);
-      if (headerFault !== null) {
-        this.#finish(file, headerFault);
-        return;
-      }
+      if (bytes.length < SNAPSHOT_HEADER_BYTES) return isLast ? this.#refuse('it is cut short') : 0;
+      const headerFault = faultOfSnapshotHeader(bytes);
+      if (headerFault !== null) return this.#refuse(headerFault);
     }
-    const used = this.#parse(joined);
+    const used = this.#parse(bytes);
     const fault = this.#reader.fault;
-    if (fault !== null) {
-      this.#finish(file, fault);
-      return;
-    }
-    this.#rest = joined.subarray(used);
-    if (isMore) return;
-    if (!this.#reader.isComplete) {
-      this.#finish(file, 'it is cut short');
-      return;
-    }
-    this.#checkEnd(file);
+    if (fault !== null) return this.#refuse(fault);
+    this.#bytes += used;
+    if (isLast) this.#checkEnd(bytes.subarray(used));
+    return used;
   }
 
   /** @returns bytes of complete records */
@@ -107,21 +70,25 @@ export class SnapshotLoad {
     return at;
   }
 
-  /** What is left are the seals and the parts between them. */
-  #checkEnd(file: DiskFile): void {
-    const end = readSnapshotEnd(this.#rest, this.#checksum);
-    if (end === null) {
-      this.#finish(file, 'its checksum is wrong');
+  /** @param rest the seals and the parts between them */
+  #checkEnd(rest: Uint8Array): void {
+    if (!this.#reader.isComplete) {
+      this.#refuse('it is cut short');
       return;
     }
-    this.#isDone = true;
-    file.close();
-    this.#done({ fault: null, ...end });
+    const end = readSnapshotEnd(rest, this.#checksum);
+    if (end === null) {
+      this.#refuse('its checksum is wrong');
+      return;
+    }
+    this.#slices.close();
+    this.#done({ fault: null, bytes: this.#bytes + rest.length, ...end });
   }
 
-  #finish(file: DiskFile | null, fault: string): void {
-    this.#isDone = true;
-    file?.close();
-    this.#done({ fault: fault, digest: null, completeZxid: null });
+  /** @returns 0, as nothing is used any more */
+  #refuse(fault: string): 0 {
+    this.#slices.close();
+    this.#done({ fault, digest: null, completeZxid: null, bytes: this.#bytes });
+    return 0;
   }
 }

@@ -6,20 +6,27 @@
  * none that loads stop the start; they are never taken for an empty directory.
  */
 import { hexZxid, type Zxid } from '@meerkat/protocol';
-import type { DirectoryEntry, Disk, DiskError, Ports } from '../base/ports.ts';
+import type { Compression, DirectoryEntry, Disk, DiskDone, DiskError, Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { compressionOf, isUnfinishedSnapshot, snapshotFilesOf, type ZxidFile } from './file-names.ts';
 import type { SnapshotDigest } from './snapshot-end.ts';
-import { endsLikeSnapshot, isLongEnoughForSnapshot, SEAL_END_BYTES } from './snapshot-format.ts';
+import {
+  beginsLikeCompressed,
+  COMPRESSED_HEAD_BYTES,
+  endsLikeSnapshot,
+  isLongEnoughForSnapshot,
+  SEAL_END_BYTES,
+} from './snapshot-format.ts';
 import { SnapshotLoad } from './snapshot-load.ts';
 
 export interface LoadedSnapshot {
   readonly database: Database;
   readonly zxid: Zxid;
+  readonly compression: Compression | null;
   readonly digest: SnapshotDigest | null;
   /** See `SnapshotLoaded`. */
   readonly completeZxid: number | null;
-  /** Bytes of the file; 0 without one. */
+  /** Bytes of the snapshot, decompressed; 0 without one. */
   readonly bytes: number;
 }
 
@@ -35,7 +42,7 @@ const CANDIDATES_MAX = 100;
 
 /** Loads the newest snapshot that is whole. `makeDatabase` gives an empty database for each attempt. */
 export class NewestSnapshot {
-  readonly #ports: Pick<Ports, 'disk' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'trace'>;
   readonly #directory: string;
   readonly #makeDatabase: () => Database;
   readonly #events: SnapshotStoreEvents;
@@ -47,7 +54,7 @@ export class NewestSnapshot {
   #firstFault = '';
 
   constructor(
-    ports: Pick<Ports, 'disk' | 'trace'>,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'trace'>,
     directory: string,
     entries: readonly DirectoryEntry[],
     makeDatabase: () => Database,
@@ -79,22 +86,21 @@ export class NewestSnapshot {
       return;
     }
     const path = `${this.#directory}/${file.name}`;
-    // The host unpacks the newest one before the start, if it is whole.
-    if (compressionOf(file.name) !== null) {
-      this.#skip(path, 'it is packed, and was not or could not be unpacked');
+    if (compressionOf(file.name) !== null && (this.#ports.snapshotCodec ?? null) === null) {
+      this.#skip(path, 'it is compressed, and there is nothing here to decompress it');
       return;
     }
-    hasSnapshotEnd(this.#ports.disk, path, file.size, (error, hasEnd) => {
+    looksWhole(this.#ports.disk, path, file.size, (error, isWhole) => {
       if (error !== null) return this.#skip(path, error.message);
-      if (!hasEnd) return this.#skip(path, 'it is cut short');
+      if (!isWhole) return this.#skip(path, 'it is cut short');
       this.#tried++;
       this.#load(path, file);
     });
   }
 
-  #load(path: string, { zxid, size }: ZxidFile): void {
+  #load(path: string, { zxid }: ZxidFile): void {
     const database = this.#makeDatabase();
-    new SnapshotLoad(this.#ports.disk, path, database, ({ fault, digest, completeZxid }) => {
+    new SnapshotLoad(this.#ports, path, database, ({ fault, digest, completeZxid, bytes }) => {
       if (fault !== null) return this.#skip(path, fault);
       database.tree.lastZxid = zxid;
       database.tree.exactFrom = digest === null ? Number.POSITIVE_INFINITY : (completeZxid ?? zxid);
@@ -102,7 +108,7 @@ export class NewestSnapshot {
         kind: 'recovery-progress',
         message: `${path} loaded: ${database.tree.count} znodes, ${database.sessions.size} sessions, zxid ${hexZxid(zxid)}`,
       });
-      this.#events.onSnapshotLoaded({ database, zxid, digest, completeZxid, bytes: size });
+      this.#events.onSnapshotLoaded({ database, zxid, compression: compressionOf(path), digest, completeZxid, bytes });
     }).start();
   }
 
@@ -117,24 +123,24 @@ export class NewestSnapshot {
   }
 }
 
-/** Apache's quick test of a plain snapshot: long enough, and the last five bytes are the end of a seal. */
-export function hasSnapshotEnd(
-  disk: Disk,
-  path: string,
-  size: number,
-  done: (error: DiskError | null, hasEnd: boolean) => void,
-): void {
+/**
+ * Apache's quick test (SnapStream.isValidSnapshot): of a plain snapshot that it is long enough and its last five bytes are the
+ * end of a seal, of a compressed one that it begins as such a file does.
+ */
+export function looksWhole(disk: Disk, path: string, size: number, done: DiskDone<boolean>): void {
+  const compression = compressionOf(path);
   disk.open(path, { readOnly: true }, (error, file) => {
     if (error !== null) return done(error, false);
-    if (!isLongEnoughForSnapshot(size)) {
+    const finish = (readError: DiskError | null, isWhole: boolean): void => {
       file.close();
-      return done(null, false);
+      done(readError, readError === null && isWhole);
+    };
+    if (!isLongEnoughForSnapshot(size)) return finish(null, false);
+    if (compression === null) {
+      file.read(size - SEAL_END_BYTES, SEAL_END_BYTES, (failure, end) => finish(failure, endsLikeSnapshot(end)));
+    } else {
+      file.read(0, COMPRESSED_HEAD_BYTES, (failure, head) => finish(failure, beginsLikeCompressed(head, compression)));
     }
-    file.read(size - SEAL_END_BYTES, SEAL_END_BYTES, (readError, bytes) => {
-      file.close();
-      if (readError !== null) return done(readError, false);
-      done(null, endsLikeSnapshot(bytes));
-    });
   });
 }
 

@@ -5,11 +5,14 @@
  *     create unfinished-snapshot.<zxid> ─► slice ─► slice ─► … ─► seals ─► sync ─► rename to snapshot.<zxid>
  *                                                                                         ─► sync the directory ─► told
  *
+ * A slice may be compressed on its way; seals are of what it was before.
+ *
  * Under its final name there is never anything but a whole, synced snapshot. The tree may change between slices; txns
  * after `zxid` are replayed over what the snapshot holds of them, which changes nothing twice.
  */
 import { DIGEST_VERSION, JuteWriter, type Zxid } from '@meerkat/protocol';
-import type { DiskError, DiskFile, Ports } from '../base/ports.ts';
+import { assert } from '../base/assert.ts';
+import type { ByteTransform, Compression, DiskError, DiskFile, Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
@@ -19,6 +22,8 @@ import { writeSeal, writeSnapshotHeader } from './snapshot-format.ts';
 export interface SnapshotWriteOptions {
   readonly snapshotDirectory: string;
   readonly digestEnabled: boolean;
+  /** Left out or null: none. */
+  readonly snapshotCompression?: Compression | null;
   /** True of a snapshot that is to replace the history: it gets the name under which it waits for that. */
   readonly isToBeInstalled?: boolean;
   /** True of one without which its owner cannot go on, who says so when it fails. */
@@ -26,7 +31,7 @@ export interface SnapshotWriteOptions {
 }
 
 export interface SnapshotWriteEvents {
-  /** The snapshot is durable. */
+  /** The snapshot is durable. @param bytes of it, before they were compressed */
   onSnapshotWritten(zxid: Zxid, bytes: number): void;
   /** There is no snapshot; nothing is lost by that, the log has it all. */
   onSnapshotFailed(error: Error): void;
@@ -38,7 +43,7 @@ const SLICE_BYTES = 256 * 1024;
 export class SnapshotWrite {
   /** The last zxid applied when the snapshot began; its name. */
   readonly zxid: Zxid;
-  readonly #ports: Pick<Ports, 'disk' | 'clock' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'trace'>;
   readonly #options: SnapshotWriteOptions;
   readonly #events: SnapshotWriteEvents;
   readonly #database: Database;
@@ -47,14 +52,19 @@ export class SnapshotWrite {
   readonly #path: string;
   readonly #unfinishedPath: string;
   readonly #startedMs: number;
+  /** null: nothing is compressed. */
+  readonly #transform: ByteTransform | null;
   #checksum: number = ADLER_START;
   /** Bytes of the slice that the checksum has. */
   #summed = 0;
+  /** Where the next bytes of the file go. */
   #position = 0;
+  /** Of the snapshot, before they were compressed. */
+  #bytes = 0;
   #isAbandoned = false;
 
   constructor(
-    ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'trace'>,
     options: SnapshotWriteOptions,
     database: Database,
     events: SnapshotWriteEvents,
@@ -65,7 +75,10 @@ export class SnapshotWrite {
     this.#database = database;
     this.#body = new SnapshotWriter(database);
     this.zxid = this.#body.zxid;
-    const name = options.isToBeInstalled === true ? installingSnapshotName(this.zxid) : snapshotName(this.zxid);
+    const compression = options.snapshotCompression ?? null;
+    this.#transform = makeTransform(ports, compression);
+    const makeName = options.isToBeInstalled === true ? installingSnapshotName : snapshotName;
+    const name = makeName(this.zxid, compression);
     this.#path = `${options.snapshotDirectory}/${name}`;
     this.#unfinishedPath = `${options.snapshotDirectory}/${unfinishedSnapshotName(this.zxid)}`;
     this.#startedMs = ports.clock.monotonicMs();
@@ -95,15 +108,36 @@ export class SnapshotWrite {
     const isComplete = this.#body.writeSlice(writer, SLICE_BYTES);
     if (isComplete) this.#writeEnd(writer);
     this.#sum(writer);
-    const length = writer.position;
-    file.write(this.#position, writer.bytes.subarray(0, length), (error) => {
-      if (error !== null) return this.#fail(error, file);
-      this.#position += length;
-      writer.position = 0;
-      this.#summed = 0;
-      if (isComplete) this.#finish(file);
-      else this.#writeSlice(file);
+    const slice = writer.bytes.subarray(0, writer.position);
+    this.#bytes += slice.length;
+    if (this.#transform === null) {
+      this.#writeBytes(file, slice, isComplete);
+      return;
+    }
+    this.#transform.push(slice, isComplete, (error, bytes) => {
+      if (error === null) this.#writeBytes(file, bytes, isComplete);
+      else this.#fail(error, file);
     });
+  }
+
+  /** @param bytes nothing needs them once they are written, nor the slice that they were made of */
+  #writeBytes(file: DiskFile, bytes: Uint8Array, isComplete: boolean): void {
+    if (bytes.length === 0) {
+      this.#onSliceWritten(file, isComplete);
+      return;
+    }
+    file.write(this.#position, bytes, (error) => {
+      if (error !== null) return this.#fail(error, file);
+      this.#position += bytes.length;
+      this.#onSliceWritten(file, isComplete);
+    });
+  }
+
+  #onSliceWritten(file: DiskFile, isComplete: boolean): void {
+    this.#writer.position = 0;
+    this.#summed = 0;
+    if (isComplete) this.#finish(file);
+    else this.#writeSlice(file);
   }
 
   /** The parts behind the body; digest and last zxid are those of now, when the body is complete. */
@@ -140,7 +174,7 @@ export class SnapshotWrite {
           if (syncError !== null) return this.#fail(syncError, null);
           const ms = this.#ports.clock.monotonicMs() - this.#startedMs;
           this.#ports.trace.emit({ kind: 'snapshot-written', file: this.#path, bytes: this.#position, ms });
-          this.#events.onSnapshotWritten(this.zxid, this.#position);
+          this.#events.onSnapshotWritten(this.zxid, this.#bytes);
         });
       });
     });
@@ -148,6 +182,7 @@ export class SnapshotWrite {
 
   #fail(cause: DiskError | Error, file: DiskFile | null): void {
     this.#body.release();
+    this.#transform?.close();
     file?.close();
     // What cannot be removed now is removed at the next start; under this name nobody reads it.
     this.#ports.disk.remove(this.#unfinishedPath, () => {
@@ -156,4 +191,13 @@ export class SnapshotWrite {
       this.#events.onSnapshotFailed(cause);
     });
   }
+}
+
+function makeTransform(
+  { snapshotCodec = null }: Pick<Ports, 'snapshotCodec'>,
+  compression: Compression | null,
+): ByteTransform | null {
+  if (compression === null) return null;
+  assert(snapshotCodec !== null, 'snapshots are compressed where there is a codec');
+  return snapshotCodec.compress(compression);
 }

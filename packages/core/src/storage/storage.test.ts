@@ -27,11 +27,11 @@ function removeNames(disk: MemoryDisk, pattern: RegExp): void {
 describe('an empty directory', () => {
   it('gives an empty database, its snapshot and the epoch files, all durable before the start ends', () => {
     const host = new StorageHost().recover();
-    expect(host.summary).toMatchObject({ lastZxid: 0, snapshotZxid: 0, txns: 0, isNew: true });
+    expect(host.summary).toMatchObject({ lastZxid: 0, snapshot: { zxid: 0 }, txns: 0, isNew: true });
     host.disk.crash('nothing');
     expect(host.disk.names(TEST_DIRECTORY)).toEqual(['acceptedEpoch', 'currentEpoch', 'durableZxid', 'snapshot.0']);
     expect(host.disk.peek(`${TEST_DIRECTORY}/currentEpoch`)).toEqual(Uint8Array.of(0x30));
-    expect(new StorageHost(host.disk).recover().summary).toMatchObject({ isNew: false, snapshotZxid: 0 });
+    expect(new StorageHost(host.disk).recover().summary).toMatchObject({ isNew: false, snapshot: { zxid: 0 } });
   });
 
   it('may have what a crash of Apache left in its first moment', () => {
@@ -126,13 +126,6 @@ describe('a start stops with words', () => {
     );
   });
 
-  it('when no snapshot is there but a packed one', () => {
-    const disk = usedDisk(5);
-    disk.poke(`${TEST_DIRECTORY}/snapshot.0`, Uint8Array.of(1));
-    disk.poke(`${TEST_DIRECTORY}/snapshot.3.gz`, Uint8Array.of(0x1f, 0x8b));
-    expect(new StorageHost(disk).recover().failure?.message).toMatch(/none can be loaded; the newest: it is packed/);
-  });
-
   it('when files of one kind are in the directory of the other', () => {
     const disk = usedDisk(5);
     expect(new StorageHost(disk, { logDirectory: '/log' }).recover().failure?.message).toMatch(
@@ -209,14 +202,14 @@ describe('snapshots', () => {
     const snapshots = disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('snapshot.'));
     expect(snapshots.length).toBeGreaterThan(8);
     const whole = new StorageHost(disk).recover();
-    const newest = whole.summary!.snapshotZxid;
+    const newest = whole.summary!.snapshot.zxid;
     const path = `${TEST_DIRECTORY}/snapshot.${newest.toString(16)}`;
     const bytes = disk.peek(path)!.slice();
     bytes[bytes.length >> 1]! ^= 4;
     disk.kill();
     disk.poke(path, bytes);
     const older = new StorageHost(disk).recover();
-    expect(older.summary!.snapshotZxid).toBeLessThan(newest);
+    expect(older.summary!.snapshot.zxid).toBeLessThan(newest);
     expect(describeDatabase(older.database!)).toBe(describeDatabase(whole.database!));
     expect(older.eventsOf('warning')[0]?.message).toMatch(`the snapshot ${path} is not usable`);
   });
@@ -259,7 +252,7 @@ describe('snapshots', () => {
     expect(host.eventsOf('snapshot-written').map(({ file }) => file)).toEqual([`${TEST_DIRECTORY}/snapshot.5`]);
     disk.kill();
     const again = new StorageHost(disk).recover();
-    expect(again.summary).toMatchObject({ snapshotZxid: 5, txns: 0 });
+    expect(again.summary).toMatchObject({ snapshot: { zxid: 5 }, txns: 0 });
     expect(again.storage.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
   });
 

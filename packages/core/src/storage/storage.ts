@@ -52,7 +52,7 @@ type StoragePhase =
   | 'stopped';
 
 export class Storage {
-  readonly #ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'random' | 'trace'>;
   readonly #options: CoreOptions;
   readonly #events: StorageEvents;
   /** The role that this storage belongs to at present. */
@@ -79,7 +79,7 @@ export class Storage {
 
   /** @param legacy of the storage before this one, which has been stopped with `keepsHold` */
   constructor(
-    ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'random' | 'trace'>,
     options: CoreOptions,
     events: StorageEvents,
     legacy: StorageLegacy | null = null,
@@ -218,7 +218,7 @@ export class Storage {
     return this.#upkeep.newest;
   }
 
-  /** Bytes of the newest snapshot on the disk. */
+  /** Bytes of the newest snapshot on the disk, before they were compressed. */
   get newestSnapshotBytes(): number {
     return this.#upkeep.newest.bytes;
   }
@@ -294,7 +294,8 @@ export class Storage {
           this.#logFiles.reset([]);
           this.#database = database;
           this.#durableZxid = onDisk(database.lastZxid);
-          this.#upkeep.follow(database, { zxid: database.lastZxid, bytes });
+          const compression = this.#options.snapshotCompression;
+          this.#upkeep.follow(database, { zxid: database.lastZxid, compression, bytes });
           this.#upkeep.restartCount();
           if (this.#reopen()) onInstalled(this.#durableZxid);
         },
@@ -356,9 +357,8 @@ export class Storage {
     const database = this.#database;
     if (database === null || this.#hasFailed || !this.#stopping?.isWhole) return null;
     if (database.lastZxid > this.#durableZxid) return null;
-    const { zxid, bytes } = this.#upkeep.newest;
     const durableZxid = this.#durableZxid;
-    return { database, durableZxid, snapshotZxid: zxid, snapshotBytes: bytes, logFiles: this.#logFiles };
+    return { database, durableZxid, snapshot: this.#upkeep.newest, logFiles: this.#logFiles };
   }
 
   #makeLog(): TxnLog {
@@ -388,7 +388,7 @@ export class Storage {
   #follow(database: Database, summary: RecoverySummary, history: History): boolean {
     this.#database = database;
     this.#durableZxid = history.lastZxid;
-    this.#upkeep.follow(database, { zxid: summary.snapshotZxid, bytes: summary.snapshotBytes });
+    this.#upkeep.follow(database, summary.snapshot);
     if (this.#log.isClosed || this.#isEnding) return this.#reopen();
     this.#phase = 'open';
     this.#log.follow(summary.lastZxid);

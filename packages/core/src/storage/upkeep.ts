@@ -9,7 +9,7 @@
 import { ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { CoreOptions } from '../base/options.ts';
-import type { Ports } from '../base/ports.ts';
+import type { Compression, Ports } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { Purge } from './retention.ts';
 import { SnapshotTrigger } from './snapshot-trigger.ts';
@@ -31,17 +31,22 @@ export interface UpkeepEvents {
 /** The newest snapshot on the disk. */
 export interface NewestSnapshotFile {
   readonly zxid: Zxid;
+  readonly compression: Compression | null;
+  /** Before they were compressed. */
   readonly bytes: number;
 }
 
+/** Before there is one. */
+export const NO_SNAPSHOT: NewestSnapshotFile = { zxid: ZXID_NONE, compression: null, bytes: 0 };
+
 export class Upkeep {
-  readonly #ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'random' | 'trace'>;
   readonly #options: CoreOptions;
   readonly #events: UpkeepEvents;
   readonly #trigger: SnapshotTrigger;
   /** What snapshots are taken of. */
   #database: Database | null = null;
-  #newest: NewestSnapshotFile = { zxid: ZXID_NONE, bytes: 0 };
+  #newest: NewestSnapshotFile = NO_SNAPSHOT;
   #snapshot: SnapshotWrite | null = null;
   /** Told when the snapshot that is being written has ended. */
   #awaiting: ((newest: NewestSnapshotFile | null) => void)[] = [];
@@ -52,7 +57,11 @@ export class Upkeep {
   #snapshotDueMs = NEVER;
   #purgeDueMs = NEVER;
 
-  constructor(ports: Pick<Ports, 'disk' | 'clock' | 'random' | 'trace'>, options: CoreOptions, events: UpkeepEvents) {
+  constructor(
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'random' | 'trace'>,
+    options: CoreOptions,
+    events: UpkeepEvents,
+  ) {
     this.#ports = ports;
     this.#options = options;
     this.#events = events;
@@ -162,7 +171,7 @@ export class Upkeep {
     this.#events.onSnapshotBegins();
     const snapshot = new SnapshotWrite(this.#ports, this.#options, database, {
       onSnapshotWritten: (zxid, bytes) => {
-        this.#newest = { zxid, bytes };
+        this.#newest = { zxid, bytes, compression: this.#options.snapshotCompression };
         this.#onSnapshotEnded(this.#newest);
       },
       onSnapshotFailed: () => this.#onSnapshotEnded(null),

@@ -32,6 +32,7 @@ import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { SnapshotWriter } from '../tree/snapshot-writer.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';
 import type { History } from '../zab/history.ts';
+import { TestCodec } from './test-codec.ts';
 
 export const TEST_DIRECTORY = '/data/version-2';
 
@@ -107,7 +108,8 @@ export class StorageHost {
         this.isStopped = true;
       },
     };
-    this.storage = new Storage({ disk, clock: this.clock, random, trace }, this.options, events, legacy);
+    const ports = { disk, snapshotCodec: new TestCodec(disk), clock: this.clock, random, trace };
+    this.storage = new Storage(ports, this.options, events, legacy);
     this.storage.reportTo({
       onLogSynced: (durable) => {
         this.durable = durable;

@@ -8,49 +8,109 @@
  *
  * The least of a block is copied from at most 64 KiB before; a block is some 32 KiB unpacked.
  */
+import { compress } from 'snappyjs';
 import { ArchiveError } from './archive-error.ts';
 
 const MAGIC = Uint8Array.of(0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00);
-const HEADER_BYTES = MAGIC.length + 8;
+/** Version and compatible version are 1, the first and the last. */
+const HEADER = Uint8Array.of(...MAGIC, 0, 0, 0, 1, 0, 0, 0, 1);
+const HEADER_BYTES = HEADER.length;
+/** As snappy-java's. */
+const PACKED_BLOCK_BYTES = 32 * 1024;
 /** snappy-java's blocks have 32 KiB; whoever sets another size takes a few MiB at most. */
 const BLOCK_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Unpacks a stream chunk by chunk. @param path for messages */
 export async function* unpackSnappy(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<Uint8Array> {
-  let rest: Uint8Array = new Uint8Array(0);
-  let hasHeader = false;
-  /** Of the first byte of `rest` in the file. */
-  let position = 0;
-  const fail = (what: string): never => {
-    throw new ArchiveError('damaged', `${path} at position ${position}: ${what}`);
-  };
-  for await (const chunk of chunks) {
-    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    let at = 0;
-    if (!hasHeader) {
-      if (rest.length < HEADER_BYTES) continue;
-      if (MAGIC.some((byte, i) => rest[i] !== byte)) fail('it is no stream of snappy');
-      at = HEADER_BYTES;
-      hasHeader = true;
-    }
-    for (;;) {
-      const view = new DataView(rest.buffer, rest.byteOffset, rest.length);
-      if (rest.length - at < 4) break;
-      const length = view.getInt32(at);
-      if (length < 0 || length > BLOCK_BYTES_MAX) fail(`a packed block has the length ${length}`);
-      if (rest.length - at - 4 < length) break;
-      const block = unpackBlock(rest.subarray(at + 4, at + 4 + length));
-      if (block === null) fail('a packed block is damaged');
-      else yield block;
-      at += 4 + length;
-      position += at;
-      rest = rest.subarray(at);
-      at = 0;
-    }
-    position += at;
-    rest = rest.subarray(at);
+  const unpacker = new SnappyUnpacker();
+  try {
+    for await (const chunk of chunks) yield* unpacker.take(chunk);
+    unpacker.end();
+  } catch (error) {
+    if (error instanceof SnappyError) throw new ArchiveError('damaged', `${path} ${error.message}`);
+    throw error;
   }
-  if (!hasHeader || rest.length > 0) fail('it is cut short');
+}
+
+/** Where a stream is damaged, and how. */
+export class SnappyError extends Error {}
+
+/** Unpacks a stream that comes in pieces of any length. */
+export class SnappyUnpacker {
+  #rest: Uint8Array = new Uint8Array(0);
+  #hasHeader = false;
+  /** Of the first byte of the rest. */
+  #position = 0;
+
+  /**
+   * @returns the blocks that have become whole
+   * @throws SnappyError
+   */
+  take(bytes: Uint8Array): Uint8Array[] {
+    const rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
+    const blocks: Uint8Array[] = [];
+    let at = 0;
+    if (!this.#hasHeader && rest.length >= HEADER_BYTES) {
+      if (MAGIC.some((byte, i) => rest[i] !== byte)) this.#fail('it is no stream of snappy');
+      this.#hasHeader = true;
+      at = HEADER_BYTES;
+    }
+    const view = new DataView(rest.buffer, rest.byteOffset, rest.length);
+    while (this.#hasHeader && rest.length - at >= 4) {
+      const length = view.getInt32(at);
+      if (length < 0 || length > BLOCK_BYTES_MAX) this.#fail(`a packed block has the length ${length}`, at);
+      const end = at + 4 + length;
+      if (rest.length < end) break;
+      const block = unpackBlock(rest.subarray(at + 4, end));
+      if (block === null) this.#fail('a packed block is damaged', at);
+      blocks.push(block);
+      at = end;
+    }
+    this.#position += at;
+    // What came belongs to whoever gave it.
+    this.#rest = new Uint8Array(rest.subarray(at));
+    return blocks;
+  }
+
+  /** Nothing follows. @throws SnappyError when something is missing */
+  end(): void {
+    if (!this.#hasHeader || this.#rest.length > 0) this.#fail('it is cut short');
+  }
+
+  #fail(what: string, at: number = 0): never {
+    throw new SnappyError(`at position ${this.#position + at}: ${what}`);
+  }
+}
+
+/** Packs a stream that comes in pieces of any length. */
+export class SnappyPacker {
+  readonly #block: Uint8Array = new Uint8Array(PACKED_BLOCK_BYTES);
+  #filled = 0;
+  #hasHeader = false;
+
+  /** @returns what can be written by now */
+  take(bytes: Uint8Array, isLast: boolean): Uint8Array {
+    const parts: Uint8Array[] = [];
+    if (!this.#hasHeader) parts.push(HEADER);
+    this.#hasHeader = true;
+    for (let at = 0; at < bytes.length; ) {
+      const piece = bytes.subarray(at, at + PACKED_BLOCK_BYTES - this.#filled);
+      this.#block.set(piece, this.#filled);
+      this.#filled += piece.length;
+      at += piece.length;
+      if (this.#filled === PACKED_BLOCK_BYTES) this.#pack(parts);
+    }
+    if (isLast && this.#filled > 0) this.#pack(parts);
+    return Buffer.concat(parts);
+  }
+
+  #pack(parts: Uint8Array[]): void {
+    const packed = compress(this.#block.subarray(0, this.#filled));
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(packed.length);
+    parts.push(length, packed);
+    this.#filled = 0;
+  }
 }
 
 /** One block of snappy's format. @returns null when it is damaged */

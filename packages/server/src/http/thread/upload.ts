@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { isZxid } from '@meerkat/protocol';
 import { ArchiveError, systemError } from '../../archive/archive-error.ts';
+import { unpackedChunks } from '../../archive/byte-chunks.ts';
 import { openFile } from '../../archive/directory-files.ts';
 import { scanSnapshot } from '../../archive/snapshot-scan.ts';
 import { writeWhole } from '../../archive/write-whole.ts';
@@ -11,7 +12,7 @@ import type { RestoreUpload, Uploaded } from '../messages.ts';
 /** Bytes between two looks at the room on the disk. */
 const LOOK_BYTES = 16 * 1024 * 1024;
 
-/** Writes a body to a file, durably, and reads it back as the snapshot that it must be. What is none is removed. */
+/** Writes a body to a file, unpacked and durably, and reads it back as the snapshot that it must be. What is none is removed. */
 export async function receiveSnapshot(body: Readable, upload: RestoreUpload): Promise<Uploaded> {
   try {
     await writeBody(body, upload);
@@ -29,7 +30,7 @@ async function writeBody(body: Readable, { path, freeBytesMin }: RestoreUpload):
   try {
     let position = 0;
     let lookAt = 0;
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    for await (const chunk of unpackedChunks(body as AsyncIterable<Buffer>, 'what was sent')) {
       if (position >= lookAt) {
         lookAt = position + LOOK_BYTES;
         const { bavail, bsize } = await statfs(dirname(path));

@@ -42,6 +42,8 @@ export { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 export interface DataTreeOptions {
   /** Whether TTL znodes exist; without, the owner of one reads as a session that nobody knows. */
   readonly extendedTypesEnabled: boolean;
+  /** Whether TTL znodes of 3.5.3 exist, too. Default false. */
+  readonly emulate353TtlZnodes?: boolean;
   /** Without, every digest is 0. */
   readonly digestEnabled: boolean;
 }

@@ -10,6 +10,7 @@
 import {
   getInt,
   getLong,
+  getLongBig,
   JuteReader,
   OPEN_ACL,
   PERSISTED_STAT_BYTES,
@@ -24,7 +25,7 @@ import type { Database } from './database.ts';
 import { hashOfBytes } from './path-index.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeState } from './tree-state.ts';
-import { kindOfOwner, ttlOfOwner, ZnodeKind } from './znode-kind.ts';
+import { isOwnerOf353, kindOfOwner, ttlOfOwner, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 import type { ZnodeRecord } from './znode-table.ts';
 
@@ -201,7 +202,7 @@ export class SnapshotReader {
     const owner = persisted + PersistedOffset.ephemeralOwner;
     const high = getInt(bytes, owner);
     const low = getInt(bytes, owner + 4);
-    const kind = kindOfOwner(high, low, state.extendedTypesEnabled);
+    const kind = kindOfOwner(high, low, state);
     if (kind === null) return this.#refuse(record, `has the owner 0x${hex(high)}${hex(low)}, which is no kind`);
     if (!areZxids(bytes, persisted)) return this.#refuse(record, 'has a zxid that is out of range');
     const ascii = isAscii(record);
@@ -222,6 +223,7 @@ export class SnapshotReader {
         state.setSession(z, this.#reader.longBig());
       } else if (kind === ZnodeKind.ttl) {
         state.ttls.set(z, ttlOfOwner(high, low));
+        if (isOwnerOf353(high)) state.owners353.set(z, getLongBig(bytes, owner));
       }
     } else {
       if (!SYSTEM_PATHS.has(state.table.pathOf(z))) return this.#refuse(record, 'is there twice');

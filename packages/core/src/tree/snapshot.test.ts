@@ -7,8 +7,8 @@ import { SnapshotWriter } from './snapshot-writer.ts';
 
 const ANN: readonly Acl[] = [{ perms: 31, scheme: 'digest', id: 'ann:x' }];
 
-function makeDatabase(extendedTypesEnabled = true): Database {
-  return new Database({ extendedTypesEnabled, digestEnabled: true }, { emit() {} });
+function makeDatabase(extendedTypesEnabled = true, emulate353TtlZnodes = false): Database {
+  return new Database({ extendedTypesEnabled, emulate353TtlZnodes, digestEnabled: true }, { emit() {} });
 }
 
 function apply(database: Database, counter: number, txn: Txn): void {
@@ -25,8 +25,12 @@ function writeBody(snapshot: SnapshotWriter): Uint8Array {
   return writer.toBytes();
 }
 
-function load(bytes: Uint8Array, extendedTypesEnabled = true): { database: Database; reader: SnapshotReader } {
-  const database = makeDatabase(extendedTypesEnabled);
+function load(
+  bytes: Uint8Array,
+  extendedTypesEnabled = true,
+  emulate353TtlZnodes = false,
+): { database: Database; reader: SnapshotReader } {
+  const database = makeDatabase(extendedTypesEnabled, emulate353TtlZnodes);
   const reader = new SnapshotReader(database);
   reader.read(bytes, 0, bytes.length);
   return { database, reader };
@@ -187,6 +191,29 @@ describe('the reader', () => {
     expect([reader.isComplete, reader.fault]).toEqual([true, null]);
     expect(reader.read(bytes, bytes.length - 3, bytes.length)).toBe(0);
     expect(database.tree.znodes.find('/a')).toBeGreaterThan(0);
+  });
+
+  it('knows TTL znodes of 3.5.3 where it is told to, and keeps their owners', () => {
+    const old = znode('/old', '8000000000002710');
+    const large = znode('/large', '8123456789abcdef');
+    const bytes = body(
+      NO_LISTS,
+      ...[ROOT_RECORD, znode('/ttl', 'ff00000000002710'), old, large].map((record) => Buffer.from(record)),
+      ...[znode('/container', '8000000000000000'), znode('/mine', '7f00000000000001')].map((record) =>
+        Buffer.from(record),
+      ),
+      Buffer.from(END),
+    );
+    const { tree } = load(bytes, true, true).database;
+    const kindOf = (path: string): number => tree.znodes.kindOf(tree.znodes.find(path));
+    expect(['/ttl', '/old', '/large', '/container', '/mine'].map(kindOf)).toEqual([3, 3, 3, 2, 1]);
+    expect(['/ttl', '/old', '/large'].map((path) => tree.ttlOf(tree.znodes.find(path)))).toEqual([
+      10_000, 10_000, 0x6789abcdef,
+    ]);
+    const owners = ['/old', '/large'].map((path) => BigInt.asUintN(64, tree.persistedOwnerOf(tree.znodes.find(path))));
+    expect(owners).toEqual([0x8000000000002710n, 0x8123456789abcdefn]);
+    const without = load(bytes).database.tree;
+    expect(without.znodes.kindOf(without.znodes.find('/old'))).toBe(1);
   });
 
   it('closes a znode whose ACL is not in the list', () => {

@@ -47,12 +47,15 @@ export class TreeState {
   readonly containers: Set<ZnodeNumber> = new Set();
   /** Time to live in milliseconds of each TTL znode. */
   readonly ttls: Map<ZnodeNumber, number> = new Map();
+  /** Persisted owners of TTL znodes that no version but 3.5.3 writes. */
+  readonly owners353: Map<ZnodeNumber, bigint> = new Map();
   /** Reads that go on over several turns. */
   readonly observers: Set<TreeObserver> = new Set();
   readonly digestSum: DigestSum = new DigestSum();
   readonly openSnapshots: Set<OpenSnapshot> = new Set();
   readonly digestEnabled: boolean;
   readonly extendedTypesEnabled: boolean;
+  readonly emulate353TtlZnodes: boolean;
   /** Characters of all paths and bytes of all data. */
   #dataSize = 0;
   /** The parent of the path looked at last, the root for none; creates come in runs with the same parent. */
@@ -61,9 +64,14 @@ export class TreeState {
   #named: ZnodeNumber = ROOT;
   #namedPath = '/';
 
-  constructor(options: { readonly digestEnabled: boolean; readonly extendedTypesEnabled: boolean }) {
+  constructor(options: {
+    readonly digestEnabled: boolean;
+    readonly extendedTypesEnabled: boolean;
+    readonly emulate353TtlZnodes?: boolean;
+  }) {
     this.digestEnabled = options.digestEnabled;
     this.extendedTypesEnabled = options.extendedTypesEnabled;
+    this.emulate353TtlZnodes = options.emulate353TtlZnodes ?? false;
     this.addSystemZnodes();
   }
 
@@ -289,6 +297,11 @@ export class TreeState {
         high = CONTAINER_OWNER_HIGH;
         break;
       case ZnodeKind.ttl: {
+        const owner353 = this.owners353.get(z);
+        if (owner353 !== undefined) {
+          putLongBig(bytes, at, owner353);
+          return;
+        }
         const ttl = this.ttls.get(z)!;
         high = TTL_OWNER_HIGH | Math.floor(ttl / 0x100000000);
         low = ttl >>> 0;
@@ -321,6 +334,7 @@ export class TreeState {
         break;
       case ZnodeKind.ttl:
         this.ttls.delete(z);
+        this.owners353.delete(z);
         break;
     }
     if (z === this.#parent) this.#parent = ROOT;

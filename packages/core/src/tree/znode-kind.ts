@@ -3,7 +3,7 @@
  *
  * The persisted owner, a long, tells the kind: 0 persistent; 0x8000000000000000 a container; 0xFF in the top byte,
  * where extended types are enabled, a TTL znode with the ttl in the low 40 bits; anything else is the session of an
- * ephemeral. Clients are shown the session of an ephemeral and 0 for all others.
+ * ephemeral. 3.5.3 marked a TTL znode by the highest bit alone. Clients are shown the session of an ephemeral and 0 for all others.
  */
 export const ZnodeKind = { persistent: 0, ephemeral: 1, container: 2, ttl: 3 } as const;
 export type ZnodeKind = (typeof ZnodeKind)[keyof typeof ZnodeKind];
@@ -21,13 +21,25 @@ export const TTL_OWNER_HIGH: number = 0xff000000 | 0;
 /**
  * The kind that a persisted owner says, from its two signed halves.
  *
+ * @param options with `emulate353TtlZnodes` no session has the highest bit
  * @returns null for an owner that is illegal where extended types are enabled: 0xFF with a feature id that is not 0
  */
-export function kindOfOwner(high: number, low: number, extendedTypesEnabled: boolean): ZnodeKind | null {
+export function kindOfOwner(
+  high: number,
+  low: number,
+  options: { readonly extendedTypesEnabled: boolean; readonly emulate353TtlZnodes: boolean },
+): ZnodeKind | null {
   if (high === 0 && low === 0) return ZnodeKind.persistent;
   if (high === CONTAINER_OWNER_HIGH && low === 0) return ZnodeKind.container;
-  if (!extendedTypesEnabled || high >>> 24 !== 0xff) return ZnodeKind.ephemeral;
+  if (!options.extendedTypesEnabled) return ZnodeKind.ephemeral;
+  if (options.emulate353TtlZnodes && high < 0) return ZnodeKind.ttl;
+  if (high >>> 24 !== 0xff) return ZnodeKind.ephemeral;
   return ((high >>> 8) & 0xffff) === 0 ? ZnodeKind.ttl : null;
+}
+
+/** Whether an owner of a TTL znode is not the one that versions since 3.5.4 give it. */
+export function isOwnerOf353(high: number): boolean {
+  return high >>> 8 !== 0xff0000;
 }
 
 /** The ttl in milliseconds that the owner of a TTL znode says. */

@@ -16,11 +16,14 @@ function statusOf(
   authorization: string | null,
   remote = '10.0.0.1',
   certificate: Uint8Array | null = null,
+  forwarded: { readonly forwardedFor: string; readonly usesForwardedFor: boolean } | null = null,
 ): number | null {
   const view = { database: () => ({ znodes: () => [{ path: '/', acl }] }) } as unknown as ServerView;
   const options = { ...DEFAULT_AUTH_OPTIONS, x509Enabled: true, x509SuperUser: 'CN=root' };
-  const parts = { view, authenticator: makeAuthenticator(options), skipAcl: false };
-  return new AdminAuthorization(parts).refusalOf({ authorization, remote, certificate })?.status ?? null;
+  const { forwardedFor = null, usesForwardedFor = false } = forwarded ?? {};
+  const parts = { view, authenticator: makeAuthenticator(options), skipAcl: false, usesForwardedFor };
+  const caller = { authorization, remote, forwardedFor, certificate };
+  return new AdminAuthorization(parts).refusalOf(caller)?.status ?? null;
 }
 
 test.each([1, 2, 4, 8, 16])(
@@ -46,6 +49,19 @@ test('an address is that of the connection (CVE-2024-51504)', () => {
   expect(statusOf(acl, 'ip')).toBeNull();
   expect(statusOf(acl, 'ip', '10.0.0.2')).toBe(403);
   expect(statusOf(acl, 'ip 10.0.0.1', '10.0.0.2')).toBe(403);
+  const forwardedFor = '10.0.0.1';
+  expect(statusOf(acl, 'ip', '10.0.0.2', null, { forwardedFor, usesForwardedFor: false })).toBe(403);
+});
+
+test.each([
+  ['10.0.0.1', null],
+  // The first one is what the caller has told the proxy.
+  ['10.0.0.9, 10.0.0.1', null],
+  ['10.0.0.1,10.0.0.9', 403],
+  ['10.0.0.1, unknown', 401],
+])('with usexforwardedfor it is the last one that the proxy names: %s', (forwardedFor, status) => {
+  const acl = [{ perms: ALL, scheme: 'ip', id: '10.0.0.1' }];
+  expect(statusOf(acl, 'ip', '127.0.0.1', null, { forwardedFor, usesForwardedFor: true })).toBe(status);
 });
 
 test('a certificate is who it says, and a word without one is nobody', () => {

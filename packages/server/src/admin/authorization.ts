@@ -16,6 +16,8 @@ export interface Caller {
   readonly authorization: string | null;
   /** The address, as text. */
   readonly remote: string;
+  /** X-Forwarded-For; null when there is none. */
+  readonly forwardedFor: string | null;
   /** In DER, checked; null when none was shown. */
   readonly certificate: Uint8Array | null;
 }
@@ -24,6 +26,8 @@ export interface AuthorizationParts {
   readonly view: ServerView;
   readonly authenticator: Authenticator;
   readonly skipAcl: boolean;
+  /** See `AdminOptions`. */
+  readonly usesForwardedFor: boolean;
 }
 
 /**
@@ -40,13 +44,15 @@ export class AdminAuthorization {
     this.#parts = parts;
   }
 
-  refusalOf({ authorization: header, remote, certificate }: Caller): Refusal | null {
-    const { authenticator, skipAcl, view } = this.#parts;
+  refusalOf({ authorization: header, remote, forwardedFor, certificate }: Caller): Refusal | null {
+    const { authenticator, skipAcl, usesForwardedFor, view } = this.#parts;
     if (header === null) return { status: 401, error: 'Auth info is missing for the command' };
     const [scheme = '', credentials, ...more] = header.split(' ');
-    const ip = parseIp(remote);
+    // What stands before the last one is what the caller has told the proxy (CVE-2024-51504).
+    const host = usesForwardedFor ? (forwardedFor?.split(',').at(-1)?.trim() ?? remote) : remote;
+    const ip = parseIp(host);
     if (more.length > 0 || ip === null) return NOT_AUTHENTICATED;
-    const address: PeerAddress = { ip, host: remote, port: 0 };
+    const address: PeerAddress = { ip, host, port: 0 };
     const identities = this.#identitiesOf(scheme.toLowerCase(), credentials, address, certificate);
     if (identities === null || identities.length === 0) return NOT_AUTHENTICATED;
     if (skipAcl || identities.some((identity) => identity.scheme === 'super')) return null;

@@ -22,7 +22,11 @@ test('a server that ends while it is drained leaves no timer behind', () => {
     core,
     deliver: (event) => event(),
   });
-  command.run('drain', { per_second: '40' }, { authorization: 'ip', remote: '127.0.0.1', certificate: null });
+  command.run(
+    'drain',
+    { per_second: '40' },
+    { authorization: 'ip', remote: '127.0.0.1', forwardedFor: null, certificate: null },
+  );
   vi.advanceTimersByTime(200);
   expect(sheds).toEqual([4, 4, 4]);
   command.stop();

@@ -93,14 +93,15 @@ function consolePlace({ configuration, source, logger }: HttpPortsParts): Consol
   };
 }
 
-function makeSnapshotCommand({ configuration, source, authenticator, core, deliver }: HttpPortsParts): SnapshotCommand {
+function makeSnapshotCommand(parts: HttpPortsParts): SnapshotCommand {
+  const { configuration, source, core, deliver } = parts;
   const { admin } = configuration.server;
   const { view, metrics } = source;
   return new SnapshotCommand({
     isEnabled: admin?.snapshotEnabled ?? false,
     // ZooKeeper takes the number of milliseconds for microseconds here.
     intervalMs: (admin?.rateLimitMs ?? 0) / 1000,
-    authorization: new AdminAuthorization({ view, authenticator, skipAcl: configuration.core.skipAcl }),
+    authorization: authorizationOf(parts),
     metrics,
     isServing: () => view.isServing,
     monotonicMs: () => NODE_CLOCK.monotonicMs(),
@@ -133,15 +134,18 @@ function makeRestoreCommand(parts: HttpPortsParts): RestoreCommand {
 }
 
 function authorizationOf({ configuration, source, authenticator }: HttpPortsParts): AdminAuthorization {
-  return new AdminAuthorization({ view: source.view, authenticator, skipAcl: configuration.core.skipAcl });
+  const { skipAcl } = configuration.core;
+  const usesForwardedFor = configuration.server.admin?.usesForwardedFor ?? false;
+  return new AdminAuthorization({ view: source.view, authenticator, skipAcl, usesForwardedFor });
 }
 
-function makeArchiveCommand({ configuration, source, authenticator }: HttpPortsParts): ArchiveCommand {
-  const { view } = source;
-  const { skipAcl, snapshotDirectory, logDirectory } = configuration.core;
+function makeArchiveCommand(parts: HttpPortsParts): ArchiveCommand {
+  const { configuration } = parts;
+  const { view } = parts.source;
+  const { snapshotDirectory, logDirectory } = configuration.core;
   return new ArchiveCommand({
     isEnabled: configuration.server.admin?.snapshotEnabled ?? false,
-    authorization: new AdminAuthorization({ view, authenticator, skipAcl }),
+    authorization: authorizationOf(parts),
     snapshotDirectory,
     logDirectory,
     isServing: () => view.isServing,

@@ -4,7 +4,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { AdminAuthorization } from './authorization.ts';
 import { RestoreCommand } from './restore-command.ts';
 
-const CALLER = { authorization: 'ip', remote: '127.0.0.1', certificate: null };
+const CALLER = { authorization: 'ip', remote: '127.0.0.1', forwardedFor: null, certificate: null };
 
 function make(): { command: RestoreCommand; metrics: Metrics; done: ((error: Error | null) => void)[] } {
   const metrics = { restoresRateLimited: 0, restoreErrors: 0, restore: { add: () => {} } } as unknown as Metrics;

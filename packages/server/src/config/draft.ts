@@ -85,6 +85,8 @@ export interface Draft {
   multiAddressEnabled: boolean;
   reachabilityCheckEnabled: boolean;
   peerType: ServerRole | null;
+  /** As written: Apache's arbiter of two servers. */
+  oraclePath: string | null;
   /** As written: where the members are listed instead of here. */
   dynamicConfigFile: string | null;
   /** What the key that was taken last wants to say about its value. */
@@ -140,6 +142,7 @@ export function makeDraft(): Draft {
     multiAddressEnabled: false,
     reachabilityCheckEnabled: true,
     peerType: null,
+    oraclePath: null,
     dynamicConfigFile: null,
     notes: [],
   };

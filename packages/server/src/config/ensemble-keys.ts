@@ -1,5 +1,5 @@
 import type { ServerRole } from '@meerkat/protocol';
-import { accepted, type Key, later, supported } from './key.ts';
+import { accepted, type Key, supported } from './key.ts';
 import * as kinds from './kinds.ts';
 
 const nonNegative = kinds.integer({ min: 0 });
@@ -203,7 +203,15 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
       draft.core.reconfigEnabled = value;
     },
   ),
-  later('oraclePath', [], 'Ensembles of two with an outside arbiter'),
+  accepted(
+    'oraclePath',
+    kinds.text('the path of a file'),
+    '',
+    'A file that lets one of two participants lead alone. With two it stops the start: each could lead without what the other has acknowledged. With more it decides nothing',
+    (draft, value) => {
+      draft.oraclePath = value;
+    },
+  ),
 ];
 
 /** Apache's server raises less, too. */

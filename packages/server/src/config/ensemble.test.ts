@@ -24,6 +24,23 @@ function faultsOf(text: string, files?: Readonly<Record<string, string>>): strin
   return [];
 }
 
+test('an oracle of two participants stops the start, that of others decides nothing', () => {
+  const two = 'server.1=a:2888:3888\nserver.2=b:2888:3888\n';
+  const line = 'oraclePath=/run/oracle\n';
+  expect(faultsOf(BASE + line + two)).toEqual([
+    expect.stringMatching(/^zoo\.cfg, line 5: oraclePath: found "\/run\/oracle", expected no such line.*a third/),
+  ]);
+  expect(read(BASE + line + THREE).warnings).toEqual([]);
+});
+
+test('TTL znodes of 3.5.3 are not told from ephemerals of servers above 127', () => {
+  const two = 'extendedTypesEnabled=true\nemulate353TTLNodes=true\nserver.127=a:2888:3888\nserver.128=b:2888:3888\n';
+  expect(read(BASE + two, { '/data/myid': '127' }).core.emulate353TtlZnodes).toBe(true);
+  expect(faultsOf(BASE + two, { '/data/myid': '128' })).toEqual([
+    expect.stringMatching(/^zoo\.cfg, line 6: emulate353TTLNodes: found "true at server 128"/),
+  ]);
+});
+
 describe('a server of an ensemble', () => {
   test('is the one of its myid, with the members and the limits of the file', () => {
     const { core, warnings } = read(`${BASE}${THREE}`);

@@ -108,6 +108,7 @@ class EnsembleReader {
     }
     this.#checkAddresses(members, lines);
     this.#warnOfVoters(membership, voters, lines);
+    this.#refuseOracle(voters);
     const self = this.#findSelf(members, lines);
     const limits = this.#readLimits();
     if (self !== null) this.#comparePeerType(self);
@@ -296,6 +297,15 @@ class EnsembleReader {
     if (text === String(id)) return;
     const expected = `${id}, as in dataDir: dataLogDir belongs to another server`;
     this.#findings.fault({ file: path, line: null, key: null }, text, expected);
+  }
+
+  /** Whom the file lets lead alone has acknowledged what the other one, let lead alone later, does not have. */
+  #refuseOracle(voters: number): void {
+    const { oraclePath } = this.#source.draft;
+    if (oraclePath === null || voters !== 2) return;
+    const expected =
+      'no such line with two participants: a server that leads without the other loses what was acknowledged when that one leads alone. Add a third participant, which may be small, or make one of the two an observer';
+    this.#findings.fault(this.#placeOfKey('oraclePath'), oraclePath, expected);
   }
 
   #comparePeerType({ serverId, role }: Member): void {

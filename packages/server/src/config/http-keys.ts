@@ -1,4 +1,4 @@
-import { accepted, type Key, later, security, supported } from './key.ts';
+import { accepted, type Key, security, supported } from './key.ts';
 import * as kinds from './kinds.ts';
 import { contextKeys } from './tls-keys.ts';
 
@@ -62,6 +62,15 @@ export const HTTP_KEYS: readonly Key[] = [
   supported('admin.snapshot.enabled', kinds.boolean, 'true', 'Offer `snapshot` and `archive`', (draft, value) => {
     draft.admin.snapshotEnabled = value;
   }),
+  supported(
+    'IPAuthenticationProvider.usexforwardedfor',
+    kinds.boolean,
+    'false',
+    'The address of an admin caller is the last one of X-Forwarded-For, which a proxy has added; without a proxy it is what the caller claims',
+    (draft, value) => {
+      draft.admin.usesForwardedFor = value;
+    },
+  ),
   supported(
     'console.enabled',
     kinds.boolean,
@@ -186,5 +195,4 @@ export const HTTP_KEYS: readonly Key[] = [
   ),
   security('admin.ssl.*', [], 'another setting of TLS on the admin port'),
   security('metricsProvider.ssl.*', [], 'another setting of TLS on the port for Prometheus'),
-  later('metricsProvider.*', [], 'Other metrics providers'),
 ];

@@ -9,12 +9,11 @@ import * as kinds from './kinds.ts';
  * |---|---|
  * | supported | takes effect |
  * | accepted | its value is checked; it has nothing to decide here |
- * | later | warned about: this version does not have it yet |
  * | security | stops the start, because without it the server would be less safe than the file says |
  *
- * The last two are silent for values that ask for nothing, such as `sslQuorum=false`.
+ * The last one is silent for values that ask for nothing, such as `quorum.auth.enableSasl=false`.
  */
-export type Tier = 'supported' | 'accepted' | 'later' | 'security';
+export type Tier = 'supported' | 'accepted' | 'security';
 
 /** One key of zoo.cfg, or with a `*` at its end all keys with that beginning. */
 export interface Key {
@@ -53,15 +52,18 @@ export function supported<T>(
   };
 }
 
-export function accepted(name: string, kind: Kind<unknown>, defaultText: string, meaning: string): Key {
-  return { ...supported(name, kind, defaultText, meaning, () => {}), tier: 'accepted' };
-}
-
-export function later(name: string, harmless: readonly string[], meaning: string): Key {
-  const key = supported(name, kinds.anything, harmless[0] ?? '', meaning, () => {});
-  return { ...key, tier: 'later', harmless };
+/** @param apply of one that is looked at once the whole file is known */
+export function accepted<T>(
+  name: string,
+  kind: Kind<T>,
+  defaultText: string,
+  meaning: string,
+  apply: (draft: Draft, value: T) => void = () => {},
+): Key {
+  return { ...supported(name, kind, defaultText, meaning, apply), tier: 'accepted' };
 }
 
 export function security(name: string, harmless: readonly string[], meaning: string): Key {
-  return { ...later(name, harmless, meaning), tier: 'security' };
+  const key = supported(name, kinds.anything, harmless[0] ?? '', meaning, () => {});
+  return { ...key, tier: 'security', harmless };
 }

@@ -1,3 +1,5 @@
+import type { Compression } from '@meerkat/core';
+
 /**
  * The kinds of values in zoo.cfg. A kind says in words what it expects, and reads a text as Java's parser of that kind
  * does where ZooKeeper uses one.
@@ -68,6 +70,12 @@ export function text(expected: string, isValid: (text: string) => boolean = (val
 export function oneOf(...values: readonly string[]): Kind<string> {
   return { expected: values.join(' or '), parse: (value) => (values.includes(value) ? value : null) };
 }
+
+/** In upper or lower case, as Apache compares it; '' = none. */
+export const compression: Kind<Compression | ''> = {
+  expected: 'gz, snappy or nothing',
+  parse: (value) => oneOfIgnoringCase<Compression | ''>(value, ['gz', 'snappy', ''], ['gz', 'snappy', '']),
+};
 
 export const path: Kind<string> = text('the path of a directory', (value) => value !== '' && !value.includes('\0'));
 

@@ -1,5 +1,5 @@
 import type { ConnectThrottleOptions, LimitOptions } from '@meerkat/core';
-import { accepted, type Key, later, supported } from './key.ts';
+import { accepted, type Key, supported } from './key.ts';
 import * as kinds from './kinds.ts';
 
 const count = kinds.integer({ min: 0 });
@@ -123,7 +123,6 @@ export const LIMIT_KEYS: readonly Key[] = [
   accepted('connection_throttle_global_session_weight', count, '3', 'Fixed: 3'),
   accepted('connection_throttle_renew_session_weight', count, '2', 'Fixed: 2'),
   accepted('connection_throttle_local_session_weight', count, '1', 'Local sessions count as others'),
-  later('connection_throttle_*', [], 'Throttling of new connections'),
   supported(
     'memory.residentBytesMax',
     bytes,

@@ -1,4 +1,4 @@
-import { accepted, type Key, later, security } from './key.ts';
+import { accepted, type Key, security } from './key.ts';
 import * as kinds from './kinds.ts';
 
 const nonNegative = kinds.integer({ min: 0 });
@@ -38,14 +38,6 @@ export const OTHER_KEYS: readonly Key[] = [
   ),
   accepted('enableEagerACLCheck', kinds.boolean, 'false', 'Permissions are checked where the txn is made'),
   ...THROTTLES.map((name) => accepted(name, kinds.anything, '', NO_THROTTLE)),
-  // ---- known, not yet there
-  later(
-    'snapshot.compression.method',
-    [''],
-    'Snapshots are written plain; packed ones are read. A file system that compresses saves the same room',
-  ),
-  later('emulate353TTLNodes', ['false'], 'TTL znodes as 3.5.3 wrote them'),
-  later('IPAuthenticationProvider.usexforwardedfor', ['false'], 'The address of the connection counts'),
   // ---- security
   security('ssl.*', [], 'A key about TLS that is not known'),
   security('X509AuthenticationProvider.*', [], 'A key about certificates that is not known'),

@@ -9,14 +9,9 @@ const TIERS: readonly { readonly tier: Tier; readonly title: string; readonly te
     text: 'Their values are checked, and have no effect.',
   },
   {
-    tier: 'later',
-    title: 'Keys that are not supported yet',
-    text: 'Each is warned about, unless its value asks for nothing ("silent").',
-  },
-  {
     tier: 'security',
-    title: 'Keys about security that are not supported yet',
-    text: 'Each stops the start, unless its value asks for nothing: a server is never less safe than its file says.',
+    title: 'Keys about security that are not supported',
+    text: 'Each stops the start, unless its value asks for nothing ("silent"): a server is never less safe than its file says.',
   },
 ];
 
@@ -45,7 +40,7 @@ clientPort=2181
 A Java properties file in UTF-8; the last line of a key counts. Apache's system properties go into it, with or without \`zookeeper.\`. \`meerkat server\` also takes them
 (\`-Dzookeeper.NAME=VALUE\`) from \`SERVER_JVMFLAGS\`, \`JVMFLAGS\` and \`KAFKA_OPTS\`, in this order; the file overrides them.
 
-- An unknown or not yet supported key is a warning; one about security stops the start.
+- An unknown key is a warning; one about security stops the start.
 - An invalid value stops the start with file, line, key and what is expected (exit code 2).
 - One \`server.N\` line is a server on its own; several are an ensemble.
 - A default of \`true\`, \`false\`, \`yes\` or \`no\` has one alternative. Numbers are whole; "≥ 0" ends at 2147483647, of KiB at 1099511627776. Too small \`snapCount\`, \`commitLogCount\` and \`autopurge.snapRetainCount\` are raised with a warning.

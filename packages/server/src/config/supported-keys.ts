@@ -161,6 +161,15 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     draft.core.extendedTypesEnabled = value;
   }),
   supported(
+    'emulate353TTLNodes',
+    kinds.boolean,
+    'false',
+    'With `extendedTypesEnabled`: TTL znodes of snapshots of 3.5.3 are read as such. The same at all servers, with ids up to 127',
+    (draft, value) => {
+      draft.core.emulate353TtlZnodes = value;
+    },
+  ),
+  supported(
     'digest.enabled',
     kinds.boolean,
     'true',
@@ -287,6 +296,15 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'Log syncs that take longer',
     (draft, value) => {
       draft.core.syncWarningMs = value;
+    },
+  ),
+  supported(
+    'snapshot.compression.method',
+    kinds.compression,
+    '',
+    'Compress new snapshots: `snapshot.<zxid>.gz` or `.snappy`; both are always read',
+    (draft, value) => {
+      draft.core.snapshotCompression = value === '' ? null : value;
     },
   ),
   supported('snapshot.trust.empty', kinds.boolean, 'false', 'Start with a log and no snapshot', (draft, value) => {

@@ -102,6 +102,7 @@ describe('zoo.cfg', () => {
       skipACL=yes
       enforceQuota=true
       extendedTypesEnabled=TRUE
+      emulate353TTLNodes=true
       digest.enabled=false
       znode.container.checkIntervalMs=100
       znode.container.maxPerMinute=5
@@ -114,6 +115,7 @@ describe('zoo.cfg', () => {
       txnLogSizeLimitInKb=2
       forceSync=no
       fsync.warningthresholdms=20
+      snapshot.compression.method=Snappy
       snapshot.trust.empty=true
       db.autocreate=false
       autopurge.snapRetainCount=5
@@ -172,12 +174,14 @@ describe('zoo.cfg', () => {
       reconfigEnabled: false,
       enforceQuota: true,
       extendedTypesEnabled: true,
+      emulate353TtlZnodes: true,
       digestEnabled: false,
       containerCheckIntervalMs: 100,
       containerDeletesPerMinuteMax: 5,
       containerNeverUsedMs: 6,
       snapCount: 10,
       snapBytesMax: 1024,
+      snapshotCompression: 'snappy',
       preallocateBytes: 65_536,
       logBytesMax: 2048,
       forceSync: false,
@@ -212,6 +216,14 @@ describe('zoo.cfg', () => {
     });
   });
 
+  test('snapshots are compressed by a method that is known, or not', () => {
+    expect(read(`${REQUIRED}snapshot.compression.method=`).core.snapshotCompression).toBeNull();
+    expect(read(`${REQUIRED}zookeeper.snapshot.compression.method=gz`).core.snapshotCompression).toBe('gz');
+    expect(faultsOf(`${REQUIRED}snapshot.compression.method=zstd`)).toEqual([
+      'zoo.cfg, line 3: snapshot.compression.method: found "zstd", expected gz, snappy or nothing',
+    ]);
+  });
+
   test('the prefix of system properties may stand before a key or not', () => {
     expect(read(`${REQUIRED}zookeeper.snapCount=50`).core.snapCount).toBe(50);
     expect(read(`${REQUIRED}zookeeper.DigestAuthenticationProvider.enabled=false`).server.auth.digestEnabled).toBe(
@@ -236,16 +248,16 @@ describe('zoo.cfg', () => {
     ]);
   });
 
-  test('unknown, misspelt, not yet supported and repeated keys are warned about with their line', () => {
+  test('unknown, misspelt and repeated keys are warned about with their line', () => {
     const { warnings, core } = read(
-      `${REQUIRED}frobnicate=1\nticktime=5\nemulate353TTLNodes=true\nsnapCount=5\nsnapCount=6`,
+      `${REQUIRED}frobnicate=1\nticktime=5\nmetricsProvider.threads=1\nsnapCount=5\nsnapCount=6`,
     );
     expect(core.snapCount).toBe(6);
     expect(warnings).toEqual([
       'zoo.cfg, line 6: snapCount is overridden by line 7',
       'zoo.cfg, line 3: frobnicate is unknown and ignored',
       'zoo.cfg, line 4: ticktime is unknown and ignored; is tickTime meant?',
-      'zoo.cfg, line 5: emulate353TTLNodes is not supported by this version and ignored',
+      'zoo.cfg, line 5: metricsProvider.threads is unknown and ignored',
     ]);
   });
 
@@ -269,7 +281,7 @@ describe('zoo.cfg', () => {
     expect(read(`${REQUIRED}snapCount=7\n`).server.admin?.configurationText).toBe(`${REQUIRED}snapCount=7\n`);
   });
 
-  test('values of later and security keys that ask for nothing are silent', () => {
+  test('values of security keys that ask for nothing are silent', () => {
     const { warnings } = read(
       `${REQUIRED}admin.enableServer=false\nsslQuorum=false\nenforce.auth.enabled=False\nclient.portUnification=false
       authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider\nquorum.auth.enableSasl=false`,

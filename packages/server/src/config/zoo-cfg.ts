@@ -107,13 +107,10 @@ class ZooCfgReader {
       this.#warn(property, `is unknown and ignored${similar === null ? '' : `; is ${similar} meant?`}`);
       return;
     }
-    if (!isHarmless(key, value)) {
-      if (key.tier === 'later') this.#warn(property, 'is not supported by this version and ignored');
-      if (key.tier === 'security') {
-        const expected = `no such line: ${key.meaning} is not supported by this version, and without it the server would be less safe than this file says`;
-        this.#faultAt(property, name, value, expected);
-        return;
-      }
+    if (key.tier === 'security' && !isHarmless(key, value)) {
+      const expected = `no such line: ${key.meaning} is not supported by this version, and without it the server would be less safe than this file says`;
+      this.#faultAt(property, name, value, expected);
+      return;
     }
     if (!key.take(value, this.#draft, name)) this.#faultAt(property, name, value, key.expected);
     for (const note of this.#draft.notes.splice(0)) this.#warn(property, note);
@@ -153,6 +150,11 @@ class ZooCfgReader {
       this.#faultAt(property, property?.key ?? 'minSessionTimeout', found, 'minSessionTimeout ≤ maxSessionTimeout');
     }
     const ensemble = membered?.ensemble ?? null;
+    if (draft.core.extendedTypesEnabled && draft.core.emulate353TtlZnodes && (ensemble?.serverId ?? 1) > 127) {
+      const found = `true at server ${ensemble?.serverId}`;
+      const expected = 'false, or ids of servers up to 127: sessions of others begin as the owners of such TTL znodes';
+      this.#faultAt(this.#lines.get('emulate353TTLNodes'), 'emulate353TTLNodes', found, expected);
+    }
     return {
       core: {
         ...draft.core,

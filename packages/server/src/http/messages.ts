@@ -49,6 +49,8 @@ export type Question =
       readonly authorization: string | null;
       /** Where the caller is, as text. */
       readonly remote: string;
+      /** X-Forwarded-For; null when there is none. */
+      readonly forwardedFor: string | null;
       /** The certificate that the caller has shown, in DER, checked; null when it has shown none. */
       readonly certificate: Uint8Array | null;
       readonly hasBody: boolean;

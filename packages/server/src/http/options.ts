@@ -28,6 +28,8 @@ export interface AdminOptions {
   readonly rateLimitMs: number;
   readonly snapshotEnabled: boolean;
   readonly restoreEnabled: boolean;
+  /** The address of who asks is the last one of X-Forwarded-For. */
+  readonly usesForwardedFor: boolean;
   /** Whether the console is there, at /console/. */
   readonly consoleEnabled: boolean;
   /** Whether it may change znodes. */
@@ -46,6 +48,7 @@ export const DEFAULT_ADMIN_OPTIONS: AdminOptions = {
   rateLimitMs: 300_000,
   snapshotEnabled: true,
   restoreEnabled: true,
+  usesForwardedFor: false,
   consoleEnabled: false,
   consoleIsWritable: false,
   configurationText: '',

@@ -96,6 +96,7 @@ function questionOf(request: FastifyRequest, name: string): Command {
     query,
     authorization: headers.authorization ?? null,
     remote: ip,
+    forwardedFor: headers['x-forwarded-for']?.toString() ?? null,
     certificate: certificateOf(request.raw.socket),
     hasBody,
   };

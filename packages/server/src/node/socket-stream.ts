@@ -3,7 +3,7 @@ import type { ByteStream, PeerAddress, PeerCertificate, StreamEvents } from '@me
 import { parseIp } from '../auth/ip-address.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import type { Turn } from './turn.ts';
-import { type PacedWriter, PIECE_BYTES, type WritePace } from './write-pace.ts';
+import { AT_ONCE_BYTES_MAX, type PacedWriter, PIECE_BYTES, type WritePace } from './write-pace.ts';
 
 /** Counts what arrives on all connections. */
 export interface Traffic {
@@ -38,6 +38,9 @@ export class SocketStream implements ByteStream, PacedWriter {
   /** Long output that has not begun to leave, and what was written behind it; only with a pace. */
   #rest: Uint8Array[] = [];
   #restBytes = 0;
+  /** The last turn in which something was written, and how much. */
+  #turnNumber = -1;
+  #turnBytes = 0;
   /** A write of TLS is under way. */
   #isEncrypting = false;
   #isEnding = false;
@@ -144,7 +147,7 @@ export class SocketStream implements ByteStream, PacedWriter {
    */
   write(bytes: Uint8Array): void {
     if (this.#isEnding || bytes.length === 0) return;
-    if (this.#pace !== null && (this.#restBytes > 0 || bytes.length > PIECE_BYTES)) {
+    if (this.#pace !== null && (this.#isLong(bytes.length) || this.#restBytes > 0)) {
       this.#keep(bytes);
       return;
     }
@@ -182,6 +185,17 @@ export class SocketStream implements ByteStream, PacedWriter {
     if (error) return;
     if (this.#isQueued) this.#onWritten();
   };
+
+  /** Whether it writes more in this turn, with so many bytes, than goes to the kernel at once. */
+  #isLong(bytes: number): boolean {
+    const { number } = this.#turn;
+    if (this.#turnNumber !== number) {
+      this.#turnNumber = number;
+      this.#turnBytes = 0;
+    }
+    this.#turnBytes += bytes;
+    return this.#turnBytes > AT_ONCE_BYTES_MAX;
+  }
 
   /** Long output leaves in pieces, at the ends of turns, and what comes behind it, too. */
   #keep(bytes: Uint8Array): void {

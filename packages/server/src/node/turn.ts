@@ -49,6 +49,8 @@ export class Turn {
   #core: TurnCore | null = null;
   #disk: TurnDisk | null = null;
   #borders: readonly TurnBorder[] = [];
+  /** How many there have been before this one. */
+  number = 0;
   #isMarked = false;
   /** Delivered since the last turn. */
   #events = 0;
@@ -168,6 +170,7 @@ export class Turn {
       }
       if (this.#core !== null) for (const border of this.#borders) if (!border.handOut()) this.mark();
       if (this.writePace.onTurnEnd()) this.mark();
+      this.number++;
       this.#armTimer();
       this.#tellEnd();
     } catch (error) {

@@ -381,6 +381,19 @@ export const ATTACKS = [
     },
   },
   {
+    name: '100 connections, getData of 1 MB',
+    async make({ port, scale }) {
+      const client = await session(port);
+      await ensure(client, '/big', Buffer.alloc(1_000_000));
+      const frame = frameOf(Op.getData, watchableRecord('/big'));
+      const clients = await Promise.all(Array.from({ length: 100 * scale }, () => session(port)));
+      return { clients, frames: [frame], depth: 1 };
+    },
+    async attack({ clients, ...world }, isOver) {
+      await Promise.all(clients.map((client) => flood({ client, ...world }, isOver)));
+    },
+  },
+  {
     name: 'first reads behind a long ACL, by 90 identities each',
     async make({ port }) {
       const client = await session(port);

@@ -13,7 +13,7 @@ import type { Meters } from '../base/meters/meters.ts';
 import type { NamespaceMeters } from '../base/meters/namespace-meters.ts';
 import type { Authenticator, Identity, Trace } from '../base/ports.ts';
 import { ChildNames } from '../tree/child-names.ts';
-import { type DataTree, ROOT } from '../tree/data-tree.ts';
+import { type DataTree, NO_ZNODE, ROOT } from '../tree/data-tree.ts';
 import { DescendantCount } from '../tree/descendant-count.ts';
 import { EphemeralNames } from '../tree/ephemeral-names.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
@@ -116,6 +116,13 @@ export class Reads {
     }
   }
 
+  /** Whether a request does not begin in a turn that others have used up. */
+  isCostly(client: Client, request: Request): boolean {
+    if (request.op !== OpCode.getData) return this.isLong(client, request) || this.needsRoom(client, request);
+    const znode = this.#tree.znodes.find(request.path);
+    return znode !== NO_ZNODE && this.#tree.dataLengthOf(znode) >= LARGE_DATA_BYTES;
+  }
+
   /** Whether a request will probably take several turns, should its turn come as the tree is now. */
   isLong(client: Client, request: Request): boolean {
     switch (request.op) {
@@ -165,6 +172,7 @@ export class Reads {
         }
         if (request.watch) this.#watches.data.add(request.path, client, WatchMode.standard);
         const dataBytes = this.#tree.writeDataAndStat(znode, this.#begin(client, xid));
+        this.#parts.work.add(dataBytes >> DATA_PER_UNIT_SHIFT);
         this.#namespaces.onRead(request.path, dataBytes);
         break;
       }
@@ -282,6 +290,10 @@ export class Reads {
 
 /** What an identity costs that is written, and an entry of a list. */
 const IDENTITY_UNITS = 4;
+/** What data cost, most of it in the kernel: a unit for 256 bytes. */
+const DATA_PER_UNIT_SHIFT = 8;
+/** Some fifty microseconds of a turn. */
+const LARGE_DATA_BYTES = 64 * 1024;
 const ENTRY_UNITS = 4;
 
 /** Operations of a multiRead that are worth less than a slice, unless they read much. */

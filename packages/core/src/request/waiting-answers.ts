@@ -56,7 +56,7 @@ export class WaitingAnswers {
   read(client: Client, xid: number, request: Request, bytes: number, nowMs: number): void {
     const reads = this.#reads;
     const meters = this.#meters;
-    const isLate = client.isTurnSpent && (reads.isLong(client, request) || reads.needsRoom(client, request));
+    const isLate = client.isTurnSpent && reads.isCostly(client, request);
     const receivedMs = meters.turnStartedMs;
     if (client.waiting.length > 0 || this.#isHidden(client, request) || isLate) {
       const isLong = reads.isLong(client, request);

@@ -245,7 +245,8 @@ export class History {
   }
 
   note(what: Note): void {
-    const entry = { ...what, order: this.entries.length, atMs: this.#nowMs() } as HistoryEntry;
+    // Whoever notes something has made the object for that.
+    const entry = Object.assign(what, { order: this.entries.length, atMs: this.#nowMs() }) as HistoryEntry;
     this.entries.push(entry);
     for (const listener of this.#listeners) listener(entry);
   }

@@ -35,7 +35,9 @@ export class ListenerSet {
 
   /** Milliseconds of the monotonic clock; Infinity when nothing is due. */
   get nextDeadlineMs(): number {
-    return Math.min(Number.POSITIVE_INFINITY, ...this.#listeners.map(({ listener }) => listener.nextDeadlineMs));
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const { listener } of this.#listeners) nextMs = Math.min(nextMs, listener.nextDeadlineMs);
+    return nextMs;
   }
 
   /** From now on these. What stays is listened on without a pause. */

@@ -47,8 +47,8 @@ export class AnsweredRules {
   readonly #links: Map<number, Link> = new Map();
   /** Of a leader in its term: when it must have heard of a session, by its own clock. */
   readonly #heardMs: Map<number, Map<bigint, number>> = new Map();
-  /** When a server must have heard of a session itself, by its own clock. */
-  readonly #here: Map<string, number> = new Map();
+  /** When a server must have heard of a session itself, by its own clock; of all its terms. */
+  readonly #here: Map<number, Map<bigint, number>> = new Map();
 
   constructor(cluster: Cluster, clockMs: (server: number) => number) {
     this.#cluster = cluster;
@@ -66,7 +66,7 @@ export class AnsweredRules {
   onAnswered(sessionId: bigint, { server, term, clockMs, link, pongs }: Asked): void {
     const ghost = this.#cluster.server(server);
     if (ghost.term !== term) return;
-    this.#here.set(`${server} ${sessionId}`, clockMs);
+    mapOf(this.#here, server).set(sessionId, clockMs);
     if (ghost.role === 'leading') this.#hear(server, sessionId, clockMs);
     else if (link !== null && this.#links.get(server) === link) {
       link.waiting.push({ sessionId, first: pongs, last: link.sent });
@@ -97,7 +97,7 @@ export class AnsweredRules {
 
   /** A session that only this server knows: it asks nobody. */
   onLocalExpired({ id }: ServerGhost, sessionId: bigint, timeoutMs: number): void {
-    const silentMs = this.#clockMs(id) - (this.#here.get(`${id} ${sessionId}`) ?? Number.NEGATIVE_INFINITY);
+    const silentMs = this.#clockMs(id) - (this.#here.get(id)?.get(sessionId) ?? Number.NEGATIVE_INFINITY);
     if (silentMs >= timeoutMs) return;
     const message = `server ${id} ends its own session 0x${sessionId.toString(16)}, whose client was answered`;
     this.#cluster.report('S8', [id], `${message}, after ${silentMs} ms; its timeout is ${timeoutMs} ms`);
@@ -131,11 +131,16 @@ export class AnsweredRules {
 
   #hear(leader: number, sessionId: bigint, clockMs: number): void {
     if (this.#cluster.server(leader).role !== 'leading') return;
-    let heard = this.#heardMs.get(leader);
-    if (heard === undefined) {
-      heard = new Map();
-      this.#heardMs.set(leader, heard);
-    }
+    const heard = mapOf(this.#heardMs, leader);
     heard.set(sessionId, Math.max(clockMs, heard.get(sessionId) ?? 0));
   }
+}
+
+function mapOf(maps: Map<number, Map<bigint, number>>, server: number): Map<bigint, number> {
+  let map = maps.get(server);
+  if (map === undefined) {
+    map = new Map();
+    maps.set(server, map);
+  }
+  return map;
 }

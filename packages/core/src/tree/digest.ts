@@ -10,8 +10,8 @@
  * Znodes below "/zookeeper/" count as 0: each server writes there on its own. Digest version 2
  * (DigestCalculator; docs/protocol/files.md, "Digest").
  */
-import { getInt, type PersistedStat, putInt, putLong, putLongBig } from '@meerkat/protocol';
-import { crc32, makeChangeTable } from './crc32.ts';
+import { getInt, type PersistedStat } from '@meerkat/protocol';
+import { crc32, crc32OfInts, makeChangeTable } from './crc32.ts';
 
 export { crc32 } from './crc32.ts';
 
@@ -43,17 +43,21 @@ export const DigestedStatOffset = {
 /** Digest of one znode, an unsigned 32-bit number. `stat.cversion` is the persisted one. */
 export function znodeDigest(path: string, data: Uint8Array | null, stat: PersistedStat): number {
   if (!isDigested(path)) return 0;
-  putLong(STAT, 0, stat.czxid);
-  putLong(STAT, 8, stat.mzxid);
-  putLong(STAT, 16, stat.pzxid);
-  putLong(STAT, 24, stat.ctime);
-  putLong(STAT, 32, stat.mtime);
-  putInt(STAT, 40, stat.version);
-  putInt(STAT, 44, stat.cversion);
-  putInt(STAT, 48, stat.aversion);
-  putLongBig(STAT, 52, stat.ephemeralOwner);
   const seed = pathCrc(path);
-  return crc32(data === null ? seed : crc32(seed, data, 0, data.length), STAT, 0, DIGESTED_STAT_BYTES);
+  let crc = data === null ? seed : crc32(seed, data, 0, data.length);
+  const { czxid, mzxid, pzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner } = stat;
+  crc = crc32OfInts(crc, highOf(czxid), czxid | 0, highOf(mzxid));
+  crc = crc32OfInts(crc, mzxid | 0, highOf(pzxid), pzxid | 0);
+  crc = crc32OfInts(crc, highOf(ctime), ctime | 0, highOf(mtime));
+  crc = crc32OfInts(crc, mtime | 0, version, cversion | 0);
+  if (ephemeralOwner === 0n) return crc32OfInts(crc, aversion, 0, 0);
+  WHOLE[0] = ephemeralOwner;
+  return crc32OfInts(crc, aversion, HALVES[1]!, HALVES[0]!);
+}
+
+/** The upper int of a long. */
+function highOf(long: number): number {
+  return Math.floor(long / 2 ** 32) | 0;
 }
 
 /** False for the znodes that count as 0. */
@@ -173,7 +177,6 @@ const WHOLE = new BigInt64Array(HALVES.buffer);
 
 type ChangeTables = readonly [Int32Array, Int32Array, Int32Array, Int32Array];
 
-const STAT = new Uint8Array(DIGESTED_STAT_BYTES);
 const ENCODER = new TextEncoder();
 let pathBytes = new Uint8Array(3 * 1024);
 
@@ -184,7 +187,7 @@ const AVERSION: ChangeTables = changeTablesAt(DigestedStatOffset.aversion);
 
 /** The CRC so far is held with its lowest byte first; it meets the first four bytes of what follows. */
 const SEED: ChangeTables = changeTablesAt(0);
-const EMPTY_STAT_CRC: number = crc32(0, STAT, 0, DIGESTED_STAT_BYTES);
+const EMPTY_STAT_CRC: number = crc32(0, new Uint8Array(DIGESTED_STAT_BYTES), 0, DIGESTED_STAT_BYTES);
 const { czxid, mzxid, pzxid, ctime, mtime } = DigestedStatOffset;
 const CREATED_ZXID_HIGH: ChangeTables = changeTablesAt(czxid, mzxid, pzxid);
 const CREATED_ZXID_LOW: ChangeTables = changeTablesAt(czxid + 4, mzxid + 4, pzxid + 4);

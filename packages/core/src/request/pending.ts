@@ -1,5 +1,6 @@
-import { Fifo, type Zxid } from '@meerkat/protocol';
-import type { DataTree } from '../tree/data-tree.ts';
+import { Fifo, parentOf, type Zxid } from '@meerkat/protocol';
+import { assert } from '../base/assert.ts';
+import type { DataTree, ZnodeNumber } from '../tree/data-tree.ts';
 import {
   type DigestSum,
   digestAfterAversion,
@@ -20,13 +21,16 @@ import { PendingZnode } from './pending-znode.ts';
  * queued behind others see their effects, so that sequence numbers are distinct and versions are right.
  */
 export class PendingTree {
-  readonly #tree: DataTree;
+  /** As it is. */
+  readonly tree: DataTree;
   readonly #digestEnabled: boolean;
   readonly #changed: PendingIndex = new PendingIndex();
   /** All that were put, in zxid order. */
   readonly #queue: Fifo<PendingZnode> = new Fifo();
   /** Those of them that are ephemerals, by their session. */
   readonly #ephemerals: Map<bigint, Fifo<PendingZnode>> = new Map();
+  /** Sessions whose end is in flight, and its zxid: what the tree has of theirs, and is not changed here, will not exist. */
+  readonly #ending: Map<bigint, Zxid> = new Map();
   /** Digest of the tree as it will be. */
   #digest: DigestSum;
   /** While a multi is being prepared: its puts, and what stood in their places before. */
@@ -37,7 +41,7 @@ export class PendingTree {
   #lastDigest = 0;
 
   constructor(tree: DataTree, digestEnabled: boolean) {
-    this.#tree = tree;
+    this.tree = tree;
     this.#digestEnabled = digestEnabled;
     this.#digest = tree.digestSum().copy();
   }
@@ -48,8 +52,8 @@ export class PendingTree {
     const hash = hashOf(key);
     const changed = this.#changed.get(hash, key);
     if (changed !== null) return changed.exists ? changed : null;
-    const znode = this.#tree.znodes.findByHash(hash, key);
-    return znode === 0 ? null : this.#fromTree(key, hash, znode);
+    const znode = this.tree.znodes.findByHash(hash, key);
+    return znode === 0 || this.#isEndingWithSession(znode) ? null : this.#fromTree(key, hash, znode);
   }
 
   /**
@@ -131,7 +135,7 @@ export class PendingTree {
       for (let i = puts.length - 1; i >= 0; i--) {
         const before = this.#multiBefore[i]!;
         // What has been applied since the multi began is in the tree, and nowhere else.
-        if (before === null || before.zxid <= this.#tree.lastZxid) this.#changed.delete(puts[i]!);
+        if (before === null || before.zxid <= this.tree.lastZxid) this.#changed.delete(puts[i]!);
         else this.#changed.set(before);
         this.#dropEphemeral(puts[i]!, 'newest');
       }
@@ -151,16 +155,70 @@ export class PendingTree {
       this.#changed.delete(oldest);
       this.#dropEphemeral(oldest, 'oldest');
     }
+    for (const [sessionId, end] of this.#ending) if (end <= zxid) this.#ending.delete(sessionId);
   }
 
-  /** Paths of a session's ephemerals as they will be, in no order. */
-  ephemeralsOf(sessionId: bigint): readonly string[] {
-    const paths = new Set(this.#tree.ephemeralsOf(sessionId));
-    for (const znode of this.#ephemerals.get(sessionId) ?? []) {
-      if (znode.exists) paths.add(znode.path);
-      else paths.delete(znode.path);
+  /* ------------------------------------------------------------------------------------ ends of sessions ---- */
+
+  /** Paths of the ephemerals of a session that proposals in flight create, change or delete. */
+  changedEphemeralsOf(sessionId: bigint): ReadonlySet<string> {
+    const paths = new Set<string>();
+    for (const { path } of this.#ephemerals.get(sessionId) ?? []) paths.add(path);
+    return paths;
+  }
+
+  /** True while the end of the session is in flight. */
+  isEnding(sessionId: bigint): boolean {
+    return this.#ending.has(sessionId);
+  }
+
+  /** @returns false when the znode will be none of the session's by then */
+  deleteEphemeral(path: string, sessionId: bigint, zxid: Zxid): boolean {
+    const znode = this.find(path);
+    const parent = this.find(parentOf(path));
+    if (znode === null || parent === null) return false;
+    if (znode.kind !== ZnodeKind.ephemeral || znode.ephemeralOwner !== sessionId) return false;
+    this.putDeleted(znode, parent, zxid);
+    return true;
+  }
+
+  /** A znode of the tree will not exist. */
+  forgetDigest(z: ZnodeNumber): void {
+    this.#digest.subtract(this.tree.znodes.digestOf(z));
+  }
+
+  /**
+   * From here on the session has no ephemerals: those of the tree that no proposal in flight changes need not be put one by
+   * one.
+   *
+   * @param lost how many of those each parent loses
+   */
+  endSession(sessionId: bigint, zxid: Zxid, lost: ReadonlyMap<ZnodeNumber, number>): void {
+    for (const [z, count] of lost) {
+      const found = this.find(this.tree.znodes.pathOf(z));
+      assert(found !== null, 'a znode with children stays');
+      const parent = this.edit(found, zxid);
+      parent.childCount -= count;
+      this.setPzxid(parent, zxid);
+      this.put(parent);
     }
-    return [...paths];
+    if (lost.size > 0) this.#ending.set(sessionId, zxid);
+  }
+
+  /** Deletes one without children. */
+  putDeleted(znode: PendingZnode, parent: PendingZnode, zxid: Zxid): void {
+    const nextParent = this.edit(parent, zxid);
+    nextParent.childCount--;
+    this.setPzxid(nextParent, zxid);
+    this.put(nextParent);
+    const deleted = this.edit(znode, zxid);
+    this.setDeleted(deleted);
+    this.put(deleted);
+  }
+
+  #isEndingWithSession(z: ZnodeNumber): boolean {
+    if (this.#ending.size === 0 || this.tree.znodes.kindOf(z) !== ZnodeKind.ephemeral) return false;
+    return this.#ending.has(this.tree.state.sessionOf(z));
   }
 
   #pushEphemeral(znode: PendingZnode): void {
@@ -184,7 +242,7 @@ export class PendingTree {
   }
 
   #fromTree(path: string, hash: number, z: number): PendingZnode {
-    const tree = this.#tree;
+    const tree = this.tree;
     const znode = new PendingZnode(path, hash, tree.lastZxid);
     znode.kind = tree.znodes.kindOf(z);
     znode.acl = tree.acls.get(tree.znodes.aclOf(z));

@@ -119,8 +119,10 @@ test('the end of a session with many ephemerals is prepared over several turns, 
   const server = new TestServer();
   const [owner, other] = [server.connect(), server.connect()];
   other.send(createOf('/many'));
-  const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`, CreateMode.ephemeral));
-  owner.send({ op: OpCode.multi, ops });
+  for (const name of ['n', 'm', 'l']) {
+    const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/${name}${i}`, CreateMode.ephemeral));
+    owner.send({ op: OpCode.multi, ops });
+  }
   server.run();
   for (const client of [owner, other]) client.takeArrivals();
   owner.sendTogether([{ op: OpCode.closeSession }, createOf('/many/late')]);

@@ -1,5 +1,5 @@
 import { Fifo, type Txn } from '@meerkat/protocol';
-import type { PrepareSteps } from './prepare.ts';
+import type { PrepareSteps } from './prepare-steps.ts';
 
 /**
  * What is prepared, one after the other: a long request takes several turns, and whatever else is to be prepared waits

@@ -36,10 +36,11 @@ import {
   ttlOfOwnerLong,
   ZnodeKind,
 } from '../tree/znode-kind.ts';
-import { pathsWithin } from './close-session-paths.ts';
 import type { PendingTree } from './pending.ts';
 import { PendingZnode } from './pending-znode.ts';
 import type { Permission } from './permission.ts';
+import type { PrepareSteps } from './prepare-steps.ts';
+import { SessionEnd } from './session-end.ts';
 
 export interface PrepareOptions {
   readonly extendedTypesEnabled: boolean;
@@ -48,14 +49,6 @@ export interface PrepareOptions {
   readonly containerNeverUsedMs: number;
   /** Largest txn with header and digest: what the log, the links and the servers behind them take. */
   readonly txnBytesMax: number;
-}
-
-/** A request that is prepared so many changes at a time. */
-export interface PrepareSteps {
-  /** Changes in all. */
-  readonly size: number;
-  /** @returns the txn; null while there is more to prepare */
-  goOn(count: number): Txn | null;
 }
 
 /**
@@ -145,28 +138,12 @@ export class Preparer {
     }
   }
 
-  /** The session ends: the txn names the ephemerals that it will own, so that all servers delete the same. */
-  prepareCloseSession(sessionId: bigint, zxid: Zxid): Txn {
-    return this.closeSessionSteps(sessionId, zxid).goOn(Number.POSITIVE_INFINITY)!;
-  }
-
-  /** The same in steps. Nothing else may be prepared until they are done. */
+  /**
+   * The session ends: the txn names the ephemerals that it will own, so that all servers delete the same. In steps: nothing
+   * else may be prepared until they are done.
+   */
   closeSessionSteps(sessionId: bigint, zxid: Zxid): PrepareSteps {
-    const owned = this.#pending.ephemeralsOf(sessionId);
-    let done = 0;
-    return {
-      size: owned.length,
-      goOn: (count) => {
-        for (const end = Math.min(owned.length, done + count); done < end; done++) {
-          const path = owned[done]!;
-          const znode = this.#pending.find(path);
-          const parent = this.#pending.find(parentOf(path));
-          if (znode !== null && parent !== null) this.#putDeleted(znode, parent, zxid);
-        }
-        if (done < owned.length) return null;
-        return { type: OpCode.closeSession, paths: pathsWithin(owned, this.#options.txnBytesMax) };
-      },
-    };
+    return new SessionEnd(this.#pending, sessionId, zxid, this.#options.txnBytesMax);
   }
 
   /**
@@ -189,7 +166,7 @@ export class Preparer {
     const znode = this.#pending.find(path);
     const parent = this.#pending.find(parentOf(path));
     if (znode === null || parent === null) return { type: OpCode.error, error: ErrorCode.noNode };
-    this.#putDeleted(znode, parent, zxid);
+    this.#pending.putDeleted(znode, parent, zxid);
     return { type: OpCode.deleteContainer, path };
   }
 
@@ -280,7 +257,7 @@ export class Preparer {
     if (znode.childCount > 0) return ErrorCode.notEmpty;
     const txn = { type: OpCode.delete, path };
     if (!this.#hasRoomFor(txn)) return ErrorCode.marshallingError;
-    this.#putDeleted(znode, parent, header.zxid);
+    this.#pending.putDeleted(znode, parent, header.zxid);
     return txn;
   }
 
@@ -345,17 +322,6 @@ export class Preparer {
     if (bytes > this.#room) return false;
     this.#room -= bytes;
     return true;
-  }
-
-  #putDeleted(znode: PendingZnode, parent: PendingZnode, zxid: Zxid): void {
-    const pending = this.#pending;
-    const nextParent = pending.edit(parent, zxid);
-    nextParent.childCount--;
-    pending.setPzxid(nextParent, zxid);
-    pending.put(nextParent);
-    const deleted = pending.edit(znode, zxid);
-    pending.setDeleted(deleted);
-    pending.put(deleted);
   }
 
   #isAllowed(znode: PendingZnode, perms: number, identities: readonly Identity[]): boolean {

@@ -381,11 +381,11 @@ describe('what many ask for at the same moment is prepared over several turns, i
     for (let i = 0; i < COUNT; i++) {
       const client = leader.connect();
       clients.push(client);
-      for (const path of [`/${i}-a`, `/${i}-b`]) client.send(1, create(path, CreateMode.ephemeral));
+      for (let k = 0; k < 8; k++) client.send(k, create(`/${i}-${k}`, CreateMode.ephemeral));
       leader.serving.pipeline.onTurnEnd(0);
     }
     leader.commit();
-    for (const client of clients) client.send(3, { op: OpCode.closeSession });
+    for (const client of clients) client.send(8, { op: OpCode.closeSession });
     expect(countsByTurn(leader, OpCode.closeSession)).toEqual([4, 8, 12, 16, 20]);
     leader.commit();
     expect(leader.serving.database.sessions.size).toBe(0);

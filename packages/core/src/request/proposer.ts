@@ -29,7 +29,8 @@ import type { CommittedTxn, CommittedTxns } from './apply-pace.ts';
 import type { Client, WaitingWrite } from './client.ts';
 import type { PendingTree } from './pending.ts';
 import { Preparation } from './preparation.ts';
-import type { Preparer, PrepareSteps } from './prepare.ts';
+import type { Preparer } from './prepare.ts';
+import type { PrepareSteps } from './prepare-steps.ts';
 import type { ReconfigPreparer } from './reconfig-preparer.ts';
 import { isTxnRequest, MOVED, needsReplicatedSession, type TxnRequest, type WritePath } from './write-path.ts';
 

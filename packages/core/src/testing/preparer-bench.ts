@@ -76,8 +76,16 @@ export class PreparerBench {
     );
   }
 
-  closeSession(sessionId: bigint): Txn {
-    return this.#send(sessionId, (zxid) => this.preparer.prepareCloseSession(sessionId, zxid));
+  /** @param count as of `PrepareSteps.goOn`; in between the oldest in flight is applied */
+  closeSession(sessionId: bigint, count: number = Number.POSITIVE_INFINITY): Txn {
+    return this.#send(sessionId, (zxid) => {
+      const steps = this.preparer.closeSessionSteps(sessionId, zxid);
+      for (;;) {
+        const txn = steps.goOn(count);
+        if (txn !== null) return txn;
+        if (this.#inFlight.length > 0) this.#applyOldest();
+      }
+    });
   }
 
   error(request: WriteRequest, identities: readonly Identity[] = []): number {

@@ -1,0 +1,9 @@
+import type { Txn } from '@meerkat/protocol';
+
+/** A request that is prepared so many changes at a time. */
+export interface PrepareSteps {
+  /** Changes in all. */
+  readonly size: number;
+  /** @returns the txn; null while there is more to prepare */
+  goOn(count: number): Txn | null;
+}

@@ -1,0 +1,75 @@
+import { OpCode, type Txn, type Zxid } from '@meerkat/protocol';
+import type { DataTree, ZnodeNumber } from '../tree/data-tree.ts';
+import { pathsWithin } from './close-session-paths.ts';
+import type { PendingTree } from './pending.ts';
+import type { PrepareSteps } from './prepare-steps.ts';
+
+/**
+ * Prepares the end of a session, which may have very many ephemerals.
+ *
+ *     ephemerals of the tree ──► listed, and counted below their parents      the overlay knows them by their session alone
+ *     changed in flight      ──► listed, and deleted one by one
+ *
+ * Until it is done nothing else is prepared. What is applied meanwhile was in flight when it began, and so is changed in flight.
+ */
+export class SessionEnd implements PrepareSteps {
+  readonly size: number;
+  readonly #pending: PendingTree;
+  readonly #tree: DataTree;
+  readonly #sessionId: bigint;
+  readonly #zxid: Zxid;
+  readonly #txnBytesMax: number;
+  readonly #owned: IterableIterator<ZnodeNumber>;
+  /** The next one of the tree, unless it has gone. */
+  #next: IteratorResult<ZnodeNumber>;
+  readonly #inFlight: ReadonlySet<string>;
+  readonly #inFlightLeft: string[];
+  readonly #paths: string[] = [];
+  /** How many children each parent loses. */
+  readonly #lost: Map<ZnodeNumber, number> = new Map();
+
+  constructor(pending: PendingTree, sessionId: bigint, zxid: Zxid, txnBytesMax: number) {
+    const { tree } = pending;
+    this.#pending = pending;
+    this.#tree = tree;
+    this.#sessionId = sessionId;
+    this.#zxid = zxid;
+    this.#txnBytesMax = txnBytesMax;
+    this.#inFlight = pending.changedEphemeralsOf(sessionId);
+    this.#inFlightLeft = [...this.#inFlight];
+    const owned = pending.isEnding(sessionId) ? NONE : tree.state.ephemerals.of(sessionId);
+    this.size = Math.ceil(owned.size / PER_STEP) + this.#inFlight.size;
+    this.#owned = owned.values();
+    this.#next = this.#owned.next();
+  }
+
+  goOn(count: number): Txn | null {
+    for (let left = count * PER_STEP; this.#next.done !== true; this.#next = this.#owned.next()) {
+      if (left-- <= 0) return null;
+      this.#take(this.#next.value);
+    }
+    for (let left = count; this.#inFlightLeft.length > 0; left--) {
+      if (left <= 0) return null;
+      const path = this.#inFlightLeft.pop()!;
+      if (this.#pending.deleteEphemeral(path, this.#sessionId, this.#zxid)) this.#paths.push(path);
+    }
+    this.#pending.endSession(this.#sessionId, this.#zxid, this.#lost);
+    return { type: OpCode.closeSession, paths: pathsWithin(this.#paths, this.#txnBytesMax) };
+  }
+
+  #take(z: ZnodeNumber): void {
+    const { state, znodes } = this.#tree;
+    if (!state.ephemerals.of(this.#sessionId).has(z)) return;
+    const path = znodes.pathOf(z);
+    if (this.#inFlight.has(path)) return;
+    this.#paths.push(path);
+    const parent = znodes.parentOf(z);
+    this.#lost.set(parent, (this.#lost.get(parent) ?? 0) + 1);
+    this.#pending.forgetDigest(z);
+  }
+}
+
+const NONE: ReadonlySet<ZnodeNumber> = new Set();
+
+/** Ephemerals of the tree that cost as much as one change. */
+const PER_STEP = 4;

@@ -20,7 +20,7 @@ interface Ports {
 /** A server whose configuration is its own to change: zoo.cfg is written once, and read again at each start. */
 export class ChangingServer {
   readonly id: number;
-  readonly kind: ServerKind;
+  kind: ServerKind;
   readonly directory: string;
   ports: Ports;
   #child: ChildProcess | null = null;
@@ -82,10 +82,18 @@ export class ChangingServer {
     this.#child = child;
   }
 
+  /** Its answer to srvr; '' while it gives none. */
+  srvr(): Promise<string> {
+    return fourLetterWord(this.ports.client, 'srvr', 2000).catch(() => '');
+  }
+
   /** `leader`, `follower` or `observer`; null while it serves nobody. */
   async mode(): Promise<string | null> {
-    const answer = await fourLetterWord(this.ports.client, 'srvr', 2000).catch(() => '');
-    return /^Mode: (.*)$/m.exec(answer)?.[1] ?? null;
+    return /^Mode: (.*)$/m.exec(await this.srvr())?.[1] ?? null;
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child?.kill(signal);
   }
 
   async waitFor(mode: RegExp): Promise<void> {

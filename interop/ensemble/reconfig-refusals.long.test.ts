@@ -154,7 +154,32 @@ async function outcomesAt(kind: ServerKind): Promise<ReadonlyMap<string, string>
     );
     outcomes.set(what, (await membersOf(operator)) === before ? outcome : `${outcome}, and the members are others`);
   }
+  outcomes.set(DURING, await outcomeDuringAnother(ensemble, { joining: [line(2)] }));
   return outcomes;
+}
+
+const DURING = 'another one while one is under way';
+
+/** The outcome of a change that is asked for while the leader has no quorum for the one before; that one must be done. */
+async function outcomeDuringAnother(ensemble: ChangingEnsemble, change: ReconfigOptions): Promise<string> {
+  const leader = await ensemble.leader();
+  const others = [...ensemble.servers.values()].filter((server) => server !== leader);
+  await using client = await ensemble.connect([leader.id]);
+  const told = client.watch('/zookeeper/config')[Symbol.asyncIterator]();
+  // Its watch is there with the answer to what is asked for behind it.
+  const next = told.next();
+  await client.config();
+  for (const server of others) server.signal('SIGSTOP');
+  const first = client.reconfig(change);
+  const second = client.reconfig(change).catch((error: { code?: string }) => error.code ?? String(error));
+  while (!/^Outstanding: ([2-9]|\d\d)/m.test(await leader.srvr()))
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  for (const server of others) server.signal('SIGCONT');
+  const { stat } = await first;
+  const outcome = await second;
+  const { value: event } = await next;
+  expect([event?.type, stat.mzxid]).toEqual(['changed', (await client.config()).stat.mzxid]);
+  return typeof outcome === 'string' ? outcome : 'done';
 }
 
 /** The members in force, without the version. */
@@ -166,6 +191,7 @@ async function membersOf(client: Client): Promise<string> {
 async function compare(kind: ServerKind): Promise<void> {
   onTestFailed(() => console.log(ensembles.map(({ logs }) => logs).join('\n')));
   const expected = ATTEMPTS.map(({ what, apache, ours = apache }) => [what, kind === 'apache' ? apache : ours]);
+  expected.push([DURING, 'RECONFIGINPROGRESS']);
   expect([...(await outcomesAt(kind))]).toEqual(expected);
 }
 

@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
 import { CertificateAuthority } from '@meerkat/server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RunningCommand } from './cli/harness.ts';
@@ -377,6 +378,28 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     ]);
     expect(ends.map((line) => line.split(' ')[1])).toEqual(['431', '431', '400', '405']);
     expect(await server.askAdmin('/livez')).toBe('ok');
+  });
+
+  test('gives a compressed snapshot and takes it back, from an address that a proxy names', async () => {
+    const config = { 'snapshot.compression.method': 'gz', 'IPAuthenticationProvider.usexforwardedfor': true };
+    await using second = await ServerProcess.start('meerkat', { config, hasAdmin: true });
+    const client = await RawClient.connect(second.port);
+    await client.demand(Op.create, record().ustring('/kept').buffer('x').acls(OPEN_ACL).int(0).build());
+    const acl = record().int(1).int(31).ustring('ip').ustring('10.9.9.9').build();
+    await client.demand(Op.setACL, record().ustring('/').raw(acl).int(-1).build());
+    await client.close();
+    const ask = (command: string, forwarded: string, body?: Uint8Array): Promise<Response> =>
+      fetch(`http://127.0.0.1:${second.adminPort}/commands/${command}`, {
+        method: body === undefined ? 'GET' : 'POST',
+        ...(body === undefined ? {} : { body: new Uint8Array(body) }),
+        headers: { authorization: 'ip', 'x-forwarded-for': forwarded },
+      });
+    expect((await ask('snapshot?streaming=true', '10.9.9.9, 10.9.9.8')).status).toBe(403);
+    const answer = await ask('snapshot?streaming=true', '10.9.9.8, 10.9.9.9');
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    expect(answer.headers.get('snapshot_size')).toBe(String(bytes.length));
+    expect(gunzipSync(bytes).includes('/kept')).toBe(true);
+    expect((await ask('restore', '10.9.9.9', bytes)).status).toBe(200);
   });
 
   test('in use by another program is a warning, and clients are served', async () => {

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import type { Authenticator, ServerCore, SnapshotFile } from '@meerkat/core';
 import type { Configuration } from '../config/options.ts';
 import type { HttpFigures } from '../http/figures.ts';
@@ -105,12 +106,15 @@ function makeSnapshotCommand(parts: HttpPortsParts): SnapshotCommand {
     metrics,
     isServing: () => view.isServing,
     monotonicMs: () => NODE_CLOCK.monotonicMs(),
-    take: () =>
-      new Promise<TakenSnapshot>((resolve, reject) => {
+    async take(): Promise<TakenSnapshot> {
+      const { path, zxid } = await new Promise<SnapshotFile>((resolve, reject) => {
         const onTaken = (snapshot: SnapshotFile | null): void =>
           snapshot === null ? reject(new Error('no snapshot could be taken')) : resolve(snapshot);
         deliver(() => core.takeSnapshot(onTaken));
-      }),
+      });
+      // It may be compressed.
+      return { path, zxid, bytes: (await stat(path)).size };
+    },
   });
 }
 

@@ -5,6 +5,7 @@ import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
 export interface TakenSnapshot {
   readonly path: string;
   readonly zxid: number;
+  /** Of the file. */
   readonly bytes: number;
 }
 

@@ -22,6 +22,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const OK = 0;
 const BROKEN = 1;
 const INVOCATION = 2;
+/** Nothing was broken, but too little was done to say so. */
+const TOO_LITTLE = 3;
 
 async function main(): Promise<number> {
   const chance = Number(process.env[SEED] ?? Math.floor(Math.random() * 2 ** 32));
@@ -92,7 +94,8 @@ async function runIn(options: TortureOptions, network: TortureNetwork): Promise<
   screen.tell(torture.report());
   if (options.summary !== null) writeFileSync(options.summary, formatSummary(options, network, torture));
   torture.cleanUp();
-  return torture.violations.length > 0 ? BROKEN : OK;
+  if (torture.violations.length > 0) return BROKEN;
+  return torture.shortfalls.length > 0 ? TOO_LITTLE : OK;
 }
 
 function formatSummary({ servers, clients }: TortureOptions, network: TortureNetwork, torture: Torture): string {

@@ -23,6 +23,9 @@ export interface ServerStatus {
   readonly role: 'looking' | 'leading' | 'following' | 'observing';
   readonly isServing: boolean;
   readonly leader: number | null;
+  /** The version of the membership that it follows, and the participants of that. */
+  readonly membershipVersion: number;
+  readonly voters: readonly number[];
   /** That it has served in last in this life; 0 before the first. */
   readonly epoch: number;
   readonly lastZxid: number;

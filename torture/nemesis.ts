@@ -18,8 +18,11 @@ export class Nemesis {
   readonly #changeMembers: (random: SeededRandom) => void;
   /** Faults that keep a server from being started; by id. */
   readonly #down = new Map<number, number>();
+  /** Faults that keep the disk of a server from working; by id. */
+  readonly #diskless = new Map<number, number>();
   /** Servers whose disk has been made to fail in this life: they are free to end by themselves. */
   readonly #hurt = new Set<ServerProcess>();
+  /** Faults that have been brought upon something: a plan may mean a leader when there is none. */
   readonly counts = new Map<FaultKind, number>();
   #isOver = true;
 
@@ -50,6 +53,7 @@ export class Nemesis {
     this.#timers.clear();
     this.#cuts.clear();
     this.#down.clear();
+    this.#diskless.clear();
     this.#network.setCuts([]);
     this.#network.delay?.(this.#allHosts, 0);
     for (const server of this.#ensemble.servers) {
@@ -76,6 +80,19 @@ export class Nemesis {
     return wasHurt;
   }
 
+  /** Runs, is awake, and its disk works. */
+  isAble({ id, isRunning, isPaused }: ServerProcess): boolean {
+    return isRunning && !isPaused && (this.#diskless.get(id) ?? 0) === 0;
+  }
+
+  /** Whether nothing between two servers is cut. */
+  areLinked(one: string, other: string): boolean {
+    for (const { cut } of this.#cuts.values()) {
+      if ((cut.from === one && cut.to === other) || (cut.from === other && cut.to === one)) return false;
+    }
+    return true;
+  }
+
   get #allHosts(): readonly string[] {
     return [...this.#ensemble.servers.map(({ host }) => host), ...this.#clients];
   }
@@ -85,6 +102,7 @@ export class Nemesis {
     const hosts = fault.hosts.flatMap((host) => this.#resolve(host));
     const others = fault.others.filter((host) => !hosts.includes(host));
     const servers = hosts.flatMap((host) => this.#ensemble.server(host) ?? []);
+    if (hosts.length === 0 && fault.hosts.length > 0) return;
     this.counts.set(fault.kind, (this.counts.get(fault.kind) ?? 0) + 1);
     this.#say(formatFault({ ...fault, hosts, others }));
     switch (fault.kind) {
@@ -160,9 +178,13 @@ export class Nemesis {
     if (trouble.kind === 'error' || trouble.kind === 'full') this.#hurt.add(server);
     server.tell({ kind: 'disk', trouble });
     // An error is over once it has happened, whenever that is.
-    if (trouble.kind !== 'error') {
-      this.#after(fault.durationMs, () => server.tell({ kind: 'disk', trouble: { kind: 'none' } }));
-    }
+    if (trouble.kind === 'error') return;
+    const hinders = trouble.kind !== 'slow';
+    if (hinders) this.#diskless.set(server.id, (this.#diskless.get(server.id) ?? 0) + 1);
+    this.#after(fault.durationMs, () => {
+      if (hinders) this.#diskless.set(server.id, (this.#diskless.get(server.id) ?? 1) - 1);
+      server.tell({ kind: 'disk', trouble: { kind: 'none' } });
+    });
   }
 
   #cutsOfPort(host: string, random: SeededRandom): readonly Cut[] {

@@ -37,7 +37,7 @@ export class Operator {
       this.#say(`an operator changes the members: ${JSON.stringify(change)}`);
       await this.#reconfig(client, { ...change, ...version });
       this.#say('the members are changed');
-    }).catch((error: Error) => this.#say(`the members are not changed, or it is not known: ${error.message}`));
+    }).catch((error: Error) => this.#say(`the members are not changed, or it is not known: ${firstLine(error)}`));
   }
 
   /**
@@ -57,7 +57,7 @@ export class Operator {
         await this.#reconfig(client, { joining: [line] });
         return false;
       }).catch((error: Error) => {
-        this.#say(`the members are not restored yet: ${error.message}`);
+        this.#say(`the members are not restored yet: ${firstLine(error)}`);
         return false;
       });
       if (isDone) return;
@@ -91,6 +91,10 @@ export class Operator {
       await client.close().catch(() => {});
     }
   }
+}
+
+function firstLine({ message }: Error): string {
+  return message.split('\n', 1)[0]!;
 }
 
 /** Reads the list in force. @returns roles of the members, by id */

@@ -63,7 +63,7 @@ kept. As root, where namespaces can be made, each server has a network of its ow
   --help              this text
 
 Ctrl-C heals everything, checks what there is, and cleans up. The exit code is 1 when an invariant was broken; what the servers
-have written stays then, and the last lines say where.`;
+have written stays then, and the last lines say where. It is 3 when less has happened than would prove anything.`;
 
 /** @returns what is wrong, in words, when the command line cannot be used; null for --help */
 export function parseOptions(args: readonly string[], randomSeed: number): TortureOptions | string | null {

@@ -45,6 +45,18 @@ export class RealEnsemble {
     return leader;
   }
 
+  /** The participants of the newest membership that a server follows. */
+  get voters(): readonly number[] {
+    let version = -1;
+    let voters: readonly number[] = [];
+    for (const { status } of this.servers) {
+      if (status === null || status.membershipVersion <= version) continue;
+      version = status.membershipVersion;
+      voters = status.voters;
+    }
+    return voters;
+  }
+
   /** Every server serves clients in one epoch. */
   get isWhole(): boolean {
     const { leader } = this;

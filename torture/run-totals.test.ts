@@ -1,6 +1,6 @@
 import { History } from '@meerkat/simulator';
 import { expect, it } from 'vitest';
-import { formatTime, RunTotals, tableOf } from './run-totals.ts';
+import { formatTime, RunTotals, shortfallsOf, tableOf } from './run-totals.ts';
 
 it('totals count what clients were answered, and the longest gap between acknowledged writes', () => {
   let nowMs = 0;
@@ -32,6 +32,38 @@ it('totals count what clients were answered, and the longest gap between acknowl
     ['… stop', '2'],
   ]);
   expect(table.get('… refused, nothing done')).toBe('0');
+});
+
+it('a run that did too little says of what', () => {
+  const totals = new RunTotals();
+  const kinds = ['crash', 'stop', 'members'] as const;
+  totals.elapsedMs = 59_000;
+  expect(shortfallsOf(totals, kinds)).toEqual([]);
+  totals.elapsedMs = 1_800_000;
+  totals.writes = 1799;
+  totals.faults = new Map([
+    ['crash', 89],
+    ['members', 40],
+  ]);
+  totals.memberChanges = 29;
+  totals.longestAbleMs = 61_000;
+  totals.longestAble = 'servers 1,2 of 1,2, until 70.0 s';
+  expect(shortfallsOf(totals, kinds)).toEqual([
+    'faults: 89, expected 90 in 30:00',
+    'changes of members acknowledged: 29, expected 30 in 30:00',
+    'epochs: 0, expected 15 in 30:00',
+    'writes that succeeded: 1,799, expected 1,800 in 30:00',
+    'no fault of the kind stop',
+    'no write in 61.0 s in which a majority could work (servers 1,2 of 1,2, until 70.0 s)',
+  ]);
+  totals.faults = new Map([
+    ['crash', 89],
+    ['stop', 1],
+  ]);
+  totals.writes = 1800;
+  totals.longestAbleMs = 60_000;
+  for (let epoch = 1; epoch <= 15; epoch++) totals.epochs.add(epoch);
+  expect(shortfallsOf(totals, ['crash', 'stop'])).toEqual([]);
 });
 
 it('a time is minutes and seconds', () => {

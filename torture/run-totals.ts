@@ -16,6 +16,9 @@ export class RunTotals {
   faults: ReadonlyMap<FaultKind, number> = new Map();
   /** Milliseconds between two acknowledged writes of any clients. */
   longestGapMs = 0;
+  /** Of these, while a majority could have worked; and whose time that was. */
+  longestAbleMs = 0;
+  longestAble = '';
   /** Milliseconds from the end of the faults of a round until everything works and is equal. */
   longestRecoveryMs = 0;
   longestCheckMs = 0;
@@ -47,7 +50,7 @@ export class RunTotals {
   }
 }
 
-function isWrite({ op }: OperationRequest): boolean {
+export function isWrite({ op }: OperationRequest): boolean {
   return op === 'create' || op === 'set' || op === 'delete' || op === 'multi';
 }
 
@@ -72,10 +75,47 @@ export function tableOf(totals: RunTotals, violations: number): readonly (readon
     ['epochs', count(totals.epochs.size)],
     ['txns committed', count(totals.txns)],
     ['longest gap between acknowledged writes', `${(totals.longestGapMs / 1000).toFixed(1)} s`],
+    ['… while a majority could work', formatAble(totals)],
     ['longest time from healing to rest', `${(totals.longestRecoveryMs / 1000).toFixed(1)} s`],
     ['longest check of a round', `${(totals.longestCheckMs / 1000).toFixed(1)} s`],
     ['violations', count(violations)],
   ];
+}
+
+function formatAble({ longestAbleMs, longestAble }: RunTotals): string {
+  return `${(longestAbleMs / 1000).toFixed(1)} s${longestAble === '' ? '' : ` (${longestAble})`}`;
+}
+
+/** What a run must have done in each whole minute of faults to prove anything; a loaded machine does more. */
+const FLOORS_A_MINUTE = { faults: 3, memberChanges: 1, epochs: 0.5, writes: 60 } as const;
+/** Minutes of faults after which each kind must have been there. */
+const ALL_KINDS_MINUTES = 30;
+/** Milliseconds without a write although a majority could work: several elections, and the start of a server, on a busy machine. */
+const ABLE_MS_MAX = 60_000;
+
+/** What a run has done too little of, in words. @param kinds those that were asked for */
+export function shortfallsOf(totals: RunTotals, kinds: readonly FaultKind[]): readonly string[] {
+  const minutes = totals.elapsedMs / 60_000;
+  const found: string[] = [];
+  const demand = (what: string, many: number, aMinute: number): void => {
+    const floor = Math.floor(aMinute * Math.floor(minutes));
+    if (many < floor)
+      found.push(`${what}: ${count(many)}, expected ${count(floor)} in ${formatTime(totals.elapsedMs)}`);
+  };
+  const disturbing = kinds.filter((kind) => kind !== 'members');
+  const faults = disturbing.reduce((sum, kind) => sum + (totals.faults.get(kind) ?? 0), 0);
+  if (disturbing.length > 0) demand('faults', faults, FLOORS_A_MINUTE.faults);
+  if (kinds.includes('members'))
+    demand('changes of members acknowledged', totals.memberChanges, FLOORS_A_MINUTE.memberChanges);
+  if (disturbing.includes('crash')) demand('epochs', totals.epochs.size, FLOORS_A_MINUTE.epochs);
+  demand('writes that succeeded', totals.writes, FLOORS_A_MINUTE.writes);
+  for (const kind of minutes < ALL_KINDS_MINUTES ? [] : kinds)
+    if (!totals.faults.has(kind)) found.push(`no fault of the kind ${kind}`);
+  if (totals.longestAbleMs > ABLE_MS_MAX)
+    found.push(
+      `no write in ${(totals.longestAbleMs / 1000).toFixed(1)} s in which a majority could work (${totals.longestAble})`,
+    );
+  return found;
 }
 
 export function formatTime(ms: number): string {

@@ -54,6 +54,10 @@ function tellStatus({ view }: RunningServer, last: string): string {
     role: view.ensemble?.role ?? 'looking',
     isServing: view.isServing,
     leader: view.ensemble?.leader ?? null,
+    membershipVersion: view.ensemble?.membership.version ?? 0,
+    voters: (view.ensemble?.membership.members ?? [])
+      .filter(({ role: kind }) => kind === 'participant')
+      .map(({ serverId }) => serverId),
     epoch,
     lastZxid: view.lastZxid,
     sessionCount: view.sessionCount,

@@ -19,9 +19,10 @@ import { Nemesis } from './nemesis.ts';
 import type { TortureNetwork } from './network.ts';
 import { Operator } from './operator.ts';
 import { MEMBERS, PROXY_FAULTS, REAL_FAULTS, type TortureOptions } from './options.ts';
+import { QuorumWatch } from './quorum-watch.ts';
 import { RealEnsemble } from './real-ensemble.ts';
 import { type Evidence, RunChecker } from './run-checker.ts';
-import { formatTime, RunTotals, tableOf } from './run-totals.ts';
+import { formatTime, isWrite, RunTotals, shortfallsOf, tableOf } from './run-totals.ts';
 import type { Screen } from './screen.ts';
 import { readEstablished, type ServerFiles, writeServerFiles } from './server-files.ts';
 import type { ServerProcess } from './server-process.ts';
@@ -54,6 +55,9 @@ export class Torture {
   readonly #nemesis: Nemesis;
   readonly #operator: Operator;
   readonly #checker = new RunChecker();
+  #quorumWatch = new QuorumWatch();
+  /** Entries of the history that have been looked through for writes. */
+  #looked = 0;
   readonly #clients: readonly string[];
   readonly #startMs = performance.now();
   #history: History;
@@ -134,12 +138,18 @@ export class Torture {
       lines.push(...violations.map(({ invariant, message }) => `${invariant}: ${message}`));
       lines.push('', `seed ${this.#options.seed}; data and logs of the servers: ${this.#directory}`);
     } else if (this.#options.keeps) lines.push('', `data and logs of the servers: ${this.#directory}`);
+    lines.push(...this.shortfalls.map((shortfall) => `too little: ${shortfall}`));
     return lines.join('\n');
   }
 
   /** Removes what is not needed any more. */
   cleanUp(): void {
     if (this.violations.length === 0 && !this.#options.keeps) rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  /** What was too little to prove anything; nothing of a run that was interrupted. */
+  get shortfalls(): readonly string[] {
+    return this.#isInterrupted ? [] : shortfallsOf(this.totals, this.#kinds);
   }
 
   get #isOver(): boolean {
@@ -168,18 +178,45 @@ export class Torture {
     const changes = kinds.includes(MEMBERS) ? planChanges(new SeededRandom(seed, `members ${round}`), durationMs) : [];
     const beganMs = performance.now();
     const elapsedMs = (): number => performance.now() - beganMs;
+    this.#quorumWatch = new QuorumWatch();
+    this.#looked = 0;
     workload.start();
     this.#nemesis.unleash([...faults, ...changes]);
     while (elapsedMs() < durationMs && !this.#isOver) {
       await sleep(Math.min(LOOK_MS, durationMs - elapsedMs()));
+      this.#lookAtQuorum();
       this.#showProgress(round, elapsedMs());
     }
+    this.#noteQuorum(round);
     this.totals.elapsedMs += elapsedMs();
     await this.#conclude(round, workload);
     this.totals.addRound(this.#history);
     this.#operationsBefore = this.totals.operations;
     this.totals.txns = this.#checker.txns;
     this.totals.memberChanges = this.#operator.changes;
+  }
+
+  #lookAtQuorum(): void {
+    const { entries } = this.#history;
+    for (; this.#looked < entries.length; this.#looked++) {
+      const entry = entries[this.#looked]!;
+      if (entry.kind !== 'completed' || entry.operation.result === null) continue;
+      if (isWrite(entry.operation.request)) this.#quorumWatch.onWrite(entry.atMs);
+    }
+    const { servers, voters } = this.#ensemble;
+    const byId = new Map(servers.map((server) => [server.id, server]));
+    this.#quorumWatch.look(performance.now() - this.#startMs, {
+      voters,
+      isAble: (id) => this.#nemesis.isAble(byId.get(id)!),
+      areLinked: (one, other) => this.#nemesis.areLinked(byId.get(one)!.host, byId.get(other)!.host),
+    });
+  }
+
+  #noteQuorum(round: number): void {
+    const { longestMs, longest } = this.#quorumWatch;
+    if (longestMs <= this.totals.longestAbleMs) return;
+    this.totals.longestAbleMs = longestMs;
+    this.totals.longestAble = `${longest}, round ${round}`;
   }
 
   /** Heals everything, demands that everything works, and checks. */

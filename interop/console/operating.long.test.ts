@@ -1,5 +1,5 @@
 import { connect } from '@meerkat/client';
-import { Mutex } from '@meerkat/recipes';
+import { Barrier, DoubleBarrier, Mutex } from '@meerkat/recipes';
 import { TestEnsemble, TestServer } from '@meerkat/testing';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -82,7 +82,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     site.expectNoComplaints();
   });
 
-  test('who holds a lock and who waits, and those that wait for each other', async () => {
+  test('who holds a lock and who waits, those that wait for each other, and who waits at a barrier', async () => {
     await using server = await TestServer.start();
     await using site = await ConsoleSite.open(browser, server.connectString);
     const { page } = site;
@@ -105,6 +105,19 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     waiting.abort();
     await page.getByRole('alert').waitFor({ state: 'detached' });
     await Promise.allSettled([annWaits, bobWaits]);
+    const lineOf = (name: string) => page.locator('.line').filter({ has: page.getByRole('link', { name }) });
+    const barrier = new Barrier(ann, '/barriers/migration');
+    await barrier.set();
+    await lineOf('/barriers/migration').getByText('No session watches it').waitFor();
+    const waits = new Barrier(bob, '/barriers/migration').wait();
+    await lineOf('/barriers/migration').getByText('waits until it is removed').waitFor();
+    await barrier.remove();
+    await waits;
+    await lineOf('/barriers/migration').waitFor({ state: 'detached' });
+    const entering = new DoubleBarrier(ann, '/barriers/start', 2).enter();
+    await lineOf('/barriers/start').getByText('waits for the others').waitFor();
+    await Promise.all([entering, new DoubleBarrier(bob, '/barriers/start', 2).enter()]);
+    await expect.poll(() => lineOf('/barriers/start').getByText('is inside').count()).toBe(2);
     await first.release();
     await second.release();
     await Promise.all([ann.close(), bob.close()]);

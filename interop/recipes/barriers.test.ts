@@ -1,5 +1,8 @@
+import type { Client } from '@meerkat/client';
 import { Barrier, DoubleBarrier } from '@meerkat/recipes';
 import { expect, test } from 'vitest';
+import { readLines } from '../../packages/console/src/backend/lines.ts';
+import { readSessions } from '../../packages/console/src/backend/session-table.ts';
 import { expectNames } from './names.ts';
 import { describeShared } from './shared.ts';
 
@@ -15,8 +18,12 @@ for (const library of ['kazoo', 'curator'] as const) {
       await waiting;
       await barrier.set();
       const theirs = foreign.ask('wait', '/shared/barrier');
+      // The console shows the barrier, and the session that waits by its watch.
+      const shown = (): Promise<unknown> => showBarrier(client, '/shared/barrier', ['/shared/barrier']);
+      await expect.poll(shown).toMatchObject({ kind: 'barrier', total: 1, contenders: [{ isHolder: false }] });
       await barrier.remove();
       expect((await theirs).toLowerCase()).toBe('true');
+      expect(await shown()).toBe(undefined);
     });
 
     test('a double barrier is entered and left together', async () => {
@@ -33,8 +40,12 @@ for (const library of ['kazoo', 'curator'] as const) {
         while (((await client.exists(path))?.numChildren ?? 0) < 2) await client.sync(path);
         expect(hasEntered).toBe(false);
         await expectNames(client, path, 'DoubleBarrier', library);
+        const shown = (): Promise<unknown> => showBelow(client, path);
+        const common = { kind: 'double barrier', layout: library };
+        expect(await shown()).toMatchObject({ ...common, total: 2, contenders: [OUTSIDE, OUTSIDE] });
         const inside = await Promise.all([first, make().enter()]);
         await entering;
+        expect(await shown()).toMatchObject({ ...common, total: 3, contenders: [INSIDE, INSIDE, INSIDE] });
         expect((await client.children(path)).children).toContain('ready');
         let hasLeft = false;
         const leaving = foreign.ask('leave', path).then(() => {
@@ -62,6 +73,26 @@ for (const library of ['kazoo', 'curator'] as const) {
     });
   });
 }
+
+const OUTSIDE = { isHolder: false };
+const INSIDE = { isHolder: true };
+
+/** What the console shows of a path, from the paths that its index would have. */
+async function showBarrier(client: Client, path: string, paths: readonly string[]): Promise<unknown> {
+  const { host, port } = client.server!;
+  const server = { host, port, name: `${host}:${port}`, tls: null };
+  const { sessions } = await readSessions([server], null);
+  const { lines } = await readLines(client, paths, sessions, NO_INDEX, { timeoutMs: 20_000 });
+  return lines.find((line) => line.path === path);
+}
+
+async function showBelow(client: Client, path: string): Promise<unknown> {
+  const { children } = await client.children(path);
+  const paths = children.map((name) => `${path}/${name}`);
+  return await showBarrier(client, path, [path, ...paths]);
+}
+
+const NO_INDEX = { znodes: 0, bytes: 0, isComplete: true, isLive: true, missing: null };
 
 function membersOf({ children }: { readonly children: readonly string[] }): string[] {
   return children.filter((name) => name !== 'ready');

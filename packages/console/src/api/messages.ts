@@ -300,7 +300,16 @@ export interface SessionInfo extends ConnectionLine {
   readonly isOurs: boolean;
 }
 
-export type LineKind = 'lock' | 'read-write lock' | 'semaphore' | 'election' | 'queue' | 'line';
+export type LineKind =
+  | 'lock'
+  | 'read-write lock'
+  | 'semaphore'
+  | 'election'
+  | 'queue'
+  | 'barrier'
+  | 'double barrier'
+  | 'rendezvous'
+  | 'line';
 
 export interface LinesInfo {
   readonly lines: readonly LineInfo[];
@@ -313,8 +322,8 @@ export interface LinesInfo {
 export interface LineInfo {
   readonly path: string;
   readonly kind: LineKind;
-  /** Whose layout it is. */
-  readonly layout: 'curator' | 'kazoo' | 'unknown';
+  /** Whose layout it is; `any`: all have the same. */
+  readonly layout: 'curator' | 'kazoo' | 'meerkat' | 'any' | 'unknown';
   readonly total: number;
   /** The first ones. */
   readonly contenders: readonly ContenderInfo[];
@@ -326,10 +335,12 @@ export interface ContenderInfo {
   readonly name: string;
   readonly session: string | null;
   readonly client: string | null;
-  readonly sinceMs: number;
-  /** Fencing number: the czxid. */
-  readonly token: string;
+  /** null for who watches a barrier: it has no znode. */
+  readonly sinceMs: number | null;
+  /** Fencing number: the czxid; null as above. */
+  readonly token: string | null;
   readonly data: string;
+  /** It holds it; at barriers: it is inside, or has met. */
   readonly isHolder: boolean;
   /** Names of those it waits for. */
   readonly waitsFor: readonly string[];

@@ -32,6 +32,7 @@ describe('lines of contenders', () => {
     [`${HEX}__lock__0000000001`, '/l', 'lock', 'kazoo'],
     [`${HEX}__lock__0000000001`, '/leader-election', 'election', 'kazoo'],
     [`${HEX}__rlock__0000000001`, '/l', 'read-write lock', 'kazoo'],
+    [`_c_${UUID}-arrival-0000000001`, '/r', 'rendezvous', 'meerkat'],
     ['entry-100-0000000001', '/q', 'queue', 'kazoo'],
     ['anything-0000000001', '/x', 'line', 'unknown'],
   ])('%s at %s is one of a %s of %s', (name, path, kind, layout) => {

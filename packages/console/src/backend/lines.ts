@@ -1,5 +1,7 @@
-import { type Client, joinPath, NoAuthError, NoNodeError, type Stat } from '@meerkat/client';
-import type { ContenderInfo, IndexState, LineInfo, LineKind, LinesInfo } from '../api/messages.ts';
+import { type Client, joinPath, NoAuthError, NoNodeError } from '@meerkat/client';
+import type { IndexState, LineInfo, LineKind, LinesInfo, SessionInfo } from '../api/messages.ts';
+import { readBarriers } from './barriers.ts';
+import { describeContender } from './contender.ts';
 import type { Call } from './znode-reader.ts';
 
 /*
@@ -12,8 +14,9 @@ import type { Call } from './znode-reader.ts';
  *     kazoo     UUID__lock__0000000007           Lock, Semaphore and Election
  *               UUID__rlock__0000000007          ReadLock
  *               entry-PPP-0000000007             Queue and LockingQueue
+ *     ours      _c_UUID-arrival-0000000007       Rendezvous and CyclicBarrier, with meeting-N-N for each round
  *
- * Our recipes write Curator's layout, or kazoo's where they are told to.
+ * Our other recipes write Curator's layout, or kazoo's where they are told to. Barriers have no numbers: see `barriers.ts`.
  */
 
 interface Name {
@@ -49,23 +52,26 @@ function hasSequence(path: string): boolean {
 }
 
 /**
- * Reads who stands in each line, and who waits for whom.
+ * Reads who stands in each line and at each barrier, and who waits for whom.
  *
- * @param addresses of clients by session, as far as servers tell
+ * @param paths read twice
+ * @param sessions addresses of clients and what they watch, as far as servers tell
  */
 export async function readLines(
   client: Client,
-  paths: Iterable<string>,
-  addresses: ReadonlyMap<string, string>,
+  paths: { [Symbol.iterator](): Iterator<string> },
+  sessions: readonly SessionInfo[],
   index: IndexState,
   call: Call,
 ): Promise<LinesInfo> {
+  const addresses = new Map(sessions.map(({ session, client: address }) => [session, address]));
   const found = [...findLines(paths)].filter(([parent]) => !parent.startsWith('/zookeeper')).slice(0, LINES_MAX);
   const lines: LineInfo[] = [];
   for (const [path, names] of found) {
     const line = await readLine(client, path, names, addresses, call);
     if (line !== null) lines.push(line);
   }
+  lines.push(...(await readBarriers(client, paths, sessions, call)));
   lines.sort((a, b) => b.total - a.total || (a.path < b.path ? -1 : 1));
   return { lines, deadlocks: findDeadlocks(lines), index };
 }
@@ -77,13 +83,15 @@ async function readLine(
   addresses: ReadonlyMap<string, string>,
   call: Call,
 ): Promise<LineInfo | null> {
-  const names = unsorted.map(parseName).sort((a, b) => a.sequence - b.sequence);
-  const { kind, layout } = classify(path, names);
+  const all = unsorted.map(parseName).sort((a, b) => a.sequence - b.sequence);
+  const { kind, layout } = classify(path, all);
+  // What the rounds before have left is no party.
+  const names = kind === 'rendezvous' ? all.filter(({ marker }) => marker === 'arrival-') : all;
   const read = await Promise.all(
     names.slice(0, CONTENDERS_MAX).map(async (name) => {
       try {
         const { data, stat } = await client.get(joinPath(path, name.name), call);
-        return { name, stat, text: shown(data) };
+        return { name, data, stat };
       } catch (error) {
         if (error instanceof NoNodeError || error instanceof NoAuthError) return null;
         throw error;
@@ -96,18 +104,10 @@ async function readLine(
     kind,
     standing.map(({ name }) => name),
   );
-  const contenders = standing.map(({ name, stat, text }, i): ContenderInfo => {
-    const session = ownerOf(stat);
-    return {
-      name: name.name,
-      session,
-      client: session === null ? null : (addresses.get(session) ?? null),
-      sinceMs: stat.ctime,
-      token: `0x${stat.czxid.toString(16)}`,
-      data: text,
-      isHolder: waits[i]!.length === 0 && kind !== 'queue',
-      waitsFor: waits[i]!,
-    };
+  const contenders = standing.map(({ name: { name }, data, stat }, i) => {
+    // A meeting writes into the znode of each party.
+    const isHolder = kind === 'rendezvous' ? stat.version > 0 : waits[i]!.length === 0 && kind !== 'queue';
+    return describeContender({ name, data, stat }, addresses, { isHolder, waitsFor: waits[i]! });
   });
   return { path, kind, layout, total: names.length, contenders, places: null };
 }
@@ -127,6 +127,7 @@ export function classify(path: string, names: readonly Name[]): Pick<LineInfo, '
   if (has(/^__(READ|WRIT)__$/)) return { kind: 'read-write lock', layout: 'curator' };
   if (has(/^__rlock__$/)) return { kind: 'read-write lock', layout: 'kazoo' };
   if (has(/^__lock__$/)) return { kind: /elect|leader/i.test(path) ? 'election' : 'lock', layout: 'kazoo' };
+  if (has(/^arrival-$/)) return { kind: 'rendezvous', layout: 'meerkat' };
   if (has(/^latch-$/)) return { kind: 'election', layout: 'curator' };
   if (has(/^lease-$/)) return { kind: 'semaphore', layout: 'curator' };
   if (has(/^lock-$/)) {
@@ -146,6 +147,7 @@ export function blockers(kind: LineKind, names: readonly Name[]): readonly (read
     switch (kind) {
       case 'queue':
       case 'semaphore':
+      case 'rendezvous':
         return [];
       case 'read-write lock': {
         const isWriter = (name: Name): boolean => !/^(__READ__|__rlock__)$/.test(name.marker);
@@ -187,18 +189,6 @@ export function findDeadlocks(lines: readonly LineInfo[]): string[][] {
   };
   for (const session of waits.keys()) visit(session, []);
   return circles;
-}
-
-function ownerOf({ ephemeralOwner }: Stat): string | null {
-  return ephemeralOwner === 0n ? null : `0x${BigInt.asUintN(64, ephemeralOwner).toString(16)}`;
-}
-
-/** What contenders write into their znodes is text mostly: a host, a process. */
-function shown(data: Uint8Array): string {
-  return new TextDecoder()
-    .decode(data.subarray(0, 240))
-    .replace(/\p{Cc}+/gu, ' ')
-    .slice(0, 80);
 }
 
 const LINES_MAX = 200;

@@ -146,12 +146,12 @@ async function followLines({ stream, id, signal }: Place, session: ClusterSessio
   let told = '';
   while (!signal.aborted) {
     await Promise.race([index.whenWalked(), sleep(PATIENCE_MS)]);
-    const { sessions } = await readSessions(session.cluster.servers, null);
-    const addresses = new Map(sessions.map(({ session: of, client }) => [of, client]));
+    const { sessions } = await readSessions(session.cluster.servers, sessionIdOf(session));
     const { client } = session;
     let lines: LinesInfo;
     try {
-      lines = await readLines(client, index.sizes.keys(), addresses, index.state, { timeoutMs: READ_MS });
+      const paths = { [Symbol.iterator]: () => index.sizes.keys() };
+      lines = await readLines(client, paths, sessions, index.state, { timeoutMs: READ_MS });
     } catch (error) {
       if (isConnected(session)) throw error;
       await client.whenConnected({ signal });

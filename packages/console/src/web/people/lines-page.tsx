@@ -5,7 +5,7 @@ import { routeHash } from '../route.ts';
 import { useSession, useSubscription } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 
-/** Locks, elections and queues as lines: who holds, who waits for whom, and circles of those who wait for each other. */
+/** Locks, elections, queues and barriers as lines: who holds, who waits for whom, and circles of those who wait for each other. */
 export default function LinesPage(): ReactNode {
   const { cluster } = useSession();
   const { lines: texts } = TEXTS;
@@ -54,7 +54,7 @@ function Line({
 }): ReactNode {
   const { lines: texts } = TEXTS;
   const { path, kind, layout, contenders, total } = line;
-  const inLine = kind === 'queue' ? texts.items(total) : texts.inLine(total);
+  const inLine = kind === 'queue' ? texts.items(total) : isGathering(kind) ? texts.members(total) : texts.inLine(total);
   return (
     <li className="line">
       <header>
@@ -73,6 +73,7 @@ function Line({
             one={one}
           />
         ))}
+        {kind === 'barrier' && total === 0 && <li className="more">{texts.noWaiters}</li>}
         {total > 12 && <li className="more">{texts.more(total - 12)}</li>}
       </ol>
     </li>
@@ -90,16 +91,7 @@ function Contender({
 }): ReactNode {
   const { lines: texts } = TEXTS;
   const [nowMs] = useState(() => Date.now());
-  const holds = kind === 'election' ? texts.leader : texts.holder;
-  const { waitsFor } = one;
-  const state =
-    kind === 'queue' || kind === 'line'
-      ? null
-      : one.isHolder
-        ? holds
-        : waitsFor.length === 1
-          ? texts.waits(shortName(waitsFor[0] ?? ''))
-          : texts.waitsMany(waitsFor.length);
+  const state = stateOf(one, kind);
   return (
     <li className={`contender${one.isHolder && state !== null ? ' holder' : ''}${isDeadlocked ? ' deadlocked' : ''}`}>
       <div className="contender-name mono" title={one.name}>
@@ -109,11 +101,26 @@ function Contender({
       {isDeadlocked && <div className="bad">{texts.deadlocked}</div>}
       <div className="dim mono">{one.client ?? one.session ?? texts.noSession}</div>
       <div className="dim">
-        {texts.since(age(nowMs - one.sinceMs))} · {texts.token(one.token)}
+        {one.sinceMs !== null && texts.since(age(nowMs - one.sinceMs))}
+        {one.token !== null && ` · ${texts.token(one.token)}`}
       </div>
       {one.data !== '' && <div className="dim mono data">{one.data}</div>}
     </li>
   );
+}
+
+/** In words; null where nobody waits. */
+function stateOf({ isHolder, waitsFor }: ContenderInfo, kind: LineInfo['kind']): string | null {
+  const { lines: texts } = TEXTS;
+  if (kind === 'queue' || kind === 'line') return null;
+  if (kind === 'barrier') return texts.watches;
+  if (isHolder) return texts.holds[kind] ?? texts.holder;
+  if (isGathering(kind)) return texts.waitsForRest;
+  return waitsFor.length === 1 ? texts.waits(shortName(waitsFor[0] ?? '')) : texts.waitsMany(waitsFor.length);
+}
+
+function isGathering(kind: LineInfo['kind']): boolean {
+  return kind === 'barrier' || kind === 'double barrier' || kind === 'rendezvous';
 }
 
 /** Without the mark of its owner, which is 36 letters long and says nothing. */

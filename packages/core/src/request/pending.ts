@@ -155,6 +155,7 @@ export class PendingTree {
       this.#changed.delete(oldest);
       this.#dropEphemeral(oldest, 'oldest');
     }
+    if (this.#ending.size === 0) return;
     for (const [sessionId, end] of this.#ending) if (end <= zxid) this.#ending.delete(sessionId);
   }
 

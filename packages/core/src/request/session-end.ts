@@ -23,6 +23,7 @@ export class SessionEnd implements PrepareSteps {
   /** The next one of the tree, unless it has gone. */
   #next: IteratorResult<ZnodeNumber>;
   readonly #inFlight: ReadonlySet<string>;
+  /** Those of them that were not looked at, the newest first. */
   readonly #inFlightLeft: string[];
   readonly #paths: string[] = [];
   /** How many children each parent loses. */
@@ -36,7 +37,7 @@ export class SessionEnd implements PrepareSteps {
     this.#zxid = zxid;
     this.#txnBytesMax = txnBytesMax;
     this.#inFlight = pending.changedEphemeralsOf(sessionId);
-    this.#inFlightLeft = [...this.#inFlight];
+    this.#inFlightLeft = [...this.#inFlight].reverse();
     const owned = pending.isEnding(sessionId) ? NONE : tree.state.ephemerals.of(sessionId);
     this.size = Math.ceil(owned.size / PER_STEP) + this.#inFlight.size;
     this.#owned = owned.values();

@@ -156,6 +156,14 @@ function logLines(server: Run): string[] {
 }
 
 describe('meerkat server', () => {
+  test('starts its threads from where they are, though it is one file itself', async () => {
+    const text = `clientPort=0\nclientPortAddress=127.0.0.1\nclientThreads=1\nadmin.enableServer=false\ndataDir=${directory}/data\n`;
+    writeFileSync(join(directory, 'zoo.cfg'), text);
+    const server = run('server', 'zoo.cfg');
+    expect(await ask(await serving(server), 'srvr')).toContain('Mode: standalone');
+    expect(server.errors).not.toContain('I/O thread 0 has ended');
+  });
+
   test('says where it listens, where the data is and what to try; answers srvr; ends with 0 on SIGTERM', async () => {
     const server = run('server', writeConfiguration('zoo.cfg', `dataDir=${directory}/data`));
     const port = await serving(server);

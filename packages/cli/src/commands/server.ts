@@ -11,7 +11,7 @@ import {
   readZooCfg,
   runServer,
   ZOOKEEPER_VERSION,
-} from '@meerkat/server';
+} from '@meerkat/server/run';
 
 /**
  * `meerkat server`: one server, in the foreground.

@@ -1,0 +1,8 @@
+/** What the command `meerkat server` needs, and nothing else: `../run.js` has it in one file. */
+export { readJvmFlags } from './config/jvm-flags.ts';
+export { ConfigurationError, type ReadConfiguration, readZooCfg } from './config/zoo-cfg.ts';
+export { ExitCode } from './exit-codes.ts';
+export { runServer } from './main.ts';
+export type { RunningServer } from './server.ts';
+export { isSingleFile } from './single-file.ts';
+export { MEERKAT_VERSION, ZOOKEEPER_VERSION } from './version.ts';

@@ -33,6 +33,16 @@ describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
     await page.getByText('Version of the data').waitFor();
     await page.getByRole('tab', { name: 'Access' }).click();
     await page.getByText('You may: everything.').or(page.getByText('what you may do is tried out')).waitFor();
+    await page.getByText('No quota here or above.').waitFor();
+    // Limits as Apache's setquota of 3.8 writes them; the server counts.
+    const limits = 'count=2,bytes=-1=;byteHardLimit=4096;countHardLimit=9';
+    await client.createParents('/zookeeper/quota/app/zookeeper_limits', limits);
+    await client.create('/zookeeper/quota/app/zookeeper_stats', 'count=0,bytes=0');
+    await client.set('/app/config/database', '{"host":"db-2","port":5433}');
+    await page.getByText('Limits of /app').waitFor();
+    await page.getByText(/^\d+ · soft limit 2 · hard limit 9( · over the soft limit)?$/).waitFor();
+    await page.getByText(/no soft limit · hard limit 4\.0 KiB$/).waitFor();
+    await page.getByText('Beyond a soft limit servers only warn').waitFor();
 
     await client.delete('/app/config/database');
     await page.getByText('/app/config/database is not there.').waitFor();

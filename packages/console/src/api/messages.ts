@@ -87,9 +87,12 @@ export interface ZnodeInfo {
 export interface QuotaInfo {
   /** Where the limit stands. */
   readonly path: string;
-  /** -1: none. */
+  /** Soft limits, at which servers warn in their logs; -1: none. */
   readonly countMax: number;
   readonly bytesMax: number;
+  /** Hard ones, which servers keep with enforceQuota=true; -1: none. */
+  readonly countHardMax: number;
+  readonly bytesHardMax: number;
   readonly count: number;
   readonly bytes: number;
 }

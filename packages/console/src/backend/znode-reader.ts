@@ -70,9 +70,17 @@ async function readQuota(client: Client, path: string, call: Call): Promise<Quot
         client.get(`${place}/zookeeper_limits`, call),
         client.get(`${place}/zookeeper_stats`, call),
       ]);
-      const limit = parseCounts(limits.data);
-      const stat = parseCounts(stats.data);
-      return { path: at, countMax: limit.count, bytesMax: limit.bytes, count: stat.count, bytes: stat.bytes };
+      const limit = parseFields(limits.data);
+      const stat = parseFields(stats.data);
+      return {
+        path: at,
+        countMax: limit('count'),
+        countHardMax: limit('countHardLimit'),
+        bytesMax: limit('bytes'),
+        bytesHardMax: limit('byteHardLimit'),
+        count: stat('count'),
+        bytes: stat('bytes'),
+      };
     } catch (error) {
       if (error instanceof NoNodeError) continue;
       if (error instanceof NoAuthError) return null;
@@ -82,20 +90,9 @@ async function readQuota(client: Client, path: string, call: Call): Promise<Quot
   return null;
 }
 
-/** `count=5,bytes=-1`, as Apache's StatsTrack writes it; newer ones add hard limits. */
-function parseCounts(data: Uint8Array): { readonly count: number; readonly bytes: number } {
-  const fields = new Map(
-    new TextDecoder()
-      .decode(data)
-      .split(/[,;]/)
-      .map((field) => field.split('=', 2) as [string, string]),
-  );
-  const numberOf = (...names: readonly string[]): number => {
-    for (const name of names) {
-      const value = Number(fields.get(name) ?? -1);
-      if (value >= 0) return value;
-    }
-    return -1;
-  };
-  return { count: numberOf('count', 'countHardLimit'), bytes: numberOf('bytes', 'byteHardLimit') };
+/** `count=5,bytes=-1=;byteHardLimit=-1;countHardLimit=9`, as Apache's StatsTrack writes it; -1 for what is not there. */
+function parseFields(data: Uint8Array): (name: string) => number {
+  const text = new TextDecoder().decode(data);
+  const fields = new Map(text.split(/[,;]/).map((field) => field.split('=', 2) as [string, string]));
+  return (name) => Math.max(-1, Number(fields.get(name) ?? -1));
 }

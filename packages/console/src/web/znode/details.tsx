@@ -84,27 +84,36 @@ function QuotaView({ quota }: { readonly quota: QuotaInfo | null }): ReactNode {
       ) : (
         <>
           <p>{texts.at(quota.path)}</p>
-          <Meter label={texts.count} max={quota.countMax} show={count} used={quota.count} />
-          <Meter label={texts.bytes} max={quota.bytesMax} show={size} used={quota.bytes} />
+          <Meter hard={quota.countHardMax} label={texts.count} show={count} soft={quota.countMax} used={quota.count} />
+          <Meter hard={quota.bytesHardMax} label={texts.bytes} show={size} soft={quota.bytesMax} used={quota.bytes} />
+          <p className="dim">{texts.explanation}</p>
         </>
       )}
     </section>
   );
 }
 
+/** What is used, and how much of the limit that comes first. */
 function Meter(props: {
   readonly label: string;
   readonly used: number;
-  readonly max: number;
+  readonly soft: number;
+  readonly hard: number;
   show(n: number): string;
 }): ReactNode {
-  const { label, used, max, show } = props;
-  const limit = max < 0 ? TEXTS.quota.unlimited : show(max);
+  const { label, used, soft, hard, show } = props;
+  const { quota: texts } = TEXTS;
+  const limits = [soft, hard].filter((limit) => limit >= 0);
+  const max = Math.min(...limits);
+  const isOver = limits.length > 0 && used > max;
   return (
     <div className="meter">
       <span>{label}</span>
-      {max >= 0 && <meter aria-label={label} high={max * 0.9} max={max} value={used} />}
-      <span className="mono">{`${show(used)} / ${limit}`}</span>
+      {limits.length > 0 && <meter aria-label={label} high={max * 0.9} max={max} value={used} />}
+      <span className={isOver ? 'mono bad' : 'mono'}>
+        {`${show(used)} · ${texts.soft(soft < 0 ? null : show(soft))} · ${texts.hard(hard < 0 ? null : show(hard))}`}
+        {isOver && ` · ${hard >= 0 && used > hard ? texts.overHard : texts.overSoft}`}
+      </span>
     </div>
   );
 }

@@ -194,4 +194,20 @@ describeWith(['chromium'], 'the console changes znodes', () => {
     expect(status).toEqual([403, 'read-only']);
     expect(await site.client.exists('/x')).toBeNull();
   });
+
+  test('when the editor cannot be loaded it says so, and what to do', async () => {
+    await using server = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, server.connectString);
+    const { client, page } = site;
+    await client.create('/config', 'old');
+    await page.route(/editor-view/, (route) => route.abort());
+    await site.enter('/config');
+    await page.getByRole('alert').getByText('The editor could not be loaded').waitFor();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('dialog').getByRole('alert').getByText('Nothing was changed').waitFor();
+    await page.unroute(/editor-view/);
+    await page.getByRole('dialog').getByRole('button', { name: 'Load the page again' }).click();
+    await expect.poll(() => site.value()).toBe('old');
+    site.expectNoComplaints();
+  });
 });

@@ -170,7 +170,12 @@ export const TEXTS = {
     at: (path: string): string => `Limits of ${path}`,
     count: 'Znodes',
     bytes: 'Bytes',
-    unlimited: 'no limit',
+    soft: (limit: string | null): string => (limit === null ? 'no soft limit' : `soft limit ${limit}`),
+    hard: (limit: string | null): string => (limit === null ? 'no hard limit' : `hard limit ${limit}`),
+    overSoft: 'over the soft limit',
+    overHard: 'over the hard limit',
+    explanation:
+      'Beyond a soft limit servers only warn in their logs. What would go beyond a hard limit is refused by servers of 3.7 and newer with enforceQuota=true; others only warn. "meerkat quota" sets limits.',
   },
   actions: {
     edit: 'Edit',
@@ -439,4 +444,8 @@ export const TEXTS = {
     offline: { title: 'The console does not answer', hint: 'Check that "meerkat console" still runs.' },
   } as Readonly<Record<string, { readonly title: string; readonly hint: string }>>,
   unknownError: 'That did not work',
+  editorAway: 'The editor could not be loaded',
+  editorAwayHint:
+    'The console does not answer, or has been replaced by another version. Nothing was changed: load the page again.',
+  reload: 'Load the page again',
 } as const;

@@ -19,9 +19,10 @@ export function CodeView(props: {
   const latest = useRef(text);
   latest.current = text;
   const [isReady, setReady] = useState(false);
+  const [reason, setReason] = useState<string | null>(null);
   useEffect(() => {
     let isOver = false;
-    void import('./editor-view.ts').then(({ makeEditor }) => {
+    const begin = ({ makeEditor }: typeof import('./editor-view.ts')): void => {
       if (isOver || place.current === null) return;
       editor.current = makeEditor({
         parent: place.current,
@@ -34,7 +35,8 @@ export function CodeView(props: {
       });
       setReady(true);
       if (isEditable) editor.current.focus();
-    });
+    };
+    import('./editor-view.ts').then(begin).catch((error: unknown) => setReason((error as Error).message));
     return () => {
       isOver = true;
       editor.current?.destroy();
@@ -48,9 +50,24 @@ export function CodeView(props: {
     const shown = current.state.doc.toString();
     if (shown !== text) current.dispatch({ changes: { from: 0, to: shown.length, insert: text } });
   }, [text, isReady, isEditable]);
+  if (reason !== null) return <EditorAway reason={reason} />;
   return (
     <div className="code" ref={place}>
       {!isReady && <p className="quiet">{TEXTS.loading}</p>}
+    </div>
+  );
+}
+
+/** A browser does not ask again for a script that failed: the page has to be loaded again. */
+function EditorAway({ reason }: { readonly reason: string }): ReactNode {
+  return (
+    <div className="failure" role="alert">
+      <h2>{TEXTS.editorAway}</h2>
+      <p>{TEXTS.editorAwayHint}</p>
+      <p className="reason">{reason}</p>
+      <button onClick={() => location.reload()} type="button">
+        {TEXTS.reload}
+      </button>
     </div>
   );
 }

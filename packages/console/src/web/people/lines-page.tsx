@@ -64,7 +64,8 @@ function Line({
         <span className="chip">{texts.kinds[kind]}</span>
         <span className="dim">{`${texts.layouts[layout]} · ${inLine}`}</span>
       </header>
-      <ol className="contenders">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached with the keyboard. */}
+      <ol aria-label={path} className="contenders" tabIndex={0}>
         {contenders.slice(0, 12).map((one) => (
           <Contender
             isDeadlocked={one.session !== null && deadlocked.has(one.session)}

@@ -39,10 +39,13 @@ interface Member {
   readonly myid: string | null;
   /** `server.N` lines, by N. */
   readonly list: Readonly<Record<number, string>>;
+  /** Further lines of zoo.cfg. */
+  readonly settings?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Starts a server of an ensemble on any free port for clients. */
-function start({ name, myid, list }: Member): Run {
+function start({ name, myid, list, settings = [], environment = {} }: Member): Run {
   const own = join(directory, name);
   mkdirSync(join(own, 'data'), { recursive: true });
   if (myid !== null) writeFileSync(join(own, 'data', 'myid'), myid);
@@ -55,9 +58,10 @@ function start({ name, myid, list }: Member): Run {
     'initLimit=20',
     'admin.enableServer=false',
   ];
-  writeFileSync(join(own, 'zoo.cfg'), [...lines, 'syncLimit=10', ...members, ''].join('\n'));
+  writeFileSync(join(own, 'zoo.cfg'), [...lines, 'syncLimit=10', ...settings, ...members, ''].join('\n'));
   const child = spawn(process.execPath, [MEERKAT, 'server', 'zoo.cfg'], {
     cwd: own,
+    env: { ...process.env, ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const run: Run = { process: child, exit: once(child, 'exit').then(([code]) => code), log: '' };
@@ -85,6 +89,23 @@ async function freeAddresses(count: number): Promise<readonly string[]> {
 function portsOf(address: string | undefined): readonly string[] {
   return address?.split(':').slice(1) ?? [];
 }
+
+test("MEERKAT_LOG=zookeeper: what operators search Apache's logs for", async () => {
+  const [a = '', b = ''] = await freeAddresses(2);
+  const settings = ['autopurge.purgeInterval=1', 'audit.enable=true'];
+  const [one, two] = [1, 2].map((id) =>
+    start({ name: `${id}`, myid: `${id}`, list: { 1: a, 2: b }, settings, environment: { MEERKAT_LOG: 'zookeeper' } }),
+  ) as [Run, Run];
+  const isLeader = (run: Run) => /Have quorum of supporters, sids: \[\[[12], [12]\]\]/.test(run.log);
+  const pattern = /Peer state changed: \w+ - broadcast[\s\S]*Purge task completed\./;
+  await Promise.all([said(one, pattern), said(two, pattern)]);
+  const [leader, follower] = isLeader(one) ? [one, two] : [two, one];
+  expect(leader.log).toMatch(/LEADING - LEADER ELECTION TOOK - \d+ MS/);
+  leader.process.kill('SIGTERM');
+  expect(await leader.exit).toBe(0);
+  expect(leader.log).toMatch(/ZooKeeper audit is enabled\.[\s\S]*Exiting JVM with code 0/);
+  await said(follower, /Exception when following the leader: [\s\S]* - LOOKING/);
+});
 
 describe('a server of an ensemble that is wrongly configured', () => {
   test('does not start without a myid of its list, or with a port that has two owners', async () => {

@@ -35,6 +35,8 @@ const SEARCHED: readonly (readonly [fragment: string, ...events: TraceEvent[]])[
   ['Snapshotting: 0x1f to /d/snapshot.1f', { kind: 'snapshot-started', file: '/d/snapshot.1f' }],
   ['Snapshot taken in 12 ms', { kind: 'snapshot-written', file: '/d/snapshot.1f', bytes: 1, ms: 12 }],
   ['Creating new log file: log.20', { kind: 'log-file-started', file: '/d/log.20' }],
+  ['Purge task started.', { kind: 'purge-started' }],
+  ['Purge task completed.', { kind: 'purge-ended' }],
   ['Removing file: /d/log.1', { kind: 'files-purged', files: ['/d/log.1'] }],
   ['Quota exceeded: /app', { kind: 'quota-exceeded', path: '/app', limit: 'count 3', isHard: true }],
   ['LOOKING', { kind: 'role-changed', role: 'looking', leader: null, reason: 'x' }],
@@ -42,6 +44,22 @@ const SEARCHED: readonly (readonly [fragment: string, ...events: TraceEvent[]])[
     'LEADING - LEADER ELECTION TOOK - 0 MS',
     { kind: 'role-changed', role: 'looking', leader: null, reason: 'x' },
     { kind: 'role-changed', role: 'leading', leader: 1, reason: 'x' },
+  ],
+  [
+    'Have quorum of supporters, sids: [[1, 3]]; starting up and setting last processed zxid: 0x200000000',
+    { kind: 'role-changed', role: 'leading', leader: 1, reason: 'x' },
+    { kind: 'learner-synchronized', serverId: 3, zxid: 1 },
+    { kind: 'epoch-established', epoch: 2, zxid: 0x2_0000_0000 },
+  ],
+  [
+    'Shutdown called. For the reason no quorum follows',
+    { kind: 'role-changed', role: 'leading', leader: 1, reason: 'x' },
+    { kind: 'role-changed', role: 'looking', leader: null, reason: 'no quorum follows' },
+  ],
+  [
+    'Exception when following the leader: it has gone',
+    { kind: 'role-changed', role: 'following', leader: 2, reason: 'x' },
+    { kind: 'role-changed', role: 'looking', leader: null, reason: 'it has gone' },
   ],
   [
     'Peer state changed: following - broadcast',
@@ -67,6 +85,8 @@ const SEARCHED: readonly (readonly [fragment: string, ...events: TraceEvent[]])[
   ],
 ];
 
+const OF_THE_END = ['Unable to load database on disk', 'Severe unrecoverable error', 'Exiting JVM with code 3'];
+
 test.each(SEARCHED.map(([fragment, ...events]) => ({ fragment, events })))('$fragment', ({ fragment, events }) => {
   const lines: string[] = [];
   const log = new TraceLog(new ApacheLogger('info', 1, (line) => lines.push(line)), clock);
@@ -82,11 +102,19 @@ test.each(SEARCHED.map(([fragment, ...events]) => ({ fragment, events })))('$fra
   expect(texts.map((text) => text.replace(/TOOK - \d+ MS/, 'TOOK - 0 MS'))).toContain(fragment);
 });
 
+test('a server that cannot start or go on', () => {
+  const lines: string[] = [];
+  const logger = new ApacheLogger('info', 1, (line) => lines.push(line));
+  for (const event of ['not-started', 'stopping', 'exit']) logger.log('error', 'x', { event, exitCode: 3 });
+  const texts = OF_THE_END.map((text) => expect.stringContaining(` - ${text}`));
+  expect(lines).toEqual(expect.arrayContaining(texts));
+});
+
 test.runIf(existsSync('/usr/share/java/zookeeper.jar'))("the texts are those of Apache's server", () => {
   const script =
     'import sys, zipfile; jar = zipfile.ZipFile("/usr/share/java/zookeeper.jar"); sys.stdout.buffer.write(b"".join(map(jar.read, jar.namelist())))';
   const jar = execFileSync('python3', ['-c', script], { maxBuffer: 64 * 1024 * 1024 });
-  for (const [fragment] of SEARCHED) {
+  for (const fragment of [...SEARCHED.map(([text]) => text), ...OF_THE_END, 'ZooKeeper audit is enabled']) {
     const [beginning = ''] = /^[A-Za-z*][A-Za-z* =-]*/.exec(fragment.replace(/^LEADING - /, '')) ?? [];
     expect(jar.includes(beginning.trimEnd().replace(/ (server|SyncThread)$/, '')), beginning).toBe(true);
   }

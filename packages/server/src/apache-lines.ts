@@ -13,8 +13,16 @@ export interface ApacheLine {
  * Some need what was logged before: the role, and when an election began.
  */
 export class ApacheLines {
+  readonly #serverId: number | null;
   #role = '';
   #lookingSinceMs: number | null = null;
+  /** Ids of servers that this leader has brought up to date. */
+  readonly #synchronized = new Set<string>();
+
+  /** @param serverId of this server; null: it is alone */
+  constructor(serverId: number | null) {
+    this.#serverId = serverId;
+  }
 
   /**
    * @param message of our line, with its fields
@@ -44,6 +52,10 @@ export class ApacheLines {
         return [{ text: `Snapshot taken in ${Math.round(Number(fields['ms']))} ms` }];
       case 'log-file-started':
         return [forAll({ text: `Creating new log file: ${field('file').replace(/^.*\//, '')}` })];
+      case 'purge-started':
+        return [forAll({ text: 'Purge task started.' })];
+      case 'purge-ended':
+        return [forAll({ text: 'Purge task completed.' })];
       case 'files-purged':
         return [{ text: `Removing file: ${field('file')}` }];
       case 'quota-exceeded':
@@ -53,10 +65,24 @@ export class ApacheLines {
         return [{ text: `Started AdminServer on ${place}` }];
       }
       case 'role-changed':
-        return this.#onRole(field('role'), nowMs);
+        return this.#onRole(field('role'), message.replace(/^looks for a leader: /, ''), nowMs);
       case 'ready':
         if (fields['port'] !== undefined) return [{ text: `binding to port ${field('host')}:${field('port')}` }];
-        return [{ text: `Peer state changed: ${this.#role} - broadcast` }];
+        return [
+          ...this.#ofSupporters(hexOf(fields['zxid'])),
+          { text: `Peer state changed: ${this.#role} - broadcast` },
+        ];
+      case 'learner-synchronized':
+        this.#synchronized.add(field('serverId'));
+        return [];
+      case 'stopping':
+        return [{ text: 'Severe unrecoverable error, from thread : SyncThread:0' }];
+      case 'not-started':
+        return [{ text: 'Unable to load database on disk' }];
+      case 'exit':
+        return [forAll({ text: `Exiting JVM with code ${field('exitCode')}` })];
+      case 'audit-enabled':
+        return [{ text: 'ZooKeeper audit is enabled.' }];
       case 'learner-synchronizing':
         return [{ text: ofSync(field('mode'), hexOf(fields['from']), hexOf(fields['zxid']), field('serverId')) }];
       case 'learner-closed':
@@ -73,18 +99,37 @@ export class ApacheLines {
     }
   }
 
-  #onRole(role: string, nowMs: number): readonly ApacheLine[] {
+  /** Of a leader whose epoch begins. */
+  #ofSupporters(zxid: string): readonly ApacheLine[] {
+    if (this.#role !== 'leading') return [];
+    const ids = [this.#serverId, ...this.#synchronized].join(', ');
+    return [
+      { text: `Have quorum of supporters, sids: [[${ids}]]; starting up and setting last processed zxid: ${zxid}` },
+    ];
+  }
+
+  #onRole(role: string, reason: string, nowMs: number): readonly ApacheLine[] {
     const state = { text: role.toUpperCase() };
     const sinceMs = this.#lookingSinceMs;
+    const left = this.#role;
     this.#role = role;
+    this.#synchronized.clear();
     if (role === 'looking') {
       this.#lookingSinceMs ??= nowMs;
-      return [state];
+      return [...ofLeft(left, reason), state];
     }
     this.#lookingSinceMs = null;
     if (sinceMs === null || role === 'observing') return [state];
     return [state, { text: `${state.text} - LEADER ELECTION TOOK - ${nowMs - sinceMs} MS` }];
   }
+}
+
+/** A role is over. */
+function ofLeft(role: string, reason: string): readonly ApacheLine[] {
+  if (role === 'leading') return [{ text: `Shutdown called. For the reason ${reason}` }];
+  if (role === 'following') return [{ text: `Exception when following the leader: ${reason}` }];
+  if (role === 'observing') return [{ text: `Exception when observing the leader: ${reason}` }];
+  return [];
 }
 
 function ofRefusedSession(message: string, peer: string): readonly ApacheLine[] {

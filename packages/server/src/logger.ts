@@ -85,12 +85,13 @@ export class ApacheLogger implements Logger {
   readonly #least: number;
   readonly #serverId: number | null;
   readonly #write: (line: string) => void;
-  readonly #lines = new ApacheLines();
+  readonly #lines: ApacheLines;
 
   constructor(level: LogLevel, serverId: number | null, write: (line: string) => void) {
     this.#least = LEVELS.indexOf(level);
     this.#serverId = serverId;
     this.#write = write;
+    this.#lines = new ApacheLines(serverId);
   }
 
   log(level: LogLevel, message: string, fields: LogFields = {}): void {

@@ -46,16 +46,26 @@ export async function runServer(
     );
     setTimeout(() => manager.onReady('looks for a leader: clients are not served'), MEMBER_READY_MS).unref();
     const outcome = await Promise.race([server.failed, end.asked]);
-    if (outcome !== null) return outcome.exitCode;
+    if (outcome !== null) return sayExit(logger, outcome.exitCode);
     manager.onStopping();
     await server.stop();
     logger.log('info', 'stopped: everything acknowledged is synced');
-    return ExitCode.ok;
+    return sayExit(logger, ExitCode.ok);
   } catch (error) {
     if (!(error instanceof ServerError)) throw error;
-    logger.log(error.exitCode === ExitCode.ok ? 'info' : 'error', error.message);
-    return error.exitCode;
+    const isData = error.exitCode === ExitCode.dataDirectory;
+    logger.log(
+      error.exitCode === ExitCode.ok ? 'info' : 'error',
+      error.message,
+      isData ? { event: 'not-started' } : {},
+    );
+    return sayExit(logger, error.exitCode);
   }
+}
+
+function sayExit(logger: Logger, exitCode: ExitCode): ExitCode {
+  logger.log('debug', `ends with exit code ${exitCode}`, { event: 'exit', exitCode });
+  return exitCode;
 }
 
 /** The manager sees roles change. Without one no event is handed on once more. */

@@ -232,6 +232,7 @@ class Server implements RunningServer {
     }
     if (configuration.server.audit !== null) {
       this.#audit = new AuditLog(configuration.server.audit, (message) => logger.log('error', message));
+      logger.log('info', 'the audit log is written', { event: 'audit-enabled' });
     }
     const ports: Ports = {
       clock: NODE_CLOCK,
@@ -433,7 +434,7 @@ class Server implements RunningServer {
     if (this.#state === 'ended') return;
     const isStart = this.#state === 'starting';
     const failure = describeFailure(error, isStart ? this.#configuration.server : null);
-    if (!isStart) this.#logger.log('error', `the server stops: ${failure.message}`);
+    if (!isStart) this.#logger.log('error', `the server stops: ${failure.message}`, { event: 'stopping' });
     this.#failedWith = failure;
     this.#end();
     this.#settle(failure);

@@ -122,6 +122,13 @@ export class TraceLog implements Trace {
           file: event.file,
         });
         break;
+      case 'purge-started':
+      case 'purge-ended':
+        this.#log(
+          'debug',
+          event.kind === 'purge-started' ? 'the purge of old files begins' : 'the purge of old files is over',
+        );
+        break;
       case 'files-purged':
         for (const file of event.files) this.#log('info', `purge: removed ${file}`, { file });
         break;

@@ -77,7 +77,10 @@ export type TraceEvent =
   | { readonly kind: 'snapshot-started'; readonly file: string }
   | { readonly kind: 'snapshot-written'; readonly file: string; readonly bytes: number; readonly ms: number }
   | { readonly kind: 'snapshot-failed'; readonly file: string; readonly error: Error }
+  | { readonly kind: 'purge-started' }
   | { readonly kind: 'files-purged'; readonly files: readonly string[] }
+  /** Done or given up. */
+  | { readonly kind: 'purge-ended' }
   | { readonly kind: 'digest-mismatch'; readonly zxid: number; readonly expected: bigint; readonly actual: bigint }
   | { readonly kind: 'quota-exceeded'; readonly path: string; readonly limit: string; readonly isHard: boolean }
   | { readonly kind: 'warning'; readonly message: string }

@@ -40,8 +40,9 @@ export class Purge {
   }
 
   start(): void {
-    const { disk } = this.#ports;
+    const { disk, trace } = this.#ports;
     const { snapshotDirectory, logDirectory } = this.#options;
+    trace.emit({ kind: 'purge-started' });
     disk.list(snapshotDirectory, (error, snapshotEntries) => {
       if (error !== null) return this.#giveUp(error);
       disk.list(logDirectory, (logError, logEntries) => {
@@ -70,7 +71,7 @@ export class Purge {
       index--;
       const file = snapshots[index];
       if (file === undefined) {
-        this.#done(this.#removedLogs);
+        this.#end();
         return;
       }
       looksWhole(disk, `${snapshotDirectory}/${file.name}`, file.size, (error, isWhole) => {
@@ -90,7 +91,7 @@ export class Purge {
       ...replaced,
     ];
     if (paths.length === 0) {
-      this.#done([]);
+      this.#end();
       return;
     }
     this.#removedLogs = removed.logs.map((file) => file.name);
@@ -110,15 +111,20 @@ export class Purge {
       }
       syncBoth(() => {
         trace.emit({ kind: 'files-purged', files: paths });
-        this.#done(this.#removedLogs);
+        this.#end();
       });
     };
     syncBoth(removeNext);
   }
 
+  #end(): void {
+    this.#ports.trace.emit({ kind: 'purge-ended' });
+    this.#done(this.#removedLogs);
+  }
+
   #giveUp(error: DiskError): void {
     this.#ports.trace.emit({ kind: 'warning', message: `old files are not purged: ${error.message}` });
-    this.#done(this.#removedLogs);
+    this.#end();
   }
 }
 

@@ -1,4 +1,4 @@
 import { describe } from 'vitest';
 import { testSureClients } from '../testing/sure-clients.ts';
 
-describe('no session ends while its client can be sure that it lives', () => testSureClients(6, 20));
+describe('no session ends while its client can be sure that it lives', () => testSureClients(6, 8));

@@ -7,8 +7,9 @@ import { promisify } from 'node:util';
 import { CertificateAuthority } from '@meerkat/server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ConsoleProcess } from './harness/console-process.ts';
+import { CLASS_PATH, SHORT_JAVA } from './harness/java.ts';
 import { describeWith } from './harness/peers.ts';
-import { CLASS_PATH, ServerProcess } from './harness/server-process.ts';
+import { ServerProcess } from './harness/server-process.ts';
 
 const run = promisify(execFile);
 
@@ -99,7 +100,7 @@ describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our se
     };
     const options = Object.entries(properties).map(([key, value]) => `-D${key}=${value}`);
     const main = ['org.apache.zookeeper.ZooKeeperMain', '-server', `localhost:${server.securePort}`, ...command];
-    const { stdout, stderr } = await run('java', ['-cp', CLASS_PATH, ...options, ...main]);
+    const { stdout, stderr } = await run('java', [...SHORT_JAVA, '-cp', CLASS_PATH, ...options, ...main]);
     return stdout + stderr;
   }
 });

@@ -6,8 +6,9 @@ import { connect } from '@meerkat/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RunningCommand } from './cli/harness.ts';
 import { fill } from './data-directory/workload.ts';
+import { CLASS_PATH, SHORT_JAVA } from './harness/java.ts';
 import { describeWith } from './harness/peers.ts';
-import { CLASS_PATH, type ServerKind, ServerProcess } from './harness/server-process.ts';
+import { type ServerKind, ServerProcess } from './harness/server-process.ts';
 
 /** What Apache's tools need besides its server. */
 const TOOL_PATH = `${CLASS_PATH}:/usr/share/java/commons-cli.jar:/usr/share/java/slf4j-nop.jar`;
@@ -15,7 +16,7 @@ const LOG_TOOL = 'org.apache.zookeeper.server.persistence.TxnLogToolkit';
 const SNAPSHOT_TOOL = 'org.apache.zookeeper.server.SnapshotFormatter';
 
 function java(mainClass: string, ...args: readonly string[]): string {
-  const { stdout, stderr, status } = spawnSync('java', ['-cp', TOOL_PATH, mainClass, ...args], {
+  const { stdout, stderr, status } = spawnSync('java', [...SHORT_JAVA, '-cp', TOOL_PATH, mainClass, ...args], {
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,
   });

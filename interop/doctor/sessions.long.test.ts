@@ -6,15 +6,10 @@ import { connect } from '@meerkat/client';
 import { Mutex } from '@meerkat/recipes';
 import { TcpProxy } from '@meerkat/testing';
 import { afterAll, describe, expect, test } from 'vitest';
+import { CLASS_PATH, SHORT_JAVA } from '../harness/java.ts';
 import { describeWith } from '../harness/peers.ts';
 import { withFullDisk, withSlowLog } from '../harness/preload.ts';
-import {
-  CLASS_PATH,
-  SERVER_KINDS,
-  type ServerKind,
-  type ServerOptions,
-  ServerProcess,
-} from '../harness/server-process.ts';
+import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
 import { at, diagnose, faults } from './diagnosis.ts';
 
 /* Why a session expired, from the logs of servers and of Java's client; why a lock waits; what makes servers slow. */
@@ -40,7 +35,7 @@ class JavaClient {
 
   constructor(port: number, timeoutMs: number) {
     const args = [
-      ...['-XX:TieredStopAtLevel=1', '-Xmx128m', '-Dorg.slf4j.simpleLogger.showDateTime=true'],
+      ...[...SHORT_JAVA, '-Xmx128m', '-Dorg.slf4j.simpleLogger.showDateTime=true'],
       '-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS',
       ...['-cp', `${CLASS_PATH}:/usr/share/java/slf4j-simple.jar`, 'org.apache.zookeeper.ZooKeeperMain'],
       ...['-server', `127.0.0.1:${port}`, '-timeout', String(timeoutMs)],

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { SHORT_ZKCLI } from './java.ts';
 import { guardOrphan } from './orphan-guard.ts';
 
 const WAIT_MS = 120_000;
@@ -17,6 +18,7 @@ export class ConsoleProcess {
     // One pipe for both streams keeps their order; the shell joins them.
     this.#child = spawn('/bin/sh', ['-c', 'exec "$0" "$@" 2>&1', command, ...args], {
       stdio: ['pipe', 'pipe', 'inherit'],
+      env: SHORT_ZKCLI,
     });
     const release = guardOrphan(this.#child.pid, null);
     this.#child.stdin?.on('error', () => undefined);

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePorts } from '@meerkat/testing';
+import { CLASS_PATH, SHORT_JAVA, WITH_ARCHIVE } from './java.ts';
 import { MEERKAT_COMMAND } from './meerkat-command.ts';
 import { guardOrphan } from './orphan-guard.ts';
 
@@ -43,10 +44,6 @@ export interface TlsStores {
 export const SUPER_DIGEST = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 export const SUPER_CREDENTIALS = 'super:test';
 
-/** Debian's jar names what it needs, but for two parts of Netty, the servlet API of the admin port, and what packs snapshots. */
-export const CLASS_PATH: string = ['zookeeper', 'netty-codec', 'netty-resolver', 'servlet-api', 'snappy-java']
-  .map((jar) => `/usr/share/java/${jar}.jar`)
-  .join(':');
 /** With it Apache's server tells its log on standard error, and without it nowhere. */
 const LOG_JAR = '/usr/share/java/slf4j-simple.jar';
 
@@ -352,8 +349,8 @@ export function commandLine(
       ? []
       : [`-Djava.security.auth.login.config=${jaasPath}`, `-Dzookeeper.authProvider.sasl=${SASL_PROVIDER}`];
   const java = [
-    // Short runs: the first compiler only, and a small heap so that several servers fit on a small machine.
-    ...['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx512m'],
+    // A small heap, so that several servers fit on a small machine.
+    ...[...SHORT_JAVA, ...WITH_ARCHIVE, '-Xmx512m'],
     // Apache does not read prefix-less properties from zoo.cfg.
     `-Dznode.container.checkIntervalMs=${CONTAINER_CHECK_MS}`,
     ...sasl,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect, kerberos } from '@meerkat/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SHORT_JAVA } from '../harness/java.ts';
 import { KerberosRealm } from '../harness/kerberos-realm.ts';
 import { describeWith } from '../harness/peers.ts';
 import { ServerProcess } from '../harness/server-process.ts';
@@ -70,6 +71,7 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
     const { stdout } = spawnSync(
       'java',
       [
+        ...SHORT_JAVA,
         `-Djava.security.auth.login.config=${jaas}`,
         `-Djava.security.krb5.conf=${realm.configPath}`,
         '-Dzookeeper.sasl.client.canonicalize.hostname=false',

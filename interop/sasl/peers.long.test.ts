@@ -7,6 +7,7 @@ import { AuthFailedError, acl, type Client, connect, digestMd5, NoAuthError } fr
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Ensemble } from '../ensemble/ensemble.ts';
 import { ConsoleProcess } from '../harness/console-process.ts';
+import { SHORT_JAVA } from '../harness/java.ts';
 import { describeWith } from '../harness/peers.ts';
 import { ServerProcess } from '../harness/server-process.ts';
 
@@ -50,6 +51,7 @@ describeWith(['kazoo', 'apache'], 'SASL DIGEST-MD5 of our server', () => {
     const { stdout } = spawnSync(
       'java',
       [
+        ...SHORT_JAVA,
         `-Djava.security.auth.login.config=${jaas}`,
         '-Dfile.encoding=UTF-8',
         '-cp',

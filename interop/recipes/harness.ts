@@ -1,9 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { cachePath, findJava, identify, SHORT_JAVA } from '../harness/java.ts';
 import { guardOrphan } from '../harness/orphan-guard.ts';
 
 /** Long enough for a Java program to start on a busy machine. */
@@ -51,8 +52,8 @@ export class ForeignProgram implements AsyncDisposable {
 
   /** `interop/recipes/curator/<program>.java`, connected to a server on this machine. */
   static async java(program: string, port: number, ...args: string[]): Promise<ForeignProgram> {
-    const classes = await compile(program);
-    const options = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xmx128m', '-cp', [classes, ...JARS].join(':')];
+    const classes = await compile();
+    const options = [...SHORT_JAVA, '-Xmx128m', '-cp', [classes, ...JARS].join(':')];
     return ForeignProgram.#start('java', [...options, program, `127.0.0.1:${port}`, ...args]);
   }
 
@@ -192,22 +193,31 @@ export class ForeignProgram implements AsyncDisposable {
   }
 }
 
-const compiled = new Map<string, Promise<string>>();
-let classDirectory: string | null = null;
+let compiled: Promise<string> | null = null;
 
-/** Compiles a program once for each run of a test file. @returns the directory of its classes */
-function compile(program: string): Promise<string> {
-  const known = compiled.get(program);
-  if (known !== undefined) return known;
-  if (classDirectory === null) {
-    classDirectory = mkdtempSync(join(tmpdir(), 'recipes-classes-'));
-    const directory = classDirectory;
-    process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
-  }
-  const directory = join(classDirectory, program);
+/** Compiles all programs at once, if they are not those of an earlier run. @returns the directory of their classes */
+function compile(): Promise<string> {
+  compiled ??= compileOnce();
+  return compiled;
+}
+
+async function compileOnce(): Promise<string> {
   const sources = fileURLToPath(new URL('./curator/', import.meta.url));
-  const args = ['-J-XX:TieredStopAtLevel=1', '-d', directory, '-cp', JARS.join(':'), '-sourcepath', sources];
-  const done = promisify(execFile)('javac', [...args, join(sources, `${program}.java`)]).then(() => directory);
-  compiled.set(program, done);
-  return done;
+  const files = readdirSync(sources).map((name) => join(sources, name));
+  const sum = createHash('sha256').update(identify(findJava() ?? 'java'));
+  for (const file of files) sum.update(readFileSync(file));
+  const directory = cachePath(`curator-${sum.digest('hex').slice(0, 16)}`);
+  if (existsSync(directory)) return directory;
+  mkdirSync(dirname(directory), { recursive: true });
+  const unfinished = mkdtempSync(`${directory}-`);
+  const args = [...SHORT_JAVA.map((flag) => `-J${flag}`), '-d', unfinished, '-cp', JARS.join(':'), ...files];
+  await promisify(execFile)('javac', args);
+  try {
+    renameSync(unfinished, directory);
+  } catch (error) {
+    // Another worker has been faster.
+    if (!existsSync(directory)) throw error;
+    rmSync(unfinished, { recursive: true });
+  }
+  return directory;
 }

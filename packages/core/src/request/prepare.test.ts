@@ -47,6 +47,17 @@ describe('Preparer', () => {
     expect(bench.error(remove('/a'))).toBe(ErrorCode.ok);
   });
 
+  it('compares the version of a setACL with those of earlier ones, and not with that of the data', () => {
+    const bench = new PreparerBench();
+    const setAcl = (version: number): WriteRequest => ({ op: OpCode.setACL, path: '/a', acl: OPEN_ACL, version });
+    bench.write(create('/a'));
+    for (let i = 0; i < 3; i++) bench.write(setData('/a'));
+    expect(bench.error(setAcl(3))).toBe(ErrorCode.badVersion);
+    expect(bench.error(setAcl(0))).toBe(ErrorCode.ok);
+    expect(bench.error(setAcl(0))).toBe(ErrorCode.badVersion);
+    expect(bench.error(setAcl(1))).toBe(ErrorCode.ok);
+  });
+
   it('tells a path that is none from one that has no znode, in setData and in the check of a multi', () => {
     const bench = new PreparerBench();
     const checkOf = (path: string): unknown => {

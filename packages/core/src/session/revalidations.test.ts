@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { type ResumingClient, Revalidations } from './revalidations.ts';
+import { Session } from './session.ts';
+
+test('answers belong to the questions in their order, each with what its client has negotiated', () => {
+  const opened: (readonly [timeoutMs: number, askedMs: number])[] = [];
+  const open = (id: bigint, timeoutMs: number, askedMs: number): Session => {
+    opened.push([timeoutMs, askedMs]);
+    return new Session(id, timeoutMs);
+  };
+  const told: string[] = [];
+  const clientOf = (name: string): ResumingClient => ({
+    isOpen: true,
+    onSessionResumed: () => told.push(`${name} goes on`),
+    onSessionRefused: () => told.push(`${name} is refused`),
+    closeAfterReplies: () => told.push(`${name} is superseded`),
+  });
+  const revalidations = new Revalidations({ open }, () => {});
+  revalidations.ask(clientOf('first'), 7n, 4000, 10);
+  revalidations.ask(clientOf('second'), 7n, 6000, 20);
+  revalidations.onRevalidated(7n, true);
+  revalidations.onRevalidated(7n, false);
+  revalidations.onRevalidated(7n, true);
+  expect(opened).toEqual([[4000, 10]]);
+  expect(told).toEqual(['first is superseded', 'first goes on', 'second is refused']);
+});

@@ -15,7 +15,7 @@ import {
   type UnknownPacket,
   type Zxid,
 } from '@meerkat/protocol';
-import type { DurabilityEvents, Durable, EpochFileName } from '../base/durable.ts';
+import type { Durable } from '../base/durable.ts';
 import type { LearnerMeter } from '../base/meters/learner-meters.ts';
 import type { EnsembleOptions } from '../base/options.ts';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
@@ -49,7 +49,7 @@ export interface LeadershipMemory {
 
 const REFUSED: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
 
-export class Leading implements Role, LeaderEffects, DurabilityEvents {
+export class Leading implements Role, LeaderEffects {
   readonly proposalSizes: ProposalSizes = new ProposalSizes();
   readonly #host: RoleHost;
   readonly #ensemble: EnsembleOptions;
@@ -129,7 +129,7 @@ export class Leading implements Role, LeaderEffects, DurabilityEvents {
   }
 
   start(): void {
-    this.#host.storage.reportTo(this);
+    this.#host.storage.reportTo(this.#leader);
     this.#leader.start();
   }
 
@@ -147,19 +147,6 @@ export class Leading implements Role, LeaderEffects, DurabilityEvents {
   }
 
   /* --------------------------------------------------------------------------------------- events of the core ---- */
-
-  onLogSynced(durable: Durable<Zxid>): void {
-    this.#measureAck(this.#ownMeter, durable);
-    this.#leader.onLogSynced(durable);
-  }
-
-  onEpochDurable(name: EpochFileName, epoch: Durable<number>): void {
-    this.#leader.onEpochDurable(name, epoch);
-  }
-
-  #measureAck(meter: LearnerMeter | null, zxid: Zxid): void {
-    if (meter?.acks.awaits(zxid)) meter.acks.stop(this.#host.turn.startedMs());
-  }
 
   onTick(): void {
     if (this.#host.ports.clock.monotonicMs() >= this.#leader.nextDeadlineMs) this.#leader.onTick();
@@ -186,10 +173,8 @@ export class Leading implements Role, LeaderEffects, DurabilityEvents {
       onPacket: (packet) => {
         if (this.#isOver) return;
         const refusal = findRefusalOfClaim(stream, packet, this.#memberships.members);
-        if (refusal === null) {
-          if (packet.type === PacketType.ack) this.#measureAck(link.meter, packet.zxid);
-          this.#leader.onLearnerPacket(id, packet);
-        } else this.#shed(id, refusal);
+        if (refusal === null) this.#leader.onLearnerPacket(id, packet);
+        else this.#shed(id, refusal);
       },
       onRoom: () => this.#onRoom(id),
       onProgress: () => {
@@ -286,6 +271,11 @@ export class Leading implements Role, LeaderEffects, DurabilityEvents {
     this.#host.trace.emit({ kind: 'proposed', zxid });
     if (this.#ownMeter?.acks.isIdle) this.#ownMeter.acks.start(zxid, this.#host.turn.startedMs());
     this.#host.storage.appendPayload(zxid, payload);
+  }
+
+  acknowledged(link: LinkId | null, zxid: Durable<Zxid>): void {
+    const meter = link === null ? this.#ownMeter : this.#links.get(link)?.meter;
+    if (meter?.acks.awaits(zxid)) meter.acks.stop(this.#host.turn.startedMs());
   }
 
   membershipProposed(_zxid: Zxid, data: Uint8Array | null): void {

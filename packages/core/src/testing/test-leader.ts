@@ -98,6 +98,8 @@ export class TestLeader {
   /** Payloads of what was appended, and of what was sent as PROPOSAL or INFORM, in their order. */
   readonly appended: HistoryEntry[] = [];
   readonly sentPayloads: Uint8Array[] = [];
+  /** Who was told to hold proposals on its disk, and up to where. */
+  readonly acknowledged: string[] = [];
   /** What the snapshots that were sent are called. */
   readonly sentSnapshots: Zxid[] = [];
   /** The membership that each NEWLEADER has named. */
@@ -427,6 +429,9 @@ export class TestLeader {
         this.#log.push({ zxid, payload });
         this.#lastAppended = zxid;
         this.#say(`appends ${formatPair(zxid)}`);
+      },
+      acknowledged: (link, zxid) => {
+        this.acknowledged.push(`${link === null ? 'itself' : this.#nameOf(link)} ${formatPair(zxid)}`);
       },
       membershipProposed: (zxid) => {
         this.#newestText = `version=${formatZxid(zxid)}`;

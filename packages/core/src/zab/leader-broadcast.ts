@@ -130,6 +130,7 @@ export class LeaderBroadcast {
 
   onLogSynced(durable: Durable<Zxid>): void {
     if (this.#phases.current !== 'broadcast') return;
+    this.#effects.acknowledged(null, durable);
     this.#proposals.onLogSynced(durable);
     this.advance();
   }
@@ -140,6 +141,7 @@ export class LeaderBroadcast {
     const isNews = zxid > peer.acked && this.#proposals.isOutstandingOrCommitted(zxid);
     if (peer.state < PeerState.announced || !isNews) return;
     peer.acked = onDiskOfLearner(zxid);
+    this.#effects.acknowledged(peer.link, peer.acked);
     if (peer.state !== PeerState.serving) return;
     if (peer.isVoter && zxid > this.#proposals.committed) {
       this.#proposals.acknowledge(peer.serverId, peer.acked);

@@ -72,6 +72,8 @@ export interface LeaderEffects extends LearnerTraffic {
   adoptEpoch(epoch: number, history: Durable<Zxid>): void;
   /** Into the log; durable once `onLogSynced` is told. */
   append(zxid: Zxid, payload: Uint8Array): void;
+  /** The server behind the link, or this one where it is null, holds every proposal up to this one on its disk. */
+  acknowledged(link: LinkId | null, zxid: Durable<Zxid>): void;
   /**
    * A txn that is about to be proposed changes the membership: from now on whatever is decided needs a quorum of both, and
    * the electorate says so when this returns.

@@ -616,6 +616,17 @@ describe('broadcast', () => {
     for (const payload of test.sentPayloads) expect(payload).toBe(entry?.payload);
   });
 
+  test('the host hears of what each server has on its disk, once', () => {
+    const test = broadcasting([1, 2]);
+    test.acknowledged.length = 0;
+    test.propose(2);
+    test.ack(1, '(2,2)');
+    test.ack(1, '(2,1)');
+    test.disk();
+    test.ack(2, '(2,1)');
+    expect(test.acknowledged).toEqual(['1 (2,2)', 'itself (2,2)', '2 (2,1)']);
+  });
+
   test('the first txn of an epoch is (epoch, 1)', () => {
     const test = broadcasting();
     expect(formatPair(test.leader.lastProposed)).toBe('(2,0)');

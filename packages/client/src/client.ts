@@ -218,7 +218,7 @@ export class Client implements AsyncDisposable {
    * const successor = await connect(servers, { session });
    */
   async detach(options: CallOptions = {}): Promise<SessionInfo> {
-    return await detachSession(this.#session, this.session, () => this.sync('/', options), options);
+    return await detachSession(this.#session, this.session, options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

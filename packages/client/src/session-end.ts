@@ -1,5 +1,8 @@
+import { OpCode } from '@meerkat/protocol';
+import { call } from './calls.ts';
 import type { ClientSession } from './client-session.ts';
 import { checkOptions } from './known-options.ts';
+import { readNothing } from './machine/replies.ts';
 import { isConnectedState, isFinalState } from './machine/state.ts';
 import { makeError } from './make-error.ts';
 import type { CallOptions } from './requester.ts';
@@ -23,26 +26,29 @@ export async function closeSession(shared: ClientSession, options: CallOptions):
 }
 
 /**
- * Ends the client, and not the session.
+ * Ends the client, and not the session: when everything in flight was answered.
  *
- * @param drain resolves when everything in flight was answered
  * @throws ClosedError, SessionLostError when there is no session to leave
  */
 export async function detachSession(
   shared: ClientSession,
   info: SessionInfo | null,
-  drain: () => Promise<void>,
   options: CallOptions,
 ): Promise<SessionInfo> {
-  checkOptions('detach', options, { operation: 'detach', path: null });
+  const about = { operation: 'detach', path: null };
+  checkOptions('detach', options, about);
   const { session } = shared;
   if (info === null || isFinalState(session.state)) {
     const kind = isFinalState(session.state) ? 'closed' : 'session-lost';
     const failure = { kind, wasSent: false, server: null, detail: shared.reason } as const;
-    throw makeError(failure, { operation: 'detach', path: null });
+    throw makeError(failure, about);
   }
   // Without a connection there is nothing in flight.
-  if (isConnectedState(session.state)) await drain().catch(() => {});
+  if (isConnectedState(session.state)) {
+    // Answered after everything that was asked before.
+    const request = { op: OpCode.sync, path: '/' } as const;
+    await call<void>(shared, { request, read: readNothing, about, listener: null }, options).catch(() => {});
+  }
   shared.host.end('detached by the user');
   return info;
 }

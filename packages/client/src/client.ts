@@ -1,8 +1,7 @@
-import { type Acl, type ClientInfo, OpCode, type Request } from '@meerkat/protocol';
-import { makeAuth } from './auth.ts';
+import { type Acl, OpCode } from '@meerkat/protocol';
 import { type CallPlan, call } from './calls.ts';
 import { ClientRequester } from './client-requester.ts';
-import type { ClientSession, Stall } from './client-session.ts';
+import type { ClientSession } from './client-session.ts';
 import { bytes } from './codec/bytes.ts';
 import type { Codec } from './codec/codec.ts';
 import { type CreateProtectedOptions, createProtected } from './conveniences/create-protected.ts';
@@ -25,16 +24,13 @@ import {
 import type { Data } from './data.ts';
 import { NoWatcherError } from './errors.ts';
 import { showAs } from './inspect.ts';
-import { checkOptions, type MethodWithOptions, wrongOption } from './known-options.ts';
-import { readLease } from './lease.ts';
-import { formatServer, type HostPort, type Target } from './machine/ports.ts';
+import { checkOptions, wrongOption } from './known-options.ts';
+import { formatServer } from './machine/ports.ts';
 import {
   type AclOfZnode,
   type Children,
   type Created,
-  type ReplyReader,
   readAclReply,
-  readClientInfos,
   readCount,
   readCreated,
   readNamesReply,
@@ -43,18 +39,11 @@ import {
   type Znode,
 } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
-import { type ClientState, isConnectedState, type StateChange } from './machine/state.ts';
-import { makeError } from './make-error.ts';
-import { changeMembership, readMembership } from './membership.ts';
 import { MultiRead } from './multi-read.ts';
 import { Observation, type ObserveOptions } from './observe.ts';
-import type { CreateOptions, ReconfigOptions, VersionOptions, Watched, WatchSelection } from './operations.ts';
-import type { About, CallOptions, ReadOptions } from './requester.ts';
-import { type RetryOptions, type RetryPolicy, withRetry } from './retry.ts';
-import { closeSession, detachSession } from './session-end.ts';
-import { SessionInfo } from './session-info.ts';
-import { iterateStates, waitForState } from './states.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { CreateOptions, VersionOptions, Watched, WatchSelection } from './operations.ts';
+import type { CallOptions, ReadOptions } from './requester.ts';
+import { SessionClient } from './session-client.ts';
 import { Transaction } from './transaction.ts';
 import { makeWatchPorts } from './watch-ports.ts';
 import { WATCH_KINDS, WATCHER_TYPES } from './watch-selection.ts';
@@ -75,68 +64,22 @@ import { ZnodeReads } from './znode-reads.ts';
  * await client.create('/greeting', 'hello');
  * const { data, stat } = await client.get('/greeting');
  */
-export class Client implements AsyncDisposable {
+export class Client extends SessionClient {
   readonly #session: ClientSession;
   readonly #requester: ClientRequester;
   readonly #reads: ZnodeReads;
 
   /** Made by `connect`. */
   constructor(session: ClientSession, chroot: string) {
+    super(session);
     this.#session = session;
     this.#requester = new ClientRequester(session, chroot);
     this.#reads = new ZnodeReads(session, this.#requester);
   }
 
-  /* -------------------------------------------------------------------------------------------- the session ---- */
-
-  get state(): ClientState {
-    return this.#session.state;
-  }
-
-  /** null until a server has made one, and between the loss of one and the next. */
-  get session(): SessionInfo | null {
-    const { identity, sessionTimeoutMs } = this.#session.session;
-    return identity === null ? null : new SessionInfo(identity, sessionTimeoutMs);
-  }
-
-  /** The server of the connection that stands. */
-  get server(): Target | null {
-    return this.#session.session.server;
-  }
-
-  /**
-   * The largest zxid of any reply so far: the connected server had applied everything up to it. Whatever a watch of this
-   * client had to report up to there has arrived.
-   */
-  get lastZxid(): bigint {
-    return BigInt(this.#session.session.lastZxid);
-  }
-
   /** '' for none. */
   get chroot(): string {
     return this.#requester.chroot;
-  }
-
-  /**
-   * Aborts when the session may no longer be ours: at `lost` and `auth-failed`, at the beginning of `close`, and while
-   * `read-only` or after that as soon as no server with a quorum has answered for the session timeout. Whatever depends on
-   * ownership takes the signal when it begins; after the next connection to a server with a quorum there is another.
-   */
-  get lostSignal(): AbortSignal {
-    return this.#session.lostSignal;
-  }
-
-  /**
-   * When `lostSignal` aborts unless a server with a quorum answers before: milliseconds of `surroundings.clock`, −∞ when it
-   * has aborted by now. After a process stood still this is right before the first timer has rung.
-   */
-  get lostAtMs(): number {
-    return this.#session.session.sureUntilMs;
-  }
-
-  /** The clock and the chance that this client was given: recipes and other code upon it take theirs from here. */
-  get surroundings(): Surroundings {
-    return this.#session.settings;
   }
 
   /**
@@ -149,80 +92,6 @@ export class Client implements AsyncDisposable {
   withChroot(path: string): Client {
     const chroot = this.#requester.absolute(path, 'withChroot');
     return new Client(this.#session, chroot === '/' ? '' : chroot);
-  }
-
-  /** Calls back at every change of state. The same listener twice is called once. */
-  onState(listener: (change: StateChange) => void): Disposable {
-    return this.#session.stateListeners.add(listener);
-  }
-
-  /**
-   * Calls back when the event loop of this process stood still so long that a ping was late by more than a third of the
-   * session timeout. A stall of two thirds always is told.
-   */
-  onStall(listener: (stall: Stall) => void): Disposable {
-    return this.#session.stallListeners.add(listener);
-  }
-
-  /** Every change of state from now on; ends after `closed` and `auth-failed`. */
-  states(options: { readonly signal?: AbortSignal } = {}): AsyncIterableIterator<StateChange> {
-    return iterateStates(this.#session, options.signal);
-  }
-
-  /**
-   * Resolves as soon as there is a connection; at once when there is one.
-   *
-   * @example
-   * for (const job of jobs) {
-   *   await client.whenConnected(); // pauses while the connection is suspended
-   *   await run(job);
-   * }
-   */
-  async whenConnected(options: CallOptions = {}): Promise<void> {
-    checkOptions('whenConnected', options, { operation: 'whenConnected', path: null });
-    return await waitForState(this.#session, isConnectedState, 'whenConnected', options);
-  }
-
-  /**
-   * Continues the same session on another server: the one named, or the next in turn. What is in flight is answered
-   * first. Resolves when the session is connected again.
-   */
-  async moveTo(server: HostPort | null = null, options: CallOptions = {}): Promise<void> {
-    checkOptions('moveTo', options, { operation: 'moveTo', path: null });
-    const moved = waitForState(this.#session, isConnectedState, 'moveTo', options, true);
-    this.#session.session.moveTo(server);
-    this.#session.host.armTimer();
-    await moved;
-  }
-
-  /**
-   * Ends the session: what is in flight is answered, ephemeral znodes go, watches end. What depends on the session ends at
-   * once (`lostSignal`), since the service may give it away before it answers. Without a connection the session
-   * ends on the servers when its timeout has passed.
-   *
-   * @param options `timeoutMs`: how long the server may take; then the connection is cut. Default: the session timeout
-   */
-  async close(options: CallOptions = {}): Promise<void> {
-    return await closeSession(this.#session, options);
-  }
-
-  /**
-   * Leaves the session to another process: ends this client and not the session, which lives on the servers for its
-   * timeout and whose ephemeral znodes stay. Requests in flight are answered first; what still waits for a connection
-   * is refused.
-   *
-   * @returns what `connect` needs to continue it: the option `session`
-   * @throws ClosedError, SessionLostError when there is no session to leave
-   * @example
-   * const session = await client.detach();
-   * const successor = await connect(servers, { session });
-   */
-  async detach(options: CallOptions = {}): Promise<SessionInfo> {
-    return await detachSession(this.#session, this.session, options);
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 
   /* ------------------------------------------------------------------------------------------------- reading ---- */
@@ -272,7 +141,7 @@ export class Client implements AsyncDisposable {
 
   /** How many znodes are below this one, at any depth. @throws NoNodeError */
   descendantCount(path: string, options?: CallOptions): Promise<number> {
-    return this.#call('descendantCount', path, readCount, options, (absolute) => ({
+    return this.#requester.call('descendantCount', path, readCount, options, (absolute) => ({
       op: OpCode.getAllChildrenNumber,
       path: absolute,
     }));
@@ -291,7 +160,21 @@ export class Client implements AsyncDisposable {
 
   /** Who may do what with a znode. @throws NoNodeError */
   getAcl(path: string, options?: CallOptions): Promise<AclOfZnode> {
-    return this.#call('getAcl', path, readAclReply, options, (absolute) => ({ op: OpCode.getACL, path: absolute }));
+    return this.#requester.call('getAcl', path, readAclReply, options, (absolute) => ({
+      op: OpCode.getACL,
+      path: absolute,
+    }));
+  }
+
+  /**
+   * Waits until the connected server has caught up with everything that was acknowledged to any client before the call.
+   * A read that is to see it is asked for with `{ read: 'linearizable' }`, which costs no round trip more.
+   */
+  sync(path = '/', options?: CallOptions): Promise<void> {
+    return this.#requester.call('sync', path, readNothing, options, (absolute) => ({
+      op: OpCode.sync,
+      path: absolute,
+    }));
   }
 
   /* ------------------------------------------------------------------------------------------------- writing ---- */
@@ -309,7 +192,7 @@ export class Client implements AsyncDisposable {
   create<T>(path: string, value: T, options: CreateOptions & { codec: Codec<T> }): Promise<Created>;
   create<T>(path: string, data?: Data | T, options: CreateOptions & { codec?: Codec<T> } = {}): Promise<Created> {
     const isSequential = options.sequential === true;
-    const made = this.#call<Created>(
+    const made = this.#requester.call<Created>(
       'create',
       path,
       readCreated,
@@ -333,21 +216,21 @@ export class Client implements AsyncDisposable {
   set(path: string, data: Data, options?: VersionOptions): Promise<Stat>;
   set<T>(path: string, value: T, options: VersionOptions & { codec: Codec<T> }): Promise<Stat>;
   set<T>(path: string, data: Data | T, options?: VersionOptions & { codec?: Codec<T> }): Promise<Stat> {
-    return this.#call('set', path, readStatReply, options, (absolute, about) =>
+    return this.#requester.call('set', path, readStatReply, options, (absolute, about) =>
       makeSetData(absolute, encode(options?.codec, data), options?.version, about),
     );
   }
 
   /** Deletes a znode without children. @throws NoNodeError, BadVersionError, NotEmptyError */
   delete(path: string, options?: VersionOptions): Promise<void> {
-    return this.#call('delete', path, readNothing, options, (absolute, about) =>
+    return this.#requester.call('delete', path, readNothing, options, (absolute, about) =>
       makeDelete(absolute, options?.version, about),
     );
   }
 
   /** Replaces a znode's ACL. `version` is compared with `stat.aversion`. @throws NoNodeError, InvalidAclError */
   setAcl(path: string, acl: readonly Acl[], options?: VersionOptions): Promise<Stat> {
-    return this.#call('setAcl', path, readStatReply, options, (absolute, about) => ({
+    return this.#requester.call('setAcl', path, readStatReply, options, (absolute, about) => ({
       op: OpCode.setACL,
       path: absolute,
       acl: checkedAcl(acl, about),
@@ -481,92 +364,6 @@ export class Client implements AsyncDisposable {
     return new MultiRead(this.#requester);
   }
 
-  /**
-   * Tries something until it succeeds, as long as repeating it is safe and may help.
-   *
-   * @param attempt gets its number, from 1
-   * @example
-   * await client.retry(retry.exponential({ attemptsMax: 5 }), () => client.set('/config', 'on', { version: 3 }));
-   */
-  async retry<T>(policy: RetryPolicy, attempt: (number: number) => Promise<T>, options?: RetryOptions): Promise<T> {
-    checkOptions('retry', options, { operation: 'retry', path: null });
-    return await withRetry(policy, attempt, this.surroundings, options);
-  }
-
-  /* ----------------------------------------------------------------------------------------- the connection ---- */
-
-  /**
-   * Waits until the connected server has caught up with everything that was acknowledged to any client before the call.
-   * A read that is to see it is asked for with `{ read: 'linearizable' }`, which costs no round trip more.
-   */
-  sync(path = '/', options?: CallOptions): Promise<void> {
-    return this.#call('sync', path, readNothing, options, (absolute) => ({ op: OpCode.sync, path: absolute }));
-  }
-
-  /** A round trip to the server that nothing else waits for, in milliseconds. Rejects while there is no connection. */
-  ping(): Promise<number> {
-    const { clock, session } = this.#session;
-    const startedMs = clock.monotonicMs();
-    return new Promise((resolve, reject) => {
-      session.ping((failure) => {
-        if (failure === null) resolve(clock.monotonicMs() - startedMs);
-        else reject(makeError(failure, { operation: 'ping', path: null }));
-      });
-    });
-  }
-
-  /** As whom the server knows this connection. Needs a server of 3.7 or newer. */
-  async whoAmI(options?: CallOptions): Promise<readonly ClientInfo[]> {
-    checkOptions('whoAmI', options, WHO_AM_I);
-    const plan = { request: { op: OpCode.whoAmI }, read: readClientInfos, about: WHO_AM_I, listener: null };
-    return await call(this.#session, plan, options);
-  }
-
-  /**
-   * Proves to the service who this client is, now and on every later connection. A refusal ends the client
-   * (`auth-failed`).
-   *
-   * @example
-   * await client.addAuth('digest', 'ann:secret');
-   */
-  addAuth(scheme: string, auth: Data): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const made = makeAuth(scheme, auth, 'addAuth');
-      this.#session.session.addCredentials(made.scheme, made.auth, (failure) => {
-        if (failure === null) resolve();
-        else reject(makeError(failure, { operation: 'addAuth', path: null }));
-      });
-    });
-  }
-
-  /* -------------------------------------------------------------------------------------------- the ensemble ---- */
-
-  /** The membership of the ensemble, as text: `server.1=…` lines and `version=…`. */
-  async config(options?: ReadOptions): Promise<Znode> {
-    return await readMembership(this.#session, options);
-  }
-
-  /**
-   * Whether the servers exclude that a session ends while this client is sure of it: by leases, which all voters of the
-   * ensemble hold, or because there is only one server. Then recipes need no `marginMs` for servers that are cut off. It
-   * may change when servers are replaced; see docs/leases.md.
-   *
-   * @returns false on Apache's servers, and beside them
-   */
-  async hasLeasedAnswers(options?: CallOptions): Promise<boolean> {
-    return await readLease(this.#session, options);
-  }
-
-  /**
-   * Changes the membership of the ensemble. Needs `reconfigEnabled=true` and the right to write /zookeeper/config.
-   *
-   * @returns the new configuration
-   * @throws ReconfigDisabledError, ReconfigInProgressError, NewConfigNoQuorumError, BadVersionError
-   */
-  async reconfig(options: ReconfigOptions): Promise<Znode> {
-    return await changeMembership(this.#session, options);
-  }
-
   /* ------------------------------------------------------------------------------------------------- watches ---- */
 
   /**
@@ -599,7 +396,7 @@ export class Client implements AsyncDisposable {
   /** Whether the connected server holds such a watch of this session's connection. */
   async checkWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<boolean> {
     try {
-      await this.#call('checkWatches', path, readNothing, options, (absolute) => ({
+      await this.#requester.call('checkWatches', path, readNothing, options, (absolute) => ({
         op: OpCode.checkWatches,
         path: absolute,
         watcherType: WATCHER_TYPES[selection],
@@ -613,38 +410,13 @@ export class Client implements AsyncDisposable {
 
   /** Removes all watches of a kind from a path; their listeners are notified that they ended. @throws NoWatcherError */
   async removeWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<void> {
-    await this.#call('removeWatches', path, readNothing, options, (absolute) => ({
+    await this.#requester.call('removeWatches', path, readNothing, options, (absolute) => ({
       op: OpCode.removeWatches,
       path: absolute,
       watcherType: WATCHER_TYPES[selection],
     }));
     const absolute = this.#requester.absolute(path, 'removeWatches');
     this.#session.session.watches.removeAll(WATCH_KINDS[selection], absolute);
-  }
-
-  /* ------------------------------------------------------------------------------------------------- inside ---- */
-
-  #call<T>(
-    operation: MethodWithOptions,
-    path: string,
-    read: ReplyReader,
-    options: CallOptions | undefined,
-    makeRequest: (absolute: string, about: About) => Request,
-    isSequential = false,
-  ): Promise<T> {
-    const about = { operation, path };
-    let request: Request;
-    try {
-      checkOptions(operation, options, about);
-      const requester = this.#requester;
-      const absolute = isSequential
-        ? requester.absoluteSequential(path, operation)
-        : requester.absolute(path, operation);
-      request = makeRequest(absolute, about);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    return call(this.#session, { request, read, about, listener: null }, options);
   }
 }
 
@@ -653,8 +425,6 @@ showAs(Client, ({ state, session, server, chroot }, inspect, options) => {
   const shown = { state, server: server === null ? null : formatServer(server), session, chroot };
   return `Client ${inspect(shown, options)}`;
 });
-
-const WHO_AM_I = { operation: 'whoAmI', path: null } as const;
 
 function encode<T>(codec: Codec<T> | undefined, data: Data | T): Data {
   return codec === undefined ? (data as Data) : codec.encode(data as T);

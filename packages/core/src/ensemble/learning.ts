@@ -1,12 +1,12 @@
 /**
  * The host of a follower or an observer: its way to the leader, its log, and the requests of its clients.
  *
- *     dial ─► LeaderLink ─► Learner ─► serve ─► clients are served
- *     redial ◄─┘ refused      │ ▲
- *                             ▼ └── REQUEST ◄── LearnerServing ◄── clients
- *                          log, snapshot
+ *     WayToLeader ─► Learner ─► serve ─► clients are served
+ *                      │ ▲
+ *                      ▼ └── REQUEST ◄── LearnerServing ◄── clients
+ *                   log, snapshot
  *
- * A link that has stood and breaks ends the role; only the first connection is tried again.
+ * A link that has stood and breaks ends the role.
  */
 import {
   hexZxid,
@@ -22,13 +22,8 @@ import { assert } from '../base/assert.ts';
 import { type Durable, EMPTY_HISTORY } from '../base/durable.ts';
 import { TxnStopwatch } from '../base/meters/txn-stopwatch.ts';
 import type { EnsembleOptions } from '../base/options.ts';
-import type { ByteStream, Network, StreamEvents } from '../base/ports.ts';
 import type { LearnerView } from '../base/server-view.ts';
 import type { Decision } from '../election/election-host.ts';
-import { LeaderDial } from '../links/leader-dial.ts';
-import { LeaderLink } from '../links/leader-link.ts';
-import { MasterDial } from '../links/master-dial.ts';
-import { authenticated } from '../links/peer-authentication.ts';
 import type { LearnerServing } from '../request/learner-serving.ts';
 import type { Database } from '../tree/database.ts';
 import { LearnerLease } from '../zab/answer-lease.ts';
@@ -44,6 +39,7 @@ import type { MembershipKeeper } from './membership-keeper.ts';
 import { ObserverFeeding } from './observer-feeding.ts';
 import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
+import { WayToLeader } from './way-to-leader.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
 
 export class Learning implements Role, LearnerEffects {
@@ -70,10 +66,7 @@ export class Learning implements Role, LearnerEffects {
   /** What observers are fed with; null where none are. */
   #followed: FollowedHistory | null = null;
   #feeding: ObserverFeeding | null = null;
-  /** Of an observer: the server that it hangs on. */
-  #master: number;
-  #dial: LeaderDial | MasterDial;
-  #link: LeaderLink | null = null;
+  readonly #way: WayToLeader;
   readonly #lease: LearnerLease = new LearnerLease();
   #isOver = false;
 
@@ -94,7 +87,6 @@ export class Learning implements Role, LearnerEffects {
     this.#ensemble = ensemble;
     this.leader = leader;
     this.#memberships = memberships;
-    this.#master = leader;
     this.#events = events;
     this.#isAnew = isAnew;
     this.#historyEnd = state.history.lastZxid;
@@ -102,7 +94,17 @@ export class Learning implements Role, LearnerEffects {
     const { members } = memberships;
     this.#isObserver = members.isObserver(host.options.serverId);
     this.#membership = members.isCommittedMember(leader) ? members.membership : members.newest;
-    this.#dial = this.#isObserver && ensemble.observerMasterPort > 0 ? this.#dialMaster() : this.#dialLeader();
+    this.#way = new WayToLeader(host, ensemble, () => memberships.members, leader, this.#isObserver, {
+      onConnected: () => this.#learner.onConnected(),
+      onPacket: (packet) => this.#learner.onPacket(packet),
+      onProgress: () => this.#learner.onSnapshotProgress(),
+      onSnapshot: (database) => {
+        this.#received = database;
+        this.#learner.onSnapshotReceived();
+      },
+      onLinkClosed: (reason) => this.#learner.onLinkClosed(reason),
+      onUnreachable: (reason) => this.stop(reason),
+    });
     this.#learner = new Learner(
       {
         ...zabOptionsOf(host.options, ensemble),
@@ -122,7 +124,7 @@ export class Learning implements Role, LearnerEffects {
 
   /** Of an observer: the server that it hangs on, the leader or a follower. */
   get observerMaster(): number {
-    return this.#master;
+    return this.#way.master;
   }
 
   get feedsObservers(): boolean {
@@ -159,7 +161,7 @@ export class Learning implements Role, LearnerEffects {
 
   start(): void {
     this.#host.storage.reportTo(this.#learner);
-    this.#dial.start();
+    this.#way.start();
   }
 
   leave(reason: string): void {
@@ -171,14 +173,13 @@ export class Learning implements Role, LearnerEffects {
     this.#isOver = true;
     this.#host.storage.reportTo(null);
     this.#feeding?.stop(reason);
-    this.#dial.cancel();
-    this.#link?.close(reason);
+    this.#way.close(reason);
   }
 
   /* --------------------------------------------------------------------------------------- events of the core ---- */
 
   onTick(): void {
-    if (this.#host.ports.clock.monotonicMs() >= this.#dial.nextDeadlineMs) this.#dial.onTick();
+    this.#way.onTick();
     if (!this.#isOver && this.#host.ports.clock.monotonicMs() >= this.#learner.nextDeadlineMs) this.#learner.onTick();
     if (!this.#isOver) this.#feeding?.onTick();
   }
@@ -189,95 +190,22 @@ export class Learning implements Role, LearnerEffects {
 
   nextDeadlineMs(): number {
     const feedingMs = this.#feeding?.nextDeadlineMs() ?? Number.POSITIVE_INFINITY;
-    return Math.min(this.#dial.nextDeadlineMs, this.#learner.nextDeadlineMs, feedingMs);
-  }
-
-  /* --------------------------------------------------------------------------------------------------- link ---- */
-
-  #dialLeader(): LeaderDial {
-    const { leader } = this;
-    const { addressTimeoutMs } = this.#ensemble;
-    return new LeaderDial(
-      { clock: this.#host.ports.clock, network: this.#network },
-      { addresses: this.#memberships.members.quorumEndpointsOf(leader), addressTimeoutMs },
-      {
-        onConnected: (stream) => this.#onConnected(stream),
-        onFailed: (reason) => this.stop(`server ${leader} cannot be reached as the leader: ${reason}`),
-      },
-    );
-  }
-
-  /** Where no follower takes observers, the leader does. */
-  #dialMaster(): MasterDial {
-    const { clock, random } = this.#host.ports;
-    const { addressTimeoutMs, observerMasterPort, initLimit } = this.#ensemble;
-    return new MasterDial(
-      { clock, random, network: this.#network },
-      {
-        masters: this.#memberships.members.observerMasters(this.leader, observerMasterPort),
-        addressTimeoutMs,
-        patienceMs: (initLimit * this.#host.options.tickTimeMs) / 4,
-      },
-      {
-        onConnected: (stream, serverId) => {
-          this.#master = serverId;
-          return this.#onConnected(stream);
-        },
-        onFailed: (reason) => {
-          const message = `no follower takes observers at port ${observerMasterPort} (${reason}): this observer hangs on the leader`;
-          this.#host.trace.emit({ kind: 'warning', message });
-          this.#dial = this.#dialLeader();
-          this.#dial.start();
-        },
-      },
-    );
-  }
-
-  get #network(): Network {
-    const { network, peerAuthentication = null, trace } = this.#host.ports;
-    return authenticated(network, peerAuthentication, 'quorum', trace);
-  }
-
-  #onConnected(stream: ByteStream): StreamEvents {
-    const link = new LeaderLink(stream, this.#host, () => this.#host.servings.makeDatabase(), {
-      onPacket: (packet) => {
-        if (!this.#isOver) this.#learner.onPacket(packet);
-      },
-      onSnapshot: (database) => {
-        if (this.#isOver) return;
-        this.#received = database;
-        this.#learner.onSnapshotReceived();
-      },
-      onLinkClosed: (reason) => {
-        if (!this.#isOver) this.#learner.onLinkClosed(reason);
-      },
-    });
-    this.#link = link;
-    if (this.#isOver) link.close('this server follows no more');
-    else this.#learner.onConnected();
-    return {
-      onBytes: (chunk) => {
-        link.onBytes(chunk);
-        if (!this.#isOver) this.#learner.onSnapshotProgress();
-      },
-      onDrain: () => link.onDrain(),
-      onClosed: (reason) => link.onClosed(reason),
-    };
+    return Math.min(this.#way.nextDeadlineMs, this.#learner.nextDeadlineMs, feedingMs);
   }
 
   /* ------------------------------------------------------------------------------------ what the learner asks ---- */
 
   send(packet: Exclude<LearnerPacket, UnknownPacket>): void {
     if (packet.type === PacketType.ack && this.#acks.awaits(packet.zxid)) this.#acks.stop(this.#host.turn.wallMs());
-    this.#link?.send(packet);
+    this.#way.send(packet);
   }
 
   pauseLink(): void {
-    this.#link?.pause();
+    this.#way.pause();
   }
 
   resumeLink(): void {
-    this.#link?.resume();
+    this.#way.resume();
   }
 
   acceptEpoch(epoch: number): void {

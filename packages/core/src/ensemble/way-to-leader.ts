@@ -1,0 +1,162 @@
+/**
+ * The connection of a learner to whom it learns from, from the first attempt to the end:
+ *
+ *     dial ─► LeaderLink ─► packets
+ *      ▲ └─ failed
+ *      └─── of an observer: from the followers that feed observers to the leader
+ *
+ * There is one connection: a link that has stood and breaks is not made again. After `close` nothing is told.
+ */
+import type { LearnerPacket, UnknownPacket } from '@meerkat/protocol';
+import type { EnsembleOptions } from '../base/options.ts';
+import type { ByteStream, Network, StreamEvents } from '../base/ports.ts';
+import { LeaderDial } from '../links/leader-dial.ts';
+import { LeaderLink, type LeaderLinkEvents } from '../links/leader-link.ts';
+import { MasterDial } from '../links/master-dial.ts';
+import { authenticated } from '../links/peer-authentication.ts';
+import type { Members } from './members.ts';
+import type { RoleHost } from './role-host.ts';
+
+export interface WayToLeaderEvents extends LeaderLinkEvents {
+  onConnected(): void;
+  /** More of a snapshot may have come. */
+  onProgress(): void;
+  /** The leader cannot be reached. Told once; nothing follows. */
+  onUnreachable(reason: string): void;
+}
+
+export class WayToLeader {
+  readonly #host: RoleHost;
+  readonly #ensemble: EnsembleOptions;
+  readonly #members: () => Members;
+  readonly #leader: number;
+  readonly #events: WayToLeaderEvents;
+  /** The server at the other end: the leader, or the follower that feeds this observer. */
+  #master: number;
+  #dial: LeaderDial | MasterDial;
+  #link: LeaderLink | null = null;
+  #isClosed = false;
+
+  constructor(
+    host: RoleHost,
+    ensemble: EnsembleOptions,
+    members: () => Members,
+    leader: number,
+    isObserver: boolean,
+    events: WayToLeaderEvents,
+  ) {
+    this.#host = host;
+    this.#ensemble = ensemble;
+    this.#members = members;
+    this.#leader = leader;
+    this.#events = events;
+    this.#master = leader;
+    this.#dial = isObserver && ensemble.observerMasterPort > 0 ? this.#dialMaster() : this.#dialLeader();
+  }
+
+  /** The server at the other end: the leader, or the follower that feeds this observer. */
+  get master(): number {
+    return this.#master;
+  }
+
+  get nextDeadlineMs(): number {
+    return this.#dial.nextDeadlineMs;
+  }
+
+  start(): void {
+    this.#dial.start();
+  }
+
+  onTick(): void {
+    if (this.#host.ports.clock.monotonicMs() >= this.#dial.nextDeadlineMs) this.#dial.onTick();
+  }
+
+  /** Does nothing before there is a connection. */
+  send(packet: Exclude<LearnerPacket, UnknownPacket>): void {
+    this.#link?.send(packet);
+  }
+
+  pause(): void {
+    this.#link?.pause();
+  }
+
+  resume(): void {
+    this.#link?.resume();
+  }
+
+  /** What has been sent still leaves. */
+  close(reason: string): void {
+    this.#isClosed = true;
+    this.#dial.cancel();
+    this.#link?.close(reason);
+  }
+
+  #dialLeader(): LeaderDial {
+    const leader = this.#leader;
+    const { addressTimeoutMs } = this.#ensemble;
+    return new LeaderDial(
+      { clock: this.#host.ports.clock, network: this.#network },
+      { addresses: this.#members().quorumEndpointsOf(leader), addressTimeoutMs },
+      {
+        onConnected: (stream) => this.#onConnected(stream),
+        onFailed: (reason) => this.#events.onUnreachable(`server ${leader} cannot be reached as the leader: ${reason}`),
+      },
+    );
+  }
+
+  /** Where no follower takes observers, the leader does. */
+  #dialMaster(): MasterDial {
+    const { clock, random } = this.#host.ports;
+    const { addressTimeoutMs, observerMasterPort, initLimit } = this.#ensemble;
+    return new MasterDial(
+      { clock, random, network: this.#network },
+      {
+        masters: this.#members().observerMasters(this.#leader, observerMasterPort),
+        addressTimeoutMs,
+        patienceMs: (initLimit * this.#host.options.tickTimeMs) / 4,
+      },
+      {
+        onConnected: (stream, serverId) => {
+          this.#master = serverId;
+          return this.#onConnected(stream);
+        },
+        onFailed: (reason) => {
+          const message = `no follower takes observers at port ${observerMasterPort} (${reason}): this observer hangs on the leader`;
+          this.#host.trace.emit({ kind: 'warning', message });
+          this.#dial = this.#dialLeader();
+          this.#dial.start();
+        },
+      },
+    );
+  }
+
+  get #network(): Network {
+    const { network, peerAuthentication = null, trace } = this.#host.ports;
+    return authenticated(network, peerAuthentication, 'quorum', trace);
+  }
+
+  #onConnected(stream: ByteStream): StreamEvents {
+    const link = new LeaderLink(stream, this.#host, () => this.#host.servings.makeDatabase(), {
+      onPacket: (packet) => {
+        if (!this.#isClosed) this.#events.onPacket(packet);
+      },
+      onSnapshot: (database) => {
+        if (!this.#isClosed) this.#events.onSnapshot(database);
+      },
+      onLinkClosed: (reason) => {
+        if (!this.#isClosed) this.#events.onLinkClosed(reason);
+      },
+    });
+    this.#link = link;
+    if (this.#isClosed) link.close('this server follows no more');
+    else this.#events.onConnected();
+    return {
+      onBytes: (chunk) => {
+        link.onBytes(chunk);
+        if (!this.#isClosed) this.#events.onProgress();
+      },
+      onDrain: () => link.onDrain(),
+      onClosed: (reason) => link.onClosed(reason),
+    };
+  }
+}

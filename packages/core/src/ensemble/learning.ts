@@ -33,6 +33,7 @@ import { hasAllOf } from '../zab/history.ts';
 import { Learner } from '../zab/learner.ts';
 import { endsWithItsFirst } from '../zab/learner-answers.ts';
 import type { LearnerEffects } from '../zab/learner-host.ts';
+import { LearnedDatabase } from './learned-database.ts';
 import type { RecoveredState } from './member.ts';
 import { hasSameQuorumAddress } from './members.ts';
 import type { MembershipKeeper } from './membership-keeper.ts';
@@ -53,13 +54,7 @@ export class Learning implements Role, LearnerEffects {
   readonly #commits: TxnStopwatch;
   /** In force when the role began, or proposed then, where only that one has the leader. */
   readonly #membership: Membership;
-  #database: Database;
-  /** The one that a snapshot of the leader's has filled, until it is installed. */
-  #received: Database | null = null;
-  readonly #isAnew: boolean;
-  /** Where the history on the disk ended when the role began. */
-  readonly #historyEnd: Durable<Zxid>;
-  #wasTruncateRefused = false;
+  readonly #database: LearnedDatabase;
   #serving: LearnerServing | null = null;
   #isServing = false;
   readonly #ensemble: EnsembleOptions;
@@ -88,9 +83,11 @@ export class Learning implements Role, LearnerEffects {
     this.leader = leader;
     this.#memberships = memberships;
     this.#events = events;
-    this.#isAnew = isAnew;
-    this.#historyEnd = state.history.lastZxid;
-    this.#database = isAnew ? host.servings.makeDatabase() : state.database;
+    this.#database = new LearnedDatabase(host, state, isAnew, {
+      onReady: (database, lastZxid) => this.#begin(database, lastZxid),
+      onTruncateRefused: (reason) =>
+        this.stop(`the leader demands a truncation that cannot be done (${reason}): this server begins anew`),
+    });
     const { members } = memberships;
     this.#isObserver = members.isObserver(host.options.serverId);
     this.#membership = members.isCommittedMember(leader) ? members.membership : members.newest;
@@ -99,7 +96,7 @@ export class Learning implements Role, LearnerEffects {
       onPacket: (packet) => this.#learner.onPacket(packet),
       onProgress: () => this.#learner.onSnapshotProgress(),
       onSnapshot: (database) => {
-        this.#received = database;
+        this.#database.receive(database);
         this.#learner.onSnapshotReceived();
       },
       onLinkClosed: (reason) => this.#learner.onLinkClosed(reason),
@@ -151,7 +148,7 @@ export class Learning implements Role, LearnerEffects {
 
   /** True when this server's history and the leader's cannot be brought together: the next role begins with nothing. */
   get mustBeginAnew(): boolean {
-    return this.#wasTruncateRefused || this.#learner.hasFoundGap;
+    return this.#database.wasTruncateRefused || this.#learner.hasFoundGap;
   }
 
   /** Why this server stays out for longer than until the next try, for people; null when it need not. */
@@ -223,35 +220,20 @@ export class Learning implements Role, LearnerEffects {
   }
 
   keepHistory(): void {
-    // What is on the disk is of no use: an empty snapshot takes its place, and the leader sends everything.
-    if (this.#isAnew) this.#install(this.#database);
-    else this.#host.turn.defer(() => this.#begin(this.#database, this.#historyEnd));
+    this.#database.keep();
   }
 
   truncate(zxid: Zxid): void {
-    this.#host.storage.truncate(zxid, {
-      onTruncated: (database, history) => this.#begin(database, history.lastZxid),
-      onTruncateRefused: (reason) => {
-        this.#wasTruncateRefused = true;
-        this.stop(`the leader demands a truncation that cannot be done (${reason}): this server begins anew`);
-      },
-    });
+    this.#database.truncate(zxid);
   }
 
   installSnapshot(): void {
-    assert(this.#received !== null, 'a snapshot is installed after it has been received');
-    this.#install(this.#received);
-    this.#received = null;
-  }
-
-  #install(database: Database): void {
-    this.#host.storage.installSnapshot(database, (lastZxid) => this.#begin(database, lastZxid));
+    this.#database.installReceived();
   }
 
   /** The database is as the leader wants it to begin with. */
   #begin(database: Database, lastZxid: Durable<Zxid>): void {
     if (this.#isOver) return;
-    this.#database = database;
     this.#serving = this.#host.servings.makeLearnerServing(database, {
       forward: (packet) => {
         if (packet.op === OpCode.sync) this.#feeding?.onOwnSync();
@@ -343,10 +325,10 @@ export class Learning implements Role, LearnerEffects {
       this.#host.turn.defer(() => this.stop(reason));
       return;
     }
-    this.#memberships.show(this.#database);
+    this.#memberships.show(this.#database.current);
     this.#isServing = true;
     this.#host.storage.allowSnapshots();
-    this.#events.onEstablished(epoch, this.#database.lastZxid);
+    this.#events.onEstablished(epoch, this.#database.current.lastZxid);
     this.#host.beginServing(this.#serving, epoch, this.#lease);
     if (this.#followed !== null) this.#beginFeeding(this.#followed, this.#serving, epoch);
   }

@@ -1,0 +1,109 @@
+import { beforeEach, expect, it } from 'vitest';
+import type { ByteStream, StreamEvents } from '../base/ports.ts';
+import { MemoryNetwork, TestRandom } from '../testing/memory-network.ts';
+import type { RoleHost } from './role-host.ts';
+import { WayToLeader } from './way-to-leader.ts';
+
+const LEADER = { host: 'leader', port: 2888 };
+const FOLLOWER = { host: 'follower', port: 2190 };
+const ENSEMBLE = { addressTimeoutMs: 1000, observerMasterPort: 2190, initLimit: 10 };
+const SILENT: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
+
+let network: MemoryNetwork;
+let told: string[];
+
+beforeEach(() => {
+  network = new MemoryNetwork(1);
+  told = [];
+});
+
+/** The way of server 3 to the leader, server 1; server 2 may feed observers. */
+function way(isObserver: boolean): WayToLeader {
+  const host = {
+    ports: { clock: network.clock, random: new TestRandom(1), network: network.portOf('learner') },
+    options: { tickTimeMs: 200 },
+    trace: { emit: ({ message }: { message: string }) => told.push(`warns: ${message}`) },
+    fieldBytesMax: 1000,
+    turn: { willEnd() {} },
+    servings: {},
+  };
+  const members = {
+    quorumEndpointsOf: () => [LEADER],
+    observerMasters: () => [{ serverId: 2, at: FOLLOWER }],
+  };
+  const made: WayToLeader = new WayToLeader(
+    host as unknown as RoleHost,
+    ENSEMBLE as never,
+    () => members as never,
+    1,
+    isObserver,
+    {
+      onConnected: () => told.push(`connected to server ${made.master}`),
+      onPacket: () => told.push('a packet'),
+      onProgress: () => told.push('progress'),
+      onSnapshot: () => told.push('a snapshot'),
+      onLinkClosed: () => told.push('closed'),
+      onUnreachable: (reason) => told.push(reason),
+    },
+  );
+  made.start();
+  return made;
+}
+
+function listen(at: { host: string; port: number }): ByteStream[] {
+  const streams: ByteStream[] = [];
+  network.portOf(at.host).listen(at, {
+    onListening() {},
+    onListenFailed() {},
+    onAccepted: (stream) => {
+      streams.push(stream);
+      return SILENT;
+    },
+  });
+  return streams;
+}
+
+function advance(taken: WayToLeader, ms: number): void {
+  const untilMs = network.nowMs + ms;
+  while (Math.min(taken.nextDeadlineMs, network.nextEventMs) <= untilMs) {
+    if (network.nextEventMs <= taken.nextDeadlineMs) network.step();
+    else {
+      network.nowMs = Math.max(network.nowMs, taken.nextDeadlineMs);
+      taken.onTick();
+    }
+  }
+  network.nowMs = untilMs;
+}
+
+it('is that of an observer to a follower that feeds observers', () => {
+  listen(FOLLOWER);
+  listen(LEADER);
+  advance(way(true), 2000);
+  expect(told).toEqual(['connected to server 2']);
+});
+
+it('is that of an observer to the leader where no follower feeds it, with a warning', () => {
+  listen(LEADER);
+  advance(way(true), 2000);
+  expect(told).toEqual([
+    'warns: no follower takes observers at port 2190 (refused): this observer hangs on the leader',
+    'connected to server 1',
+  ]);
+});
+
+it('ends once when nobody answers', () => {
+  advance(way(false), 5000);
+  expect(told).toEqual(['server 1 cannot be reached as the leader: refused']);
+});
+
+it.each([false, true])('tells nothing once it is closed; connected before: %s', (isConnected) => {
+  const streams = listen(LEADER);
+  const taken = way(false);
+  if (isConnected) advance(taken, 100);
+  const before = [...told];
+  taken.close('the role is over');
+  streams[0]?.write(new Uint8Array([0, 0, 0, 4, 0, 0, 0, 0]));
+  streams[0]?.destroy();
+  advance(taken, 5000);
+  expect(told).toEqual(before);
+});

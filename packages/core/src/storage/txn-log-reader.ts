@@ -17,7 +17,7 @@
  * 4. The log reaches as far as this server has acknowledged (`durable-mark.ts`): otherwise it stops with a fault.
  */
 import { epochOf, getInt, isZxid, JuteReader, ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import type { DiskError, DiskFile, Ports } from '../base/ports.ts';
+import type { DiskError, Ports } from '../base/ports.ts';
 import type { ZxidFile } from './file-names.ts';
 import { LogEnd, type TornEnd } from './log-end.ts';
 import { describeDamage, describeLost, describeMissing } from './log-fault.ts';
@@ -34,8 +34,8 @@ import {
   zxidBeforeLog,
 } from './log-format.ts';
 import { LogSequence } from './log-sequence.ts';
-import { LogTailCollector, lengthWithoutZeros } from './log-tail.ts';
-import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
+import { LogSlices } from './log-slices.ts';
+import { LogTailCollector } from './log-tail.ts';
 
 export interface TxnLogReaderOptions {
   readonly logDirectory: string;
@@ -90,37 +90,24 @@ export interface TxnLogReaderEvents {
   onLogFault(error: Error): void;
 }
 
-/** Bytes of one read, and so of one slice of parsing: 2000 small entries. */
-const SLICE_BYTES = 256 * 1024;
 /** Entries that are looked at together, before the first of them is checked. */
 const AHEAD_MAX = 16;
-/** Bytes of one read behind the entries. */
-const TAIL_SLICE_BYTES = 1024 * 1024;
-const PROBE_BYTES = 4096;
-const PROBE_DISTANCE_BYTES = 1024 * 1024;
 
 export class TxnLogReader {
   readonly #ports: Pick<Ports, 'disk' | 'trace'>;
   readonly #options: TxnLogReaderOptions;
   readonly #events: TxnLogReaderEvents;
-  readonly #buffers: SliceBuffers = new SliceBuffers();
   readonly #jute: JuteReader = new JuteReader(undefined, PAYLOAD_BYTES_MAX);
 
   #fileIndex = -1;
-  #file: DiskFile | null = null;
   #path = '';
-  #size = 0;
   #hasHeader = false;
-  /** Position of the next read. */
-  #readAt = 0;
-  #readsInFlight = 0;
   /** Bytes not parsed yet, and where they stand in the file. */
   #bytes: Uint8Array = new Uint8Array(0);
   #bytesAt = 0;
   #tail: LogTailCollector | null = null;
   /** What is missing before the last file, unless it turns out that its header was cut. */
   #missing: string | null = null;
-  #isProbed = false;
   /** Where the entries begin that `onEntriesAhead` is given. */
   readonly #ahead: Int32Array = new Int32Array(AHEAD_MAX);
   /** Bytes of the longest entry that was read of the file. */
@@ -131,6 +118,7 @@ export class TxnLogReader {
   #isOurs = false;
   /** What is known of the damaged end of the file before, until the first entry of this one. */
   #torn: TornEnd | null = null;
+  readonly #slices: LogSlices;
   readonly #sequence: LogSequence;
   readonly #end: LogEnd;
 
@@ -138,6 +126,11 @@ export class TxnLogReader {
     this.#ports = ports;
     this.#options = options;
     this.#events = events;
+    this.#slices = new LogSlices({
+      onSlice: (position, bytes, isMore) => this.#onSlice(position, bytes, isMore),
+      onZeros: () => this.#onFileRead(),
+      onReadFailed: (error) => this.#diskFault(error),
+    });
     this.#sequence = new LogSequence(options);
     this.#end = new LogEnd(ports, options);
   }
@@ -175,100 +168,36 @@ export class TxnLogReader {
     this.#path = `${logDirectory}/${file.name}`;
     this.#ports.disk.open(this.#path, { readOnly: true }, (error, opened) => {
       if (error !== null) return this.#diskFault(error);
-      this.#file = opened;
-      this.#size = this.#options.areSizesExact ? Math.min(file.size, opened.size) : opened.size;
       this.#hasHeader = this.#fileIndex === 0 && this.#options.startAt > 0;
       if (this.#hasHeader) this.#sequence.continueFile();
       this.#bytes = new Uint8Array(0);
       this.#bytesAt = 0;
       this.#tail = null;
       this.#isOurs = false;
-      this.#isProbed = false;
       this.#longestEntry = 0;
-      this.#readAt = this.#hasHeader ? this.#options.startAt : 0;
-      this.#readsInFlight = 0;
-      this.#readAhead();
+      const size = this.#options.areSizesExact ? Math.min(file.size, opened.size) : opened.size;
+      this.#slices.begin(opened, size, this.#hasHeader ? this.#options.startAt : 0);
     });
   }
 
-  #readAhead(): void {
-    // The first read also of an empty file: its completion is the event that the file is judged with.
-    do {
-      const length = Math.max(0, Math.min(SLICE_BYTES, this.#size - this.#readAt));
-      this.#requestRead(length, this.#buffers.room(length));
-    } while (this.#readsInFlight < READS_AHEAD && this.#readAt < this.#size);
-  }
-
-  /** @param room see `DiskFile.read`; null for bytes that are kept */
-  #requestRead(length: number, room: Uint8Array | null): void {
-    const file = this.#file!;
-    const position = this.#readAt;
-    this.#readAt = Math.min(position + length, this.#size);
-    this.#readsInFlight++;
-    const onRead = (error: DiskError | null, bytes: Uint8Array): void => {
-      if (this.#file !== file) return;
-      this.#readsInFlight--;
-      if (error !== null) this.#diskFault(error);
-      else this.#onBytes(position, bytes);
-    };
-    if (room === null) file.read(position, this.#readAt - position, onRead);
-    else file.read(position, this.#readAt - position, onRead, room);
-  }
-
-  #onBytes(position: number, bytes: Uint8Array): void {
-    if (bytes.length === 0) this.#readAt = this.#size = position;
-    const isMore = position + bytes.length < this.#size;
+  #onSlice(position: number, bytes: Uint8Array, isMore: boolean): void {
     if (this.#tail !== null) {
-      this.#onTailBytes(this.#tail, bytes, isMore);
+      this.#tail.add(bytes);
+      if (!isMore) this.#onFileRead();
+      else this.#slices.readRest(this.#tail.length === 0);
       return;
     }
     if (this.#bytes.length === 0) this.#bytesAt = position;
-    this.#bytes = this.#buffers.join(this.#bytes, bytes);
+    this.#bytes = this.#slices.join(this.#bytes, bytes);
     // The next reads are on their way while these bytes are parsed.
-    if (this.#readAt < this.#size) this.#readAhead();
+    this.#slices.readAhead();
     if (this.#parse(isMore) && !isMore) this.#onFileRead();
-  }
-
-  #onTailBytes(tail: LogTailCollector, bytes: Uint8Array, isMore: boolean): void {
-    tail.add(bytes);
-    if (!isMore) this.#onFileRead();
-    else if (this.#readsInFlight > 0) return;
-    else if (tail.length === 0 && !this.#isProbed) this.#probeRest();
-    else this.#requestRead(TAIL_SLICE_BYTES, null);
-  }
-
-  /**
-   * Behind the entries there are zeros, so far: looks at a few bytes of every part of the rest instead of all 64 MiB.
-   *
-   * What is overlooked so does no harm. Where an entry would begin there are zeros, so that nothing but the end or a
-   * hole is possible; close to a hole the rest of a batch that a crash tore may lie unseen, which no reader ever reaches;
-   * and more than a crash can leave is so long and dense that a probe meets it.
-   */
-  #probeRest(): void {
-    const file = this.#file!;
-    this.#isProbed = true;
-    let missing = 0;
-    let isClear = true;
-    const onProbe = (error: DiskError | null, bytes: Uint8Array): void => {
-      if (this.#file !== file) return;
-      if (error !== null) {
-        this.#diskFault(error);
-        return;
-      }
-      if (lengthWithoutZeros(bytes) > 0) isClear = false;
-      if (--missing > 0) return;
-      if (isClear) this.#onFileRead();
-      else this.#requestRead(TAIL_SLICE_BYTES, null);
-    };
-    for (let position = this.#readAt; position < this.#size; position += PROBE_DISTANCE_BYTES) {
-      missing++;
-      file.read(position, Math.min(PROBE_BYTES, this.#size - position), onProbe);
-    }
   }
 
   /** Delivers the entries that are complete. @returns false when a fault has ended the reading */
   #parse(isMore: boolean): boolean {
     const bytes = this.#bytes;
+    const { size } = this.#slices;
     let at = 0;
     if (!this.#hasHeader) {
       if (!this.#readHeader(bytes)) return false;
@@ -284,7 +213,7 @@ export class TxnLogReader {
       const length = getInt(bytes, at + 8);
       const isPlausible = length > 0 && length <= PAYLOAD_BYTES_MAX;
       const entryEnd = at + length + ENTRY_FRAME_BYTES;
-      if (isPlausible && this.#bytesAt + entryEnd <= this.#size) {
+      if (isPlausible && this.#bytesAt + entryEnd <= size) {
         if (entryEnd > bytes.length) break;
         if (isWholeEntry(bytes, at, length)) {
           if (!this.#deliver(bytes, at, length)) return false;
@@ -396,10 +325,7 @@ export class TxnLogReader {
 
   #onFileRead(): void {
     const tail = this.#tail!;
-    const file = this.#file!;
-    this.#file = null;
     if (this.#missing !== null && tail.collected().length >= LOG_HEADER_BYTES) {
-      this.#file = file;
       this.#faultOfSequence(0, this.#missing);
       return;
     }
@@ -415,7 +341,7 @@ export class TxnLogReader {
       last: this.#sequence.last,
       entryBytesMax: this.#longestEntry,
     };
-    this.#end.settle(file, read, (error, fault, torn) => {
+    this.#end.settle(this.#slices.release(), read, (error, fault, torn) => {
       if (torn !== null) this.#torn = torn;
       if (error !== null) this.#diskFault(error);
       else if (fault !== null) this.#fault(fault);
@@ -447,14 +373,12 @@ export class TxnLogReader {
   }
 
   #fault(message: string): void {
-    this.#file?.close();
-    this.#file = null;
+    this.#slices.close();
     this.#events.onLogFault(new Error(message));
   }
 
   #diskFault(error: DiskError): void {
-    this.#file?.close();
-    this.#file = null;
+    this.#slices.close();
     this.#events.onLogFault(new Error(`the log cannot be read and synced: ${error.message}`, { cause: error }));
   }
 }

@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest';
+import type { DiskFile } from '../base/ports.ts';
+import { LogSlices } from './log-slices.ts';
+
+const MIB = 1024 * 1024;
+
+type Read = [position: number, length: number, done: (error: null, bytes: Uint8Array) => void];
+
+/** A file whose reads are answered by hand. */
+class HeldFile {
+  readonly reads: Read[] = [];
+  isClosed = false;
+
+  constructor(readonly bytes: Uint8Array) {}
+
+  read(...[position, length, done]: Read): void {
+    this.reads.push([position, length, done]);
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+
+  answer(): void {
+    const [position, length, done] = this.reads.shift()!;
+    done(null, this.bytes.subarray(position, position + length));
+  }
+}
+
+function open(bytes: Uint8Array, startAt = 0): { file: HeldFile; slices: LogSlices; told: string[] } {
+  const file = new HeldFile(bytes);
+  const told: string[] = [];
+  const slices = new LogSlices({
+    onSlice: (position, { length }, isMore) => told.push(`${position} +${length}${isMore ? '' : ', the last'}`),
+    onZeros: () => told.push('zeros'),
+    onReadFailed: ({ message }) => told.push(message),
+  });
+  slices.begin(file as unknown as DiskFile, bytes.length, startAt);
+  return { file, slices, told };
+}
+
+it('asks for two slices in advance, and for the next when one has been taken', () => {
+  const { file, slices, told } = open(new Uint8Array(MIB));
+  expect(file.reads).toHaveLength(2);
+  file.answer();
+  expect([told, file.reads.length]).toEqual([['0 +262144'], 1]);
+  slices.readAhead();
+  expect(file.reads).toHaveLength(2);
+});
+
+it('tells of an empty file by a slice without bytes', () => {
+  const { file, told } = open(new Uint8Array(0));
+  file.answer();
+  expect(told).toEqual(['0 +0, the last']);
+});
+
+it.each([
+  { rest: 'zeros', at: null, told: ['zeros'], reads: 0 },
+  { rest: 'a byte that a probe meets', at: 2.5 * MIB + 5, told: [], reads: 1 },
+])('looks at a few bytes of each part of the rest, and at all of it only if one is not zero: $rest', (expected) => {
+  const bytes = new Uint8Array(4 * MIB);
+  if (expected.at !== null) bytes[expected.at] = 1;
+  const { file, slices, told } = open(bytes, MIB);
+  while (file.reads.length > 0) file.answer();
+  told.length = 0;
+  slices.readRest(true);
+  const probes = file.reads.length;
+  for (let i = 0; i < probes; i++) file.answer();
+  expect([told, file.reads.length]).toEqual([expected.told, expected.reads]);
+});
+
+it.each(['release', 'close'] as const)('tells nothing of a file after %s', (end) => {
+  const { file, slices, told } = open(new Uint8Array(MIB));
+  slices[end]();
+  file.answer();
+  expect([told, file.isClosed]).toEqual([[], end === 'close']);
+});

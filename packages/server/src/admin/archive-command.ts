@@ -2,8 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FilePart } from '../http/messages.ts';
 import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
-import type { Fields } from './commands.ts';
-import { JsonFields, JsonList } from './java-json.ts';
+import { type Fields, JsonFields, JsonList } from './java-json.ts';
 
 export interface ArchiveCommandParts {
   readonly isEnabled: boolean;

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import type { ConnectionView, ServerView, SnapshotFile } from '@meerkat/core';
+import type { ServerView, SnapshotFile } from '@meerkat/core';
 import type { Member } from '@meerkat/protocol';
 import type { Configuration } from '../config/options.ts';
 import type { TlsFigures } from '../metrics/catalogue.ts';
@@ -7,15 +7,14 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { monitorValues } from '../metrics/monitor.ts';
 import type { MonitorBaseline } from '../metrics/monitor-baseline.ts';
 import { FULL_VERSION } from '../version.ts';
+import { showConnection, showConnectionBriefly, showConnections } from './connection-fields.ts';
 import { measureDirectory } from './directory-size.ts';
 import { listEnvironment } from './environment.ts';
 import { resetStats } from './four-letter-words.ts';
-import { JavaDouble, JsonFields, JsonList, type JsonValue } from './java-json.ts';
-import { formatHex, formatRemote } from './java-text.ts';
+import { type Fields, JavaDouble, JsonFields, JsonList, mapped } from './java-json.ts';
+import { formatHex } from './java-text.ts';
 import { modeOf, peerStateOf } from './roles.ts';
 import type { TraceMask } from './trace-mask.ts';
-
-export type Fields = Iterable<readonly [key: string, value: JsonValue]>;
 
 /** What the commands look at. */
 export interface CommandSource {
@@ -321,52 +320,6 @@ function* showServer({ view, metrics, configuration: { core } }: CommandSource):
   yield ['node_count', view.znodeCount];
 }
 
-function* briefly(connection: ConnectionView): Fields {
-  yield ['remote_socket_address', formatRemote(connection.remote).slice(1)];
-  yield ['interest_ops', (connection.isReading ? 1 : 0) + (connection.isWriting ? 4 : 0)];
-  yield ['outstanding_requests', connection.outstandingRequests];
-  yield ['packets_received', connection.packetsReceived];
-  yield ['packets_sent', connection.packetsSent];
-}
-
-/** Plain connections, and those by TLS, as Apache's server tells them apart by their port. */
-function* showConnections(view: ServerView, show: (connection: ConnectionView) => JsonFields): Fields {
-  for (const [name, isSecure] of [
-    ['connections', false],
-    ['secure_connections', true],
-  ] as const) {
-    yield [name, new JsonList(mapped(ofPort(view.connections(), isSecure), show))];
-  }
-}
-
-function* ofPort(connections: Iterable<ConnectionView>, isSecure: boolean): Iterable<ConnectionView> {
-  for (const connection of connections) if (connection.isSecure === isSecure) yield connection;
-}
-
-function showConnectionBriefly(connection: ConnectionView): JsonFields {
-  return new JsonFields(briefly(connection));
-}
-
-function showConnection(connection: ConnectionView): JsonFields {
-  return new JsonFields(atLength(connection));
-}
-
-function* atLength(connection: ConnectionView): Fields {
-  yield* briefly(connection);
-  if (connection.sessionId === 0n) return;
-  yield ['session_id', connection.sessionId];
-  yield ['last_operation', connection.lastOperation ?? 'NA'];
-  yield ['established', connection.establishedWallMs];
-  yield ['session_timeout', connection.sessionTimeoutMs];
-  yield ['last_cxid', connection.lastCxid];
-  yield ['last_zxid', connection.lastZxid];
-  yield ['last_response_time', Math.trunc(connection.lastResponseMs)];
-  yield ['last_latency', Math.trunc(connection.lastLatencyMs)];
-  yield ['min_latency', Math.trunc(Math.min(connection.minLatencyMs, connection.maxLatencyMs))];
-  yield ['avg_latency', Math.trunc(connection.averageLatencyMs)];
-  yield ['max_latency', Math.trunc(connection.maxLatencyMs)];
-}
-
 function* expiries(view: ServerView): Fields {
   const isLearner = view.ensemble !== null && view.ensemble.role !== 'leading';
   const times = new Map<number, bigint[]>();
@@ -442,10 +395,6 @@ function showAddresses(addresses: readonly (readonly [host: string, port: number
     ['all_reachable_addresses_or_all', list],
     ['reachable_or_one', one],
   ]);
-}
-
-function* mapped<From, To>(items: Iterable<From>, map: (item: From) => To): Iterable<To> {
-  for (const item of items) yield map(item);
 }
 
 /** As Java's `Long.parseLong` reads it. */

@@ -11,11 +11,14 @@ export class JavaDouble {
   }
 }
 
+/** The fields of an object, each made when it is written. */
+export type Fields = Iterable<readonly [key: string, value: JsonValue]>;
+
 /** Fields in their order. An iterable of pairs is looked at as it is written, so that others are served in between. */
 export class JsonFields {
-  readonly entries: Iterable<readonly [key: string, value: JsonValue]>;
+  readonly entries: Fields;
 
-  constructor(entries: Iterable<readonly [key: string, value: JsonValue]>) {
+  constructor(entries: Fields) {
     this.entries = entries;
   }
 }
@@ -58,4 +61,9 @@ export function* formatJson(value: JsonValue, indent = ''): Generator<string> {
   } else {
     yield JSON.stringify(value);
   }
+}
+
+/** Made one by one, as they are written. */
+export function* mapped<From, To>(items: Iterable<From>, map: (item: From) => To): Iterable<To> {
+  for (const item of items) yield map(item);
 }

@@ -2,8 +2,7 @@ import { AddWatchMode, OpCode, type Request } from '@meerkat/protocol';
 import { call, callRead } from './calls.ts';
 import { addChroot, addChrootSequential, removeChroot } from './chroot.ts';
 import type { ClientSession } from './client-session.ts';
-import { checkOptions, type MethodWithOptions } from './known-options.ts';
-import { isRepeatable, type ReplyReader, readNothing, replyReaderOf } from './machine/replies.ts';
+import { isRepeatable, readNothing, replyReaderOf } from './machine/replies.ts';
 import type { WatchListener } from './machine/watch-listener.ts';
 import type { About, CallOptions, ReadOptions, Requester, WatchHandle } from './requester.ts';
 
@@ -29,31 +28,6 @@ export class ClientRequester implements Requester {
 
   relative(path: string): string {
     return removeChroot(this.chroot, path);
-  }
-
-  /**
-   * One method of the client's that is one request about one path: checks options and path, adds the chroot, sends it.
-   *
-   * @param isSequential the path may end with a slash: `absoluteSequential`
-   */
-  call<T>(
-    operation: MethodWithOptions,
-    path: string,
-    read: ReplyReader,
-    options: CallOptions | undefined,
-    makeRequest: (absolute: string, about: About) => Request,
-    isSequential = false,
-  ): Promise<T> {
-    const about = { operation, path };
-    let request: Request;
-    try {
-      checkOptions(operation, options, about);
-      const absolute = isSequential ? this.absoluteSequential(path, operation) : this.absolute(path, operation);
-      request = makeRequest(absolute, about);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    return call(this.session, { request, read, about, listener: null }, options);
   }
 
   request<T>(

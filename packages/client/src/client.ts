@@ -42,6 +42,7 @@ import type { Stat } from './machine/stat.ts';
 import { MultiRead } from './multi-read.ts';
 import { Observation, type ObserveOptions } from './observe.ts';
 import type { CreateOptions, VersionOptions, Watched, WatchSelection } from './operations.ts';
+import { callPath } from './path-call.ts';
 import type { CallOptions, ReadOptions } from './requester.ts';
 import { SessionClient } from './session-client.ts';
 import { Transaction } from './transaction.ts';
@@ -141,7 +142,7 @@ export class Client extends SessionClient {
 
   /** How many znodes are below this one, at any depth. @throws NoNodeError */
   descendantCount(path: string, options?: CallOptions): Promise<number> {
-    return this.#requester.call('descendantCount', path, readCount, options, (absolute) => ({
+    return callPath(this.#requester, 'descendantCount', path, readCount, options, (absolute) => ({
       op: OpCode.getAllChildrenNumber,
       path: absolute,
     }));
@@ -160,7 +161,7 @@ export class Client extends SessionClient {
 
   /** Who may do what with a znode. @throws NoNodeError */
   getAcl(path: string, options?: CallOptions): Promise<AclOfZnode> {
-    return this.#requester.call('getAcl', path, readAclReply, options, (absolute) => ({
+    return callPath(this.#requester, 'getAcl', path, readAclReply, options, (absolute) => ({
       op: OpCode.getACL,
       path: absolute,
     }));
@@ -171,7 +172,7 @@ export class Client extends SessionClient {
    * A read that is to see it is asked for with `{ read: 'linearizable' }`, which costs no round trip more.
    */
   sync(path = '/', options?: CallOptions): Promise<void> {
-    return this.#requester.call('sync', path, readNothing, options, (absolute) => ({
+    return callPath(this.#requester, 'sync', path, readNothing, options, (absolute) => ({
       op: OpCode.sync,
       path: absolute,
     }));
@@ -192,7 +193,8 @@ export class Client extends SessionClient {
   create<T>(path: string, value: T, options: CreateOptions & { codec: Codec<T> }): Promise<Created>;
   create<T>(path: string, data?: Data | T, options: CreateOptions & { codec?: Codec<T> } = {}): Promise<Created> {
     const isSequential = options.sequential === true;
-    const made = this.#requester.call<Created>(
+    const made = callPath<Created>(
+      this.#requester,
       'create',
       path,
       readCreated,
@@ -216,21 +218,21 @@ export class Client extends SessionClient {
   set(path: string, data: Data, options?: VersionOptions): Promise<Stat>;
   set<T>(path: string, value: T, options: VersionOptions & { codec: Codec<T> }): Promise<Stat>;
   set<T>(path: string, data: Data | T, options?: VersionOptions & { codec?: Codec<T> }): Promise<Stat> {
-    return this.#requester.call('set', path, readStatReply, options, (absolute, about) =>
+    return callPath(this.#requester, 'set', path, readStatReply, options, (absolute, about) =>
       makeSetData(absolute, encode(options?.codec, data), options?.version, about),
     );
   }
 
   /** Deletes a znode without children. @throws NoNodeError, BadVersionError, NotEmptyError */
   delete(path: string, options?: VersionOptions): Promise<void> {
-    return this.#requester.call('delete', path, readNothing, options, (absolute, about) =>
+    return callPath(this.#requester, 'delete', path, readNothing, options, (absolute, about) =>
       makeDelete(absolute, options?.version, about),
     );
   }
 
   /** Replaces a znode's ACL. `version` is compared with `stat.aversion`. @throws NoNodeError, InvalidAclError */
   setAcl(path: string, acl: readonly Acl[], options?: VersionOptions): Promise<Stat> {
-    return this.#requester.call('setAcl', path, readStatReply, options, (absolute, about) => ({
+    return callPath(this.#requester, 'setAcl', path, readStatReply, options, (absolute, about) => ({
       op: OpCode.setACL,
       path: absolute,
       acl: checkedAcl(acl, about),
@@ -396,7 +398,7 @@ export class Client extends SessionClient {
   /** Whether the connected server holds such a watch of this session's connection. */
   async checkWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<boolean> {
     try {
-      await this.#requester.call('checkWatches', path, readNothing, options, (absolute) => ({
+      await callPath(this.#requester, 'checkWatches', path, readNothing, options, (absolute) => ({
         op: OpCode.checkWatches,
         path: absolute,
         watcherType: WATCHER_TYPES[selection],
@@ -410,7 +412,7 @@ export class Client extends SessionClient {
 
   /** Removes all watches of a kind from a path; their listeners are notified that they ended. @throws NoWatcherError */
   async removeWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<void> {
-    await this.#requester.call('removeWatches', path, readNothing, options, (absolute) => ({
+    await callPath(this.#requester, 'removeWatches', path, readNothing, options, (absolute) => ({
       op: OpCode.removeWatches,
       path: absolute,
       watcherType: WATCHER_TYPES[selection],

@@ -9,9 +9,12 @@ type Read = [position: number, length: number, done: (error: null, bytes: Uint8A
 /** A file whose reads are answered by hand. */
 class HeldFile {
   readonly reads: Read[] = [];
+  readonly bytes: Uint8Array;
   isClosed = false;
 
-  constructor(readonly bytes: Uint8Array) {}
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
 
   read(...[position, length, done]: Read): void {
     this.reads.push([position, length, done]);

@@ -8,20 +8,10 @@
  * Each role is an incarnation of its own: it begins with what the disk holds and leaves nothing behind in memory. What
  * the disk, the network and the clients have to say to an earlier one reaches nobody.
  */
-import {
-  type ElectionNotification,
-  epochOf,
-  findMembershipFault,
-  formatZxid,
-  MAX_EPOCH,
-  type Membership,
-  ZXID_NONE,
-  ZXID_ZERO,
-} from '@meerkat/protocol';
+import { type ElectionNotification, MAX_EPOCH, type Membership, ZXID_NONE } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { EnsembleOptions } from '../base/options.ts';
 import type { EnsembleView, LearnerView, ProposalSizesView } from '../base/server-view.ts';
-import { EPOCHS_FAR } from '../election/believable.ts';
 import { Election } from '../election/election.ts';
 import {
   DEFAULT_ELECTION_OPTIONS,
@@ -36,8 +26,10 @@ import { findOlderHistory } from '../zab/exclusion.ts';
 import { describeEnd } from '../zab/promises.ts';
 import { Leading } from './leading.ts';
 import { Learning } from './learning.ts';
+import { LookPauses, PAUSE_MAX_MS } from './look-pauses.ts';
 import type { Member, RecoveredState } from './member.ts';
-import { hasSameContent, type Members, parseUsableMembership } from './members.ts';
+import type { Members } from './members.ts';
+import { judgeMembership } from './membership-gossip.ts';
 import { MembershipKeeper } from './membership-keeper.ts';
 import { QuorumPort } from './quorum-port.ts';
 import type { Role } from './role.ts';
@@ -45,12 +37,6 @@ import type { RoleEvents, RoleHost } from './role-host.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-
-/**
- * Pauses before looking again, in milliseconds, after roles that came to nothing one after the other: a decision that
- * cannot be carried out would otherwise be made again at once, for ever.
- */
-const PAUSES_MS: readonly number[] = [0, 20, 50, 100, 200, 400, 800];
 
 /** Milliseconds that the first search waits for the quorum port: to listen at a name takes as long as to look it up. */
 const PORT_WAIT_MS = 1000;
@@ -91,9 +77,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   #isCandidate = false;
   /** Why this server does not stand for election although learners could connect, for people; null when it does. */
   #unfitness: string | null = null;
-  #failures = 0;
-  /** Milliseconds that the next search waits at least. */
-  #pauseMinMs = 0;
+  readonly #pauses = new LookPauses();
   /** Why it looks for a leader, for people. */
   #lookReason = 'it has just started';
   /** The next role begins with nothing, as the last one found its history to be of no use. */
@@ -184,9 +168,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
       this.#onPortChanged();
       return;
     }
-    const pauseMs = PAUSES_MS[Math.min(this.#failures, PAUSES_MS.length - 1)]!;
-    this.#lookAtMs = this.#host.turn.nowMs() + Math.max(pauseMs, this.#pauseMinMs);
-    this.#pauseMinMs = 0;
+    this.#lookAtMs = this.#host.turn.nowMs() + this.#pauses.take();
     if (this.#lookAtMs <= this.#host.turn.nowMs()) this.#look();
   }
 
@@ -324,7 +306,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     const isLeader = leader === this.#host.options.serverId;
     if (!isLeader && this.#members.quorumEndpointsOf(leader).length === 0) {
       this.#warn(`server ${leader} leads, and this server knows no address of it: it looks again for one it knows`);
-      this.#lookAtMs = this.#host.turn.nowMs() + PAUSES_MS.at(-1)!;
+      this.#lookAtMs = this.#host.turn.nowMs() + PAUSE_MAX_MS;
       return;
     }
     const learnerRole = this.#learnerRole;
@@ -339,7 +321,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#beginsAnew = false;
     const events: RoleEvents = {
       onEstablished: (epoch, lastApplied) => {
-        this.#failures = 0;
+        this.#pauses.onEstablished();
         this.#unfitness = null;
         this.#host.trace.emit({ kind: 'epoch-established', epoch, zxid: lastApplied });
         this.#election.onEpochEstablished(epoch);
@@ -383,48 +365,23 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     if (reason !== null) this.#warn(reason);
   }
 
-  /**
-   * Another server follows another membership. A newer one is taken over from a member: it is committed, or that server
-   * would not follow it.
-   */
+  /** Another server follows another membership. */
   configHeard(from: number, configText: string): void {
-    if (!this.#host.options.reconfigEnabled) {
-      this.#warnOfDifference(from, configText);
-      return;
-    }
-    const membership = parseUsableMembership(configText);
-    const { membership: own } = this.#members;
-    if ('fault' in membership) {
-      this.#warn(`server ${from} follows a membership that cannot be used: ${membership.fault}`);
-    } else if (membership.version > own.version) {
-      this.#maybeAdopt(from, membership);
-    } else if (membership.version === own.version && own.version > ZXID_ZERO && !hasSameContent(membership, own)) {
-      this.#warnOfDifference(from, configText);
-    }
-  }
-
-  #maybeAdopt(from: number, membership: Membership): void {
-    const fault = this.#members.isMember(from)
-      ? findMembershipFault(membership, this.#ensemble.membershipRules)
-      : 'it is no member';
-    const { acceptedEpoch } = this.#state!.history;
-    const isFar = epochOf(membership.version) - acceptedEpoch > EPOCHS_FAR;
-    if (fault !== null || isFar) {
-      const why = fault ?? `its epoch is far beyond ${acceptedEpoch}`;
-      this.#warn(`server ${from} tells of membership ${formatZxid(membership.version)}, which is not believed: ${why}`);
+    const heard = judgeMembership(from, configText, {
+      members: this.#members,
+      isReconfigEnabled: this.#host.options.reconfigEnabled,
+      rules: this.#ensemble.membershipRules,
+      acceptedEpoch: this.#state!.history.acceptedEpoch,
+    });
+    if (heard === null) return;
+    if ('warning' in heard) {
+      this.#warn(heard.warning);
       return;
     }
     // The election's event is still running.
     this.#host.turn.defer(() => {
-      if (this.#isLooking && !this.#isStopping) this.#memberships.commit(membership);
+      if (this.#isLooking && !this.#isStopping) this.#memberships.commit(heard.newer);
     });
-  }
-
-  #warnOfDifference(from: number, configText: string): void {
-    const theirs = configText.replaceAll('\n', ', ');
-    this.#warn(
-      `server ${from} follows a membership that differs from this one's: ${theirs}. Servers of an ensemble need the same list`,
-    );
   }
 
   /** Another membership is proposed or in force. A role finds out by itself whether it goes on. */
@@ -450,11 +407,11 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#deafUntilMs = NEVER;
     this.#port.hold();
     this.#lookReason = reason;
-    if (!role.isEstablished) this.#failures++;
+    if (!role.isEstablished) this.#pauses.onFailed();
     if (role instanceof Learning && role.mustBeginAnew) this.#beginsAnew = true;
     if (role instanceof Learning && role.exclusion !== null) {
       this.#warn(role.exclusion);
-      this.#pauseMinMs = this.#ensemble.syncLimit * this.#host.options.tickTimeMs;
+      this.#pauses.extend(this.#ensemble.syncLimit * this.#host.options.tickTimeMs);
     }
     if (role instanceof Leading) this.#unfitness = role.unfitness;
     if (this.#isStopping) this.#closePorts();

@@ -1,0 +1,49 @@
+import { formatZxid, type Membership, makeZxid, parseMembership } from '@meerkat/protocol';
+import { expect, it } from 'vitest';
+import { Members } from './members.ts';
+import { type Heard, judgeMembership } from './membership-gossip.ts';
+
+const THREE = ['server.1=a:1:2:participant', 'server.2=b:1:2:participant', 'server.3=c:1:2:participant'];
+const OWN_VERSION = makeZxid(2, 5);
+
+function textOf(version: number, lines: readonly string[] = THREE): string {
+  return [...lines, `version=${formatZxid(version).replace(/^0x/, '')}`].join('\n');
+}
+
+function parsed(text: string): Membership {
+  const membership = parseMembership(text);
+  if ('fault' in membership) throw new Error(membership.fault);
+  return membership;
+}
+
+function judge(from: number, text: string, isReconfigEnabled = true): Heard {
+  const members = new Members(parsed(textOf(OWN_VERSION)), isReconfigEnabled);
+  const rules = { standaloneEnabled: false, ipReachable: null } as never;
+  return judgeMembership(from, text, { members, isReconfigEnabled, rules, acceptedEpoch: 2 });
+}
+
+const NEWER = textOf(makeZxid(2, 6), THREE.slice(0, 2));
+
+it('a newer one is taken over from a member', () => {
+  expect(judge(2, NEWER)).toEqual({ newer: parsed(NEWER) });
+});
+
+it.each([
+  { what: 'an older one', text: textOf(makeZxid(2, 4), THREE.slice(0, 2)) },
+  { what: 'the same', text: textOf(OWN_VERSION) },
+])('nothing follows from $what', ({ text }) => {
+  expect(judge(2, text)).toBeNull();
+});
+
+it.each([
+  { what: 'one of a stranger', from: 9, text: NEWER, why: 'it is no member' },
+  { what: 'one of an epoch far beyond', from: 2, text: textOf(makeZxid(1_000_000, 1)), why: 'far beyond 2' },
+  { what: 'one that cannot be used', from: 2, text: 'nonsense', why: 'cannot be used' },
+  { what: 'another of the same version', from: 2, text: textOf(OWN_VERSION, THREE.slice(0, 2)), why: 'differs' },
+])('$what is not taken over, with a warning', ({ from, text, why }) => {
+  expect(judge(from, text)).toEqual({ warning: expect.stringContaining(why) });
+});
+
+it('where memberships do not change every other one is a difference', () => {
+  expect(judge(2, NEWER, false)).toEqual({ warning: expect.stringContaining('differs') });
+});

@@ -5,6 +5,7 @@ import type { History } from './history.ts';
 import type { Trait } from './traits.ts';
 import { ELECTION_PORT, OBSERVER_MASTER_PORT, portKindOf, QUORUM_PORT } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
+import { OVERLONG_PATH } from './workload-options.ts';
 import type { WorldWatcher } from './world-watcher.ts';
 
 /** What must have happened in a world with a trait, so that the trait has made a difference. */
@@ -15,7 +16,7 @@ export const SIGHTINGS: Readonly<Record<Trait, readonly string[]>> = {
   'short-memory': ['learner sent more than the memory of its leader'],
   'lazy-observers': ['txn applied without a log'],
   acls: ['permissions set', 'request refused for want of permission'],
-  'short-txns': ['session whose end fills a txn'],
+  'short-txns': ['session whose end fills a txn', 'request given up that no server takes'],
   'two-addresses': ['second address dialled'],
   collectables: ['container or TTL znode collected'],
   'large-values': ['value above 100 kB', 'snapshot of several slices'],
@@ -125,6 +126,9 @@ export class Sightings implements WorldWatcher {
       perSecond.set(second, count);
       if (count === 60) this.#count('second with sixty requests');
       if (request.op === 'setAcl' && result !== null) this.#count('permissions set');
+      if ('path' in request && request.path === OVERLONG_PATH && error?.code === 'CONNECTIONLOSS') {
+        this.#count('request given up that no server takes');
+      }
       if (error?.code === 'NOAUTH') this.#count('request refused for want of permission');
       if (error?.code === 'QUOTAEXCEEDED') this.#count('quota exceeded');
     }

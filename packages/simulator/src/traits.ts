@@ -17,7 +17,10 @@ export const TRAITS = [
   'lazy-observers',
   /** Clients have identities, and permissions are set and withdrawn. */
   'acls',
-  /** Servers take short txns only, and clients make so many ephemerals that the end of their session is a long one. */
+  /**
+   * Servers take short txns only. Clients make so many ephemerals that the end of their session is a long one, and ask for
+   * what is longer.
+   */
   'short-txns',
   /** Every server has two addresses for the others. */
   'two-addresses',
@@ -85,6 +88,7 @@ export function configurationOf(traits: readonly Trait[]): Configuration {
     workload: {
       hasAcls: has('acls'),
       crowdChance: has('short-txns') ? 0.01 : 0,
+      overlongChance: has('short-txns') ? 0.002 : 0,
       hasCollectables: has('collectables'),
       // They are no short txns.
       valueBytesMax: has('large-values') && !has('short-txns') ? 900_000 : 0,

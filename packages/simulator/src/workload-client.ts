@@ -16,7 +16,7 @@ import { certificateOf, credentialsOf } from './users.ts';
 import type { WorkloadAcls } from './workload-acls.ts';
 import type { WorkloadHost } from './workload-host.ts';
 import type { Meetings } from './workload-meetings.ts';
-import type { WorkloadOptions } from './workload-options.ts';
+import { OVERLONG_PATH, type WorkloadOptions } from './workload-options.ts';
 import { drawQuotaWrite, limitsPathOf, quotaPathOf } from './workload-quotas.ts';
 
 /**
@@ -161,13 +161,17 @@ export class WorkloadClient {
 
   async #act(recorded: RecordedClient): Promise<void> {
     const random = this.#random;
-    const { crowdChance, hugeSessionSize } = this.#options;
+    const { crowdChance, hugeSessionSize, overlongChance } = this.#options;
     if (crowdChance > 0 && random.chance(crowdChance)) {
       await this.#crowd(recorded);
       return;
     }
     if (hugeSessionSize > 0 && random.chance(HUGE_CHANCE)) {
       await this.#makeHuge(recorded, hugeSessionSize);
+      return;
+    }
+    if (overlongChance > 0 && random.chance(overlongChance)) {
+      void this.#ask(recorded, { op: 'exists', path: OVERLONG_PATH, hasWatch: false, isLinearizable: false });
       return;
     }
     if (random.chance(MEETING_CHANCE)) this.#meetings.call(this.#pickKey(), this.#world.sleep(MEETING_DELAY_MS));

@@ -21,6 +21,8 @@ export interface WorkloadOptions {
   readonly hasCollectables: boolean;
   /** Some values are so long, in bytes at most. Default 0: all are short. */
   readonly valueBytesMax: number;
+  /** How often a client asks for a path that is longer than its servers take. Default 0. */
+  readonly overlongChance: number;
   /** Some of the quarrelled znodes have quotas. Default false. */
   readonly hasQuotas: boolean;
   /** Ephemerals that one client in a while makes for its session, with multis. Default 0: some only. */
@@ -28,6 +30,9 @@ export interface WorkloadOptions {
   /** How many of the sessions, from 0 to 1, take answers of servers that are read-only. Default 0. */
   readonly readOnlyChance: number;
 }
+
+/** Servers of short txns close the connection instead of reading a request with it. */
+export const OVERLONG_PATH: string = `/w/${'overlong'.repeat(200)}`;
 
 export const DEFAULT_WORKLOAD: WorkloadOptions = {
   clients: 4,
@@ -40,6 +45,7 @@ export const DEFAULT_WORKLOAD: WorkloadOptions = {
   crowdChance: 0,
   hasCollectables: false,
   valueBytesMax: 0,
+  overlongChance: 0,
   hasQuotas: false,
   hugeSessionSize: 0,
   readOnlyChance: 0,

@@ -1,3 +1,4 @@
+/// <reference path="./snappyjs.d.ts" />
 /**
  * The snappy stream of Apache's compressed snapshots, as xerial's snappy-java frames it:
  *

@@ -179,12 +179,13 @@ function normalizeAdmin(text: string): string {
     .replaceAll(/^\s*"\d+" : \[.*\],?\n/gm, '')
     .replaceAll(/("all_ports") : \[ \d+ \]/g, '$1')
     .replaceAll(VARIABLE_FIELDS, '$1');
-  // The order of these, and of what is inside server_stats, is that of a hash table in Java.
+  // The order of these, and of what is inside server_stats, is that of a hash table in Java; of an address, that in which Java
+  // happens to list methods.
   if (text.includes('"command" : "dump"')) {
     return withoutNumbers.replaceAll(',', '').replaceAll('{ }', '{\n  }').split('\n').toSorted().join('\n');
   }
-  return withoutNumbers.replace(
-    /("server_stats" : \{\n)([\s\S]*?)(\n {2}\})/,
+  return withoutNumbers.replaceAll(
+    /("(?:server_stats|quorum_address|election_address)" : \{\n)([\s\S]*?)(\n {2}\})/g,
     (_all, head: string, body: string, tail: string) => {
       const lines = body.replaceAll(/\{\n[\s\S]*?\}/g, '{ }').split('\n');
       return (

@@ -12,6 +12,8 @@ const OUTSTANDING_MAX = 1000 + 10;
 const OUTSTANDING_MAX_OF_APACHE = 1000 + 100;
 /** For each read that is kept, 170 bytes were measured: a million would take 160 MB. */
 const GROWTH_BYTES_MAX = 64 * 1024 * 1024;
+/** With a million replies of 90 bytes on their way; 60 to 140 MB were measured, most of it not collected yet. Kept, all would take 250 MB. */
+const ANSWERED_GROWTH_BYTES_MAX = 192 * 1024 * 1024;
 const TIMEOUT_MS = 300_000;
 
 let ensemble: Ensemble | null = null;
@@ -62,7 +64,7 @@ function testReads(kind: ServerKind, count: number): void {
       }
       // Apache's server counts a request down some time after it has answered.
       while ((await outstandingOf(asked)) !== 0) {}
-      if (kind === 'meerkat') expect(asked.server.residentBytes() - before).toBeLessThan(2 * GROWTH_BYTES_MAX);
+      if (kind === 'meerkat') expect(asked.server.residentBytes() - before).toBeLessThan(ANSWERED_GROWTH_BYTES_MAX);
       stream.destroy();
     },
   );

@@ -198,20 +198,22 @@ describe.each(HOSTS)('with sockets in %s', (where) => {
       expect(stream?.queuedBytes).toBe(0);
     });
 
-    test.runIf(where === HOSTS[0])('long output leaves at the ends of turns', async () => {
-      const socket = await dial();
-      core.isEchoing = false;
-      socket.write('begin');
-      await core.until('bytes begin');
-      const [stream] = core.streams;
-      stream?.write(new Uint8Array(100_000));
-      expect(stream?.queuedBytes).toBe(0);
-      stream?.write(new Uint8Array(2_000_000));
-      stream?.write(new Uint8Array(5));
-      expect(stream?.queuedBytes).toBe(2_000_005);
-      await core.until('drain');
-      expect(stream?.queuedBytes).toBe(0);
-    });
+    if (where === HOSTS[0]) {
+      test('long output leaves at the ends of turns', async () => {
+        const socket = await dial();
+        core.isEchoing = false;
+        socket.write('begin');
+        await core.until('bytes begin');
+        const [stream] = core.streams;
+        stream?.write(new Uint8Array(100_000));
+        expect(stream?.queuedBytes).toBe(0);
+        stream?.write(new Uint8Array(2_000_000));
+        stream?.write(new Uint8Array(5));
+        expect(stream?.queuedBytes).toBe(2_000_005);
+        await core.until('drain');
+        expect(stream?.queuedBytes).toBe(0);
+      });
+    }
 
     test('what is written behind bytes that wait leaves in its order, and the end of all is told once', async () => {
       const socket = await dial();

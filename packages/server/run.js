@@ -1,5 +1,5 @@
-// `@meerkat/server/run`: the server from one file, `build.mjs` makes it, where half of a start was to find and open some 400 of them.
-// Without that file, or with one that is older than what was compiled, from the files themselves.
+// `@meerkat/server/run`: loads the server from one file, which `build.mjs` makes; to find, open and link its 480 modules took half
+// of the processor time of a start. Where that file is missing, or older than what was compiled, the modules are loaded.
 import { statSync } from 'node:fs';
 
 const changedMs = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0;

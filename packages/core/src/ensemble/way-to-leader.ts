@@ -31,7 +31,6 @@ export class WayToLeader {
   readonly #members: () => Members;
   readonly #leader: number;
   readonly #events: WayToLeaderEvents;
-  /** The server at the other end: the leader, or the follower that feeds this observer. */
   #master: number;
   #dial: LeaderDial | MasterDial;
   #link: LeaderLink | null = null;

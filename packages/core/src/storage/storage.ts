@@ -160,8 +160,11 @@ export class Storage {
     ).start();
   }
 
-  /** Takes one txn into the log; zxids come in ascending order. Durable once `onLogSynced` has told so. */
-  /** @returns bytes of the txn's entry */
+  /**
+   * Takes one txn into the log; zxids come in ascending order. Durable once `onLogSynced` has told so.
+   *
+   * @returns bytes of the txn's entry
+   */
   append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number {
     assert(this.#isOpen, 'txns are appended after the recovery');
     const bytes = this.#log.append(header, txn, treeDigest);

@@ -49,8 +49,7 @@ export class Turn {
   #core: TurnCore | null = null;
   #disk: TurnDisk | null = null;
   #borders: readonly TurnBorder[] = [];
-  /** How many there have been before this one. */
-  number = 0;
+  #number = 0;
   #isMarked = false;
   /** Delivered since the last turn. */
   #events = 0;
@@ -90,6 +89,11 @@ export class Turn {
 
   leave(border: TurnBorder): void {
     this.#borders = this.#borders.filter((other) => other !== border);
+  }
+
+  /** How many there have been before this one. */
+  get number(): number {
+    return this.#number;
   }
 
   get isStopped(): boolean {
@@ -170,7 +174,7 @@ export class Turn {
       }
       if (this.#core !== null) for (const border of this.#borders) if (!border.handOut()) this.mark();
       if (this.writePace.onTurnEnd()) this.mark();
-      this.number++;
+      this.#number++;
       this.#armTimer();
       this.#tellEnd();
     } catch (error) {

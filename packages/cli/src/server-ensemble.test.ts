@@ -100,11 +100,15 @@ test("MEERKAT_LOG=zookeeper: what operators search Apache's logs for", async () 
   const pattern = /Peer state changed: \w+ - broadcast[\s\S]*Purge task completed\./;
   await Promise.all([said(one, pattern), said(two, pattern)]);
   const [leader, follower] = isLeader(one) ? [one, two] : [two, one];
+  expect(leader.log).toMatch(/New election\. My id = [12], proposed zxid=0x0[\s\S]*Peer state changed: leading\n/);
+  const synchronized = /Getting a (diff from the|snapshot from) leader 0x[\s\S]*following - broadcast/;
+  expect(follower.log).toMatch(synchronized);
   expect(leader.log).toMatch(/LEADING - LEADER ELECTION TOOK - \d+ MS/);
   leader.process.kill('SIGTERM');
   expect(await leader.exit).toBe(0);
   expect(leader.log).toMatch(/ZooKeeper audit is enabled\.[\s\S]*Exiting JVM with code 0/);
   await said(follower, /Exception when following the leader: [\s\S]* - LOOKING/);
+  await said(follower, /Connection broken for id [12], my id = [12]/);
 });
 
 describe('a server of an ensemble that is wrongly configured', () => {

@@ -74,6 +74,15 @@ const SEARCHED: readonly (readonly [fragment: string, ...events: TraceEvent[]])[
     'Sending snapshot last zxid of peer is 0x1, zxid of leader is 0x2a',
     { kind: 'learner-synchronizing', serverId: 3, mode: 'snap', from: 1, zxid: 42 },
   ],
+  ['Getting a diff from the leader 0x2a', { kind: 'catching-up', leader: 3, mode: 'diff', zxid: 42 }],
+  ['Getting a snapshot from leader 0x2a', { kind: 'catching-up', leader: 3, mode: 'snap', zxid: 42 }],
+  ['Truncating log to get in sync with the leader 0x2a', { kind: 'catching-up', leader: 3, mode: 'trunc', zxid: 42 }],
+  ['Connection broken for id 3, my id = 1', { kind: 'peer-lost', serverId: 3, reason: 'closed by peer' }],
+  ['New election. My id = 1, proposed zxid=0x2a', { kind: 'election-started', zxid: 42 }],
+  [
+    'Closing connection to peer due to transaction timeout.',
+    { kind: 'learner-closed', serverId: 3, reason: 'server 3 has not acknowledged 200000001 within syncLimit' },
+  ],
   ['******* GOODBYE server 3 ********', { kind: 'learner-closed', serverId: 3, reason: 'x' }],
   [
     'fsync-ing the write ahead log in SyncThread:0 took 1500ms',
@@ -85,6 +94,8 @@ const SEARCHED: readonly (readonly [fragment: string, ...events: TraceEvent[]])[
   ],
 ];
 
+/** Shown by other tests. */
+const ELSEWHERE = ['Established session 0x', 'binding to port', 'Started AdminServer on address', 'Processing'];
 const OF_THE_END = ['Unable to load database on disk', 'Severe unrecoverable error', 'Exiting JVM with code 3'];
 
 test.each(SEARCHED.map(([fragment, ...events]) => ({ fragment, events })))('$fragment', ({ fragment, events }) => {
@@ -102,6 +113,67 @@ test.each(SEARCHED.map(([fragment, ...events]) => ({ fragment, events })))('$fra
   expect(texts.map((text) => text.replace(/TOOK - \d+ MS/, 'TOOK - 0 MS'))).toContain(fragment);
 });
 
+test('a session that begins or goes on is a line for debugging', () => {
+  const lines: string[] = [];
+  const log = new TraceLog(new ApacheLogger('debug', 1, (line) => lines.push(line)), clock);
+  log.emit({ kind: 'session-created', sessionId: 0x1bn, timeoutMs: 4000, remote });
+  log.emit({ kind: 'session-resumed', sessionId: 0x1cn, timeoutMs: 5000, remote });
+  expect(lines.filter((line) => line.includes('Established')).map((line) => line.replace(/^.*@0\] - /, ''))).toEqual([
+    'Established session 0x1b with negotiated timeout 4000 for client /10.0.0.1:4000\n',
+    'Established session 0x1c with negotiated timeout 5000 for client /10.0.0.1:4000\n',
+  ]);
+});
+
+test('ports that listen, and four-letter words, which are asked for too often for more than debugging', () => {
+  const texts: string[] = [];
+  const logger = new ApacheLogger('debug', 1, (line) => texts.push(line.replace(/^.*@0\] - /, '')));
+  logger.log('info', 'x', { event: 'ready', host: '127.0.0.1', port: 2181 });
+  logger.log('info', 'x', { event: 'admin-listening', host: '127.0.0.1', port: 8080 });
+  new TraceLog(logger, clock).emit({ kind: 'connection-closed', remote, sessionId: 0n, reason: 'it asked "ruok"' });
+  expect(texts).toEqual(
+    expect.arrayContaining([
+      'binding to port 127.0.0.1:2181\n',
+      'Started AdminServer on address 127.0.0.1, port 8080 and command URL /commands\n',
+      'Processing ruok command from /10.0.0.1:4000\n',
+    ]),
+  );
+});
+
+/** As Apache 3.8.0 logs them of a follower whose leader is killed, and of the leader that comes then. */
+test("a server's states are told in Apache's order", () => {
+  const lines: string[] = [];
+  const log = new TraceLog(new ApacheLogger('info', 1, (line) => lines.push(line)), clock);
+  log.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: 'x' });
+  log.emit({ kind: 'role-changed', role: 'following', leader: 2, reason: 'x' });
+  log.emit({ kind: 'catching-up', leader: 2, mode: 'diff', zxid: 0 });
+  log.emit({ kind: 'epoch-established', epoch: 1, zxid: 0 });
+  log.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: 'x' });
+  log.emit({ kind: 'role-changed', role: 'leading', leader: 1, reason: 'x' });
+  for (const serverId of [2, 3]) {
+    log.emit({ kind: 'learner-synchronizing', serverId, mode: 'diff', from: 0, zxid: 0 });
+  }
+  log.emit({ kind: 'epoch-established', epoch: 2, zxid: 0 });
+  const states = lines.flatMap(
+    (line) => /Peer state changed: (.*)|- ([A-Z]{7,9})$/m.exec(line)?.slice(1).join('') ?? [],
+  );
+  expect(states.map((state) => state.replace('undefined', ''))).toEqual([
+    'LOOKING',
+    'following',
+    'FOLLOWING',
+    'following - discovery',
+    'following - synchronization',
+    'following - synchronization - diff',
+    'following - broadcast',
+    'looking',
+    'LOOKING',
+    'leading',
+    'LEADING',
+    'leading - discovery',
+    'leading - synchronization',
+    'leading - broadcast',
+  ]);
+});
+
 test('a server that cannot start or go on', () => {
   const lines: string[] = [];
   const logger = new ApacheLogger('info', 1, (line) => lines.push(line));
@@ -114,7 +186,12 @@ test.runIf(existsSync('/usr/share/java/zookeeper.jar'))("the texts are those of 
   const script =
     'import sys, zipfile; jar = zipfile.ZipFile("/usr/share/java/zookeeper.jar"); sys.stdout.buffer.write(b"".join(map(jar.read, jar.namelist())))';
   const jar = execFileSync('python3', ['-c', script], { maxBuffer: 64 * 1024 * 1024 });
-  for (const fragment of [...SEARCHED.map(([text]) => text), ...OF_THE_END, 'ZooKeeper audit is enabled']) {
+  for (const fragment of [
+    ...SEARCHED.map(([text]) => text),
+    ...OF_THE_END,
+    'ZooKeeper audit is enabled',
+    ...ELSEWHERE,
+  ]) {
     const [beginning = ''] = /^[A-Za-z*][A-Za-z* =-]*/.exec(fragment.replace(/^LEADING - /, '')) ?? [];
     expect(jar.includes(beginning.trimEnd().replace(/ (server|SyncThread)$/, '')), beginning).toBe(true);
   }

@@ -15,6 +15,8 @@ export interface ApacheLine {
 export class ApacheLines {
   readonly #serverId: number | null;
   #role = '';
+  /** Whether its learners, or it itself, have begun to synchronize in this role. */
+  #isSynchronizing = false;
   #lookingSinceMs: number | null = null;
   /** Ids of servers that this leader has brought up to date. */
   readonly #synchronized = new Set<string>();
@@ -33,6 +35,11 @@ export class ApacheLines {
     switch (fields['event']) {
       case 'session-expired':
         return [{ text: `Expiring session ${field('session')}, timeout of ${field('timeoutMs')}ms exceeded` }];
+      case 'session-created':
+      case 'session-resumed':
+        return find(/ session (0x[0-9a-f]+), timeout (\d+) ms$/, message, ([, session, timeout]) => {
+          return `Established session ${session} with negotiated timeout ${timeout} for client /${field('peer')}`;
+        });
       case 'session-refused':
         return ofRefusedSession(message, field('peer'));
       case 'connection-refused':
@@ -66,12 +73,15 @@ export class ApacheLines {
       }
       case 'role-changed':
         return this.#onRole(field('role'), message.replace(/^looks for a leader: /, ''), nowMs);
+      case 'election-started':
+        return [forAll({ text: `New election. My id = ${this.#serverId}, proposed zxid=${hexOf(fields['zxid'])}` })];
+      case 'peer-lost':
+        return [{ text: `Connection broken for id ${field('serverId')}, my id = ${this.#serverId}` }];
+      case 'catching-up':
+        return this.#onCatchingUp(field('mode'), hexOf(fields['zxid']));
       case 'ready':
         if (fields['port'] !== undefined) return [{ text: `binding to port ${field('host')}:${field('port')}` }];
-        return [
-          ...this.#ofSupporters(hexOf(fields['zxid'])),
-          { text: `Peer state changed: ${this.#role} - broadcast` },
-        ];
+        return [...this.#ofSupporters(hexOf(fields['zxid'])), this.#stateOf('broadcast')];
       case 'learner-synchronized':
         this.#synchronized.add(field('serverId'));
         return [];
@@ -84,9 +94,17 @@ export class ApacheLines {
       case 'audit-enabled':
         return [{ text: 'ZooKeeper audit is enabled.' }];
       case 'learner-synchronizing':
-        return [{ text: ofSync(field('mode'), hexOf(fields['from']), hexOf(fields['zxid']), field('serverId')) }];
+        return [
+          ...this.#onSynchronizing(),
+          { text: ofSync(field('mode'), hexOf(fields['from']), hexOf(fields['zxid']), field('serverId')) },
+        ];
       case 'learner-closed':
-        return [{ text: `******* GOODBYE ${/^server \d+/.exec(message)?.[0] ?? ''} ********` }];
+        return [
+          ...find(/has not acknowledged [0-9a-f]+ within syncLimit$/, message, () => {
+            return 'Closing connection to peer due to transaction timeout.';
+          }),
+          { text: `******* GOODBYE ${/^server \d+/.exec(message)?.[0] ?? ''} ********` },
+        ];
       default:
         return [
           ...find(/writing and syncing .* took (\d+) ms/, message, ([, ms]) => {
@@ -110,17 +128,36 @@ export class ApacheLines {
 
   #onRole(role: string, reason: string, nowMs: number): readonly ApacheLine[] {
     const state = { text: role.toUpperCase() };
+    this.#isSynchronizing = false;
     const sinceMs = this.#lookingSinceMs;
     const left = this.#role;
     this.#role = role;
     this.#synchronized.clear();
     if (role === 'looking') {
       this.#lookingSinceMs ??= nowMs;
-      return [...ofLeft(left, reason), state];
+      const changed = left === '' || left === role ? [] : [{ text: 'Peer state changed: looking' }];
+      return [...ofLeft(left, reason), ...changed, state];
     }
     this.#lookingSinceMs = null;
-    if (sinceMs === null || role === 'observing') return [state];
-    return [state, { text: `${state.text} - LEADER ELECTION TOOK - ${nowMs - sinceMs} MS` }];
+    const states = [{ text: `Peer state changed: ${role}` }, state];
+    if (sinceMs === null || role === 'observing') return [...states, this.#stateOf('discovery')];
+    const took = { text: `${state.text} - LEADER ELECTION TOOK - ${nowMs - sinceMs} MS` };
+    return [...states, took, this.#stateOf('discovery')];
+  }
+
+  #onCatchingUp(mode: string, zxid: string): readonly ApacheLine[] {
+    return [...this.#onSynchronizing(), { text: ofCatchingUp(mode, zxid) }, this.#stateOf(`synchronization - ${mode}`)];
+  }
+
+  /** Of a leader: its first learner. */
+  #onSynchronizing(): readonly ApacheLine[] {
+    if (this.#isSynchronizing) return [];
+    this.#isSynchronizing = true;
+    return [this.#stateOf('synchronization')];
+  }
+
+  #stateOf(phase: string): ApacheLine {
+    return { text: `Peer state changed: ${this.#role} - ${phase}` };
   }
 }
 
@@ -137,6 +174,12 @@ function ofRefusedSession(message: string, peer: string): readonly ApacheLine[] 
   return find(pattern, message, ([, session, seen, ours]) => {
     return `Refusing session(${session}) request for client /${peer} as it has seen zxid ${seen} our last zxid is ${ours} client must try another server`;
   });
+}
+
+function ofCatchingUp(mode: string, zxid: string): string {
+  if (mode === 'diff') return `Getting a diff from the leader ${zxid}`;
+  if (mode === 'trunc') return `Truncating log to get in sync with the leader ${zxid}`;
+  return `Getting a snapshot from leader ${zxid}`;
 }
 
 function ofSync(mode: string, from: string, zxid: string, serverId: string): string {

@@ -76,6 +76,10 @@ test('roles and synchronizations are told; what each txn does is not', () => {
   log.emit({ kind: 'learner-synchronizing', serverId: 2, mode: 'trunc', from: 0x100000009, zxid: 0x100000007 });
   log.emit({ kind: 'learner-synchronizing', serverId: 4, mode: 'snap', from: 0, zxid: 0x100000007 });
   log.emit({ kind: 'learner-synchronized', serverId: 2, zxid: 0x100000007 });
+  log.emit({ kind: 'catching-up', leader: 3, mode: 'diff', zxid: 0x100000007 });
+  log.emit({ kind: 'catching-up', leader: 3, mode: 'trunc', zxid: 0x100000007 });
+  log.emit({ kind: 'catching-up', leader: 3, mode: 'snap', zxid: 0x100000007 });
+  log.emit({ kind: 'peer-lost', serverId: 2, reason: 'closed by peer' });
   log.emit({ kind: 'epoch-established', epoch: 2, zxid: 0x100000007 });
   log.emit({ kind: 'proposed', zxid: 0x200000001 });
   log.emit({ kind: 'committed', zxid: 0x200000001 });
@@ -89,6 +93,10 @@ test('roles and synchronizations are told; what each txn does is not', () => {
     'INFO  server 2 is at zxid 0x100000009 and has to give up what comes after zxid 0x100000007\n',
     'INFO  server 4 is at zxid 0x0 and is sent a snapshot of zxid 0x100000007\n',
     'INFO  server 2 has the history up to zxid 0x100000007\n',
+    'INFO  server 3 sends the txns that this server has not got\n',
+    'INFO  server 3 demands that what comes after zxid 0x100000007 is given up\n',
+    'INFO  server 3 sends a snapshot of zxid 0x100000007\n',
+    'INFO  the connection to server 2 for elections has ended: closed by peer\n',
     'INFO  epoch 2 is established: clients are served\n',
     'INFO  server 2 has left this leader: closed by peer\n',
     'INFO  a server that had not said who it is has left this leader: closed by peer\n',

@@ -165,6 +165,11 @@ export class TraceLog implements Trace {
         this.#log(isReplaced ? 'warn' : 'info', `${what}${isReplaced ? doubt : ''}`, { serverId, mode, from, zxid });
         break;
       }
+      case 'catching-up': {
+        const { leader, mode, zxid } = event;
+        this.#log('info', `server ${leader} ${describeCatchingUp(mode, zxid)}`, { leader, mode, zxid });
+        break;
+      }
       case 'learner-synchronized': {
         const { serverId, zxid } = event;
         this.#log('info', `server ${serverId} has the history up to zxid 0x${zxid.toString(16)}`, { serverId });
@@ -175,6 +180,21 @@ export class TraceLog implements Trace {
         if (event.serverId === null && this.#isFlooded()) break;
         const who = event.serverId === null ? 'a server that had not said who it is' : `server ${event.serverId}`;
         this.#log('info', `${who} has left this leader: ${event.reason}`);
+        break;
+      }
+      case 'election-started':
+        this.#log('debug', `an election begins; this server is at zxid 0x${event.zxid.toString(16)}`, {
+          zxid: event.zxid,
+        });
+        break;
+      case 'peer-lost': {
+        const { serverId, reason } = event;
+        // Strangers that say to be servers can cause these.
+        if (this.#isFlooded()) break;
+        this.#log('info', `the connection to server ${serverId} for elections has ended: ${reason}`, {
+          serverId,
+          reason,
+        });
         break;
       }
       case 'warning':
@@ -267,6 +287,17 @@ function describeSync(mode: 'diff' | 'trunc' | 'snap', zxid: number): string {
       return `has to give up what comes after zxid 0x${zxid.toString(16)}`;
     case 'snap':
       return `is sent a snapshot of zxid 0x${zxid.toString(16)}`;
+  }
+}
+
+function describeCatchingUp(mode: 'diff' | 'trunc' | 'snap', zxid: number): string {
+  switch (mode) {
+    case 'diff':
+      return 'sends the txns that this server has not got';
+    case 'trunc':
+      return `demands that what comes after zxid 0x${zxid.toString(16)} is given up`;
+    case 'snap':
+      return `sends a snapshot of zxid 0x${zxid.toString(16)}`;
   }
 }
 

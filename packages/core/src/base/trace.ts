@@ -93,6 +93,10 @@ export type TraceEvent =
       readonly leader: number | null;
       readonly reason: string;
     }
+  /** A server begins to look for a leader, with a history that ends here; 0: with none that it trusts. */
+  | { readonly kind: 'election-started'; readonly zxid: number }
+  /** The connection to another server, for the election, has ended at the other end or on the way. */
+  | { readonly kind: 'peer-lost'; readonly serverId: number; readonly reason: string }
   /** A server that finds no leader answers reads alone, or no more. */
   | { readonly kind: 'read-only-changed'; readonly isReadOnly: boolean }
   /** Another membership is proposed, or in force from now on; this server need not be a member of it. */
@@ -114,6 +118,16 @@ export type TraceEvent =
       readonly mode: 'diff' | 'trunc' | 'snap';
       /** Where the learner was, and where the history that it is sent begins. */
       readonly from: number;
+      readonly zxid: number;
+    }
+  /**
+   * A learner's leader has said how the histories become one, and a zxid: where its own ends (diff), how much stays
+   * (trunc), of its snapshot (snap).
+   */
+  | {
+      readonly kind: 'catching-up';
+      readonly leader: number;
+      readonly mode: 'diff' | 'trunc' | 'snap';
       readonly zxid: number;
     }
   | { readonly kind: 'learner-synchronized'; readonly serverId: number; readonly zxid: number }

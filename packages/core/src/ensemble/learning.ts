@@ -219,6 +219,10 @@ export class Learning implements Role, LearnerEffects {
     this.#followed?.push({ zxid, payload: payload.slice() });
   }
 
+  synchronizing(mode: 'diff' | 'trunc' | 'snap', zxid: Zxid): void {
+    this.#host.trace.emit({ kind: 'catching-up', leader: this.leader, mode, zxid });
+  }
+
   keepHistory(): void {
     this.#database.keep();
   }

@@ -245,6 +245,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#isLooking = true;
     this.#isCandidate = this.#maybeStand();
     this.#host.trace.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: this.#lookReason });
+    this.#host.trace.emit({ kind: 'election-started', zxid: Math.max(this.#state!.history.lastZxid, 0) });
     this.#links.connectAll();
     this.#election.look(this.#standing);
     // Only now: what others say before this server looks for a leader would be lost.

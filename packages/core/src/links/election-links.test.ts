@@ -524,6 +524,19 @@ describe('a server with several addresses', () => {
 });
 
 describe('what goes wrong', () => {
+  it('a connection that breaks at the other end is traced; one that this server closes is not', () => {
+    const ensemble = new LinkedServers(makeMembership([1, 2]));
+    const one = ensemble.start(1);
+    const two = ensemble.start(2);
+    ensemble.advance(100);
+    const lost = (server: LinkedServer) => server.traced.filter(({ kind }) => kind === 'peer-lost');
+    expect(lost(one)).toEqual([]);
+    two.links.stop();
+    ensemble.advance(100);
+    expect(lost(one)).toEqual([{ kind: 'peer-lost', serverId: 2, reason: 'reset by peer' }]);
+    expect(lost(two)).toEqual([]);
+  });
+
   it('a listener that cannot listen tries again for ever (ZOOKEEPER-3320)', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     ensemble.network.unlistenable.add('host1:3888');

@@ -119,6 +119,9 @@ export class ElectionLinks implements ElectionStreamOwner {
         this.#tell(() => events.onPeerUnreachable(id));
         this.#maybeForget(id);
       },
+      onPeerLost: (serverId, reason) => {
+        this.#tell(() => this.#trace.emit({ kind: 'peer-lost', serverId, reason }));
+      },
       refuse: (stream, reason) => this.#refuse(stream, reason),
       onNotification: (from, notification) => this.#tell(() => events.onNotification(from, notification)),
     };

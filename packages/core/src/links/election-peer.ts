@@ -19,6 +19,8 @@ export interface ElectionPeerHost {
   readonly addressTimeoutMs: number;
   onPeerConnected(id: number): void;
   onPeerUnreachable(id: number): void;
+  /** The connection that stood has broken. */
+  onPeerLost(id: number, reason: string): void;
   /** Closes a connection of somebody else, with a word in the log. */
   refuse(stream: ElectionStream, reason: string): void;
   onNotification(from: number, notification: ElectionNotification): void;
@@ -407,10 +409,11 @@ export class ElectionPeer implements ElectionStreamOwner {
     if (stream === this.#link) this.#maybeSendWord();
   }
 
-  onStreamClosed(stream: ElectionStream, _reason: string): void {
+  onStreamClosed(stream: ElectionStream, reason: string): void {
     this.#rivals.delete(stream);
     if (stream !== this.#link) return;
     this.#link = null;
+    this.#host.onPeerLost(this.id, reason);
     if (this.#onTestFailed()) return;
     // Another one may be on its way already.
     if (this.isIdle) {

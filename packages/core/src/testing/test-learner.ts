@@ -60,6 +60,8 @@ export class TestLearner implements LearnerEffects {
   learner: Learner;
   readonly #options: Omit<LearnerOptions, 'leaderHistoryEpoch'>;
   readonly #leaderHistoryEpoch: number | null;
+  /** How the leader has said that the histories become one. */
+  readonly synchronizations: { readonly mode: 'diff' | 'trunc' | 'snap'; readonly zxid: Zxid }[] = [];
   #asked: Asked[] = [];
   #isPaused = false;
   /** What has come over a paused link. */
@@ -212,6 +214,10 @@ export class TestLearner implements LearnerEffects {
   append(zxid: Zxid): void {
     this.disk.unsynced.push(zxid);
     this.#ask({ kind: 'append', zxid });
+  }
+
+  synchronizing(mode: 'diff' | 'trunc' | 'snap', zxid: Zxid): void {
+    this.synchronizations.push({ mode, zxid });
   }
 
   truncate(zxid: Zxid): void {

@@ -44,6 +44,8 @@ export interface LearnerEffects {
   adoptEpoch(epoch: number, history: Durable<Zxid>): void;
   /** Into the log; durable once `onLogSynced` is told. `payload` is a view into the chunk that arrived; nobody writes to it. */
   append(zxid: Zxid, payload: Uint8Array): void;
+  /** The leader has said how this learner's history becomes its own, with the zxid that it names. For people. */
+  synchronizing(mode: 'diff' | 'trunc' | 'snap', zxid: Zxid): void;
   /** Forgets what follows `zxid`, durably (log and snapshots) and in memory; `onReady` follows. */
   truncate(zxid: Zxid): void;
   /** Makes the snapshot that the link has received the whole history, durably; `onReady` follows. */

@@ -124,6 +124,20 @@ describe('discovery', () => {
 });
 
 describe('synchronization', () => {
+  test.each([
+    [PacketType.diff, 'diff'],
+    [PacketType.trunc, 'trunc'],
+    [PacketType.snap, 'snap'],
+  ] as const)('what the leader begins with is told (%s)', (type, mode) => {
+    const one = make();
+    one.learner.onConnected();
+    one.hear(leaderInfo(2));
+    one.diskDoesAll();
+    expect(one.synchronizations).toEqual([]);
+    one.hear({ type, zxid: z(1, 2) });
+    expect(one.synchronizations).toEqual([{ mode, zxid: z(1, 2) }]);
+  });
+
   test('nothing is processed until the history is ready', () => {
     const one = make();
     one.learner.onConnected();

@@ -47,6 +47,12 @@ import { firstMissing, makePlaceholder } from './placeholder.ts';
 import { ReceivedChanges } from './received-changes.ts';
 import { faultOfTxn } from './txn-fault.ts';
 
+const SYNC_MODES = {
+  [PacketType.diff]: 'diff',
+  [PacketType.trunc]: 'trunc',
+  [PacketType.snap]: 'snap',
+} as const satisfies Readonly<Record<SyncStartPacket['type'], string>>;
+
 export class Learner implements DurabilityEvents {
   readonly #options: LearnerOptions;
   readonly #effects: LearnerEffects;
@@ -321,6 +327,7 @@ export class Learner implements DurabilityEvents {
   /** The zxid of DIFF, where the history will end, says nothing about this server: what has not come is not there. */
   #onSyncStart(packet: SyncStartPacket): void {
     this.#syncStart = packet;
+    this.#effects.synchronizing(SYNC_MODES[packet.type], packet.zxid);
     if (packet.type === PacketType.snap) {
       this.#enter('receiving');
       return;

@@ -1,14 +1,25 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@meerkat/client';
+import {
+  type Change,
+  changeMember,
+  type EnsembleConfig,
+  isVoter,
+  type Member,
+  memberOf,
+  parseConfig,
+  planSteps,
+  type Step,
+  survives,
+  weightLine,
+} from '@meerkat/console/membership';
 import { askMembers } from '../membership/ask.ts';
-import { type Change, isVoter, memberOf, planSteps, refuseGroups, type Step, survives } from '../membership/plan.ts';
 import type { Column } from '../output/column.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import { CommandFailure, fileFailure, InvocationFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
-import { type EnsembleConfig, type Member, parseConfig } from '../shell/zkcli/ensemble-config.ts';
 
 export interface MembersOptions {
   readonly add?: readonly string[];
@@ -157,7 +168,7 @@ async function apply(context: Context, options: MembersOptions): Promise<Command
   for (const { change } of planned) {
     const step = await waitUntilPossible(context, config, change, waitMs);
     context.note(`${step.what} …`);
-    config = await reconfigure(context, client, config, change);
+    config = await changeMember(client, config, change, context.call);
     done.push(step);
     await listing.add(step);
   }
@@ -185,34 +196,6 @@ async function waitUntilPossible(
   }
 }
 
-/** Asks once, and looks what has come of it when the answer was lost with the leader. */
-async function reconfigure(
-  context: Context,
-  client: Client,
-  config: EnsembleConfig,
-  change: Change,
-): Promise<EnsembleConfig> {
-  const { id, line } = change;
-  const fromVersion = config.version === null ? {} : { fromVersion: BigInt(`0x${config.version}`) };
-  const asked = line === null ? { leaving: [Number(id)] } : { joining: [`server.${id}=${line}`] };
-  try {
-    const { data } = await client.reconfig({ ...asked, ...fromVersion, ...context.call });
-    return parseConfig(new TextDecoder().decode(data));
-  } catch (error) {
-    const isUnknown = (error as { outcome?: string }).outcome === 'unknown';
-    if (!isUnknown) throw error;
-    const now = await readConfig(context, client);
-    if (isMade(now, change)) return now;
-    throw error;
-  }
-}
-
-function isMade({ members: found }: EnsembleConfig, change: Change): boolean {
-  const member = found.find(({ id }) => id === change.id);
-  const due = memberOf(change);
-  return due === null ? member === undefined : member !== undefined && isVoter(member) === isVoter(due);
-}
-
 /* ------------------------------------------------------------------------------------------------ hand-over ---- */
 
 /** Ends in the same list: the leader is an observer in between, and serves its clients on. */
@@ -232,7 +215,7 @@ async function handOver(context: Context): Promise<CommandExit> {
     throw new CommandFailure(CommandExit.no, `the others are no quorum: ${step?.first ?? 'too few answer'}`);
   }
   context.note(`server ${leader.id} leads, and becomes an observer …`);
-  const between = await reconfigure(context, client, config, observing);
+  const between = await changeMember(client, config, observing, context.call);
   const back = { id: leader.id, line: leader.text };
   context.note(`server ${leader.id} becomes a participant again …`);
   try {
@@ -265,7 +248,7 @@ async function retryUntilSynced(
   const deadline = Date.now() + 60_000;
   for (;;) {
     try {
-      await reconfigure(context, client, config, change);
+      await changeMember(client, config, change, context.call);
       return;
     } catch (error) {
       const { code } = error as { code?: string };
@@ -282,6 +265,16 @@ function asObserver(line: string): string {
 }
 
 /* ----------------------------------------------------------------------------------------------------- words ---- */
+
+/** @throws CommandFailure */
+function refuseGroups(config: EnsembleConfig): void {
+  const line = weightLine(config);
+  if (line === null) return;
+  throw new CommandFailure(
+    CommandExit.no,
+    `the members have groups or weights (${line}), which step-by-step changes cannot keep; nothing was changed. Change zoo.cfg at all servers, and restart them`,
+  );
+}
 
 async function readConfig(context: Context, client: Client): Promise<EnsembleConfig> {
   const { data } = await client.config(context.call);

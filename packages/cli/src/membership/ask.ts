@@ -1,7 +1,6 @@
+import type { Member, MemberState } from '@meerkat/console/membership';
 import { readStates } from '../monitoring/server-state.ts';
 import type { Context } from '../run/context.ts';
-import type { Member } from '../shell/zkcli/ensemble-config.ts';
-import type { MemberState } from './plan.ts';
 
 /** Milliseconds for a server that says nothing, unless --timeout says otherwise. */
 const ANSWER_MS = 3000;

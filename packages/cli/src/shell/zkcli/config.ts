@@ -1,9 +1,10 @@
+import { parseConfig } from '@meerkat/console/membership';
 import { STAT_COLUMNS } from '../../output/stat-columns.ts';
 import { examples } from '../../run/command.ts';
 import { InvocationFailure } from '../../run/command-failure.ts';
 import { CommandExit } from '../../run/exit-code.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
-import { describeConfig, parseConfig } from './ensemble-config.ts';
+import { describeConfig } from './config-report.ts';
 
 interface Options {
   readonly clients?: boolean;

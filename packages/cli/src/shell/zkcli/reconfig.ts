@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { ReconfigOptions } from '@meerkat/client';
+import { parseConfig } from '@meerkat/console/membership';
 import { STAT_COLUMNS } from '../../output/stat-columns.ts';
 import { examples } from '../../run/command.ts';
 import { fileFailure, InvocationFailure } from '../../run/command-failure.ts';
 import { CommandExit } from '../../run/exit-code.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
-import { describeConfig, parseConfig } from './ensemble-config.ts';
+import { describeConfig } from './config-report.ts';
 
 interface Options {
   readonly stat?: boolean;

@@ -1,6 +1,4 @@
-import { CommandFailure } from '../run/command-failure.ts';
-import { CommandExit } from '../run/exit-code.ts';
-import { type EnsembleConfig, type Member, parseConfig } from '../shell/zkcli/ensemble-config.ts';
+import { type EnsembleConfig, type Member, parseConfig } from './ensemble-config.ts';
 
 /** A member that comes, goes or changes: one step of a plan is one reconfig. */
 export interface Change {
@@ -74,14 +72,9 @@ export function planSteps(
   return steps;
 }
 
-/** Where groups or weights decide, a majority is no quorum, and servers take no change of single members. @throws CommandFailure */
-export function refuseGroups({ text }: EnsembleConfig): void {
-  const line = /^(?:group|weight)\..*$/m.exec(text)?.[0];
-  if (line === undefined) return;
-  throw new CommandFailure(
-    CommandExit.no,
-    `the members have groups or weights (${line}), which step-by-step changes cannot keep; nothing was changed. Change zoo.cfg at all servers, and restart them`,
-  );
+/** A line of groups or weights; null: there is none. With them a majority is no quorum, and servers take no change of single members. */
+export function weightLine({ text }: EnsembleConfig): string | null {
+  return /^(?:group|weight)\..*$/m.exec(text)?.[0] ?? null;
 }
 
 /** True when the participants of each step that answer now are a quorum of it. */

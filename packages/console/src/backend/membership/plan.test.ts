@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseConfig } from '../shell/zkcli/ensemble-config.ts';
-import { type MemberState, planSteps, refuseGroups, survives } from './plan.ts';
+import { parseConfig } from './ensemble-config.ts';
+import { type MemberState, planSteps, survives, weightLine } from './plan.ts';
 
 const THREE = parseConfig([1, 2, 3].map((id) => `server.${id}=zk${id}:2888:3888:participant;0.0.0.0:2181`).join('\n'));
 const UP: MemberState = { role: 'follower', problem: null };
@@ -34,8 +34,8 @@ describe('a plan of members', () => {
     expect(step!.first).toBe('keep a participant: nobody would decide');
   });
 
-  test('is refused where groups decide: a majority is no quorum there', () => {
-    expect(() => refuseGroups(parseConfig(`${THREE.text}\ngroup.1=1:2:3\nweight.1=1`))).toThrow(/group.1=1:2:3/);
-    refuseGroups(THREE);
+  test('is for members without groups and weights: a majority is no quorum there', () => {
+    expect(weightLine(parseConfig(`${THREE.text}\ngroup.1=1:2:3\nweight.1=1`))).toBe('group.1=1:2:3');
+    expect(weightLine(THREE)).toBeNull();
   });
 });

@@ -1,0 +1,40 @@
+import type { Client } from '@meerkat/client';
+import { type EnsembleConfig, parseConfig } from './ensemble-config.ts';
+import { type Change, isVoter, memberOf } from './plan.ts';
+
+/** How long a call may take, and what ends it before. */
+type Call = Parameters<Client['config']>[0];
+
+/**
+ * One step: asks once, only if nothing else has changed the list since, and looks what has come of it when the answer was
+ * lost with the leader.
+ *
+ * @returns the new list
+ * @throws ZooKeeperError
+ */
+export async function changeMember(
+  client: Client,
+  config: EnsembleConfig,
+  change: Change,
+  call: Call,
+): Promise<EnsembleConfig> {
+  const { id, line } = change;
+  const fromVersion = config.version === null ? {} : { fromVersion: BigInt(`0x${config.version}`) };
+  const asked = line === null ? { leaving: [Number(id)] } : { joining: [`server.${id}=${line}`] };
+  try {
+    const { data } = await client.reconfig({ ...asked, ...fromVersion, ...call });
+    return parseConfig(new TextDecoder().decode(data));
+  } catch (error) {
+    const isUnknown = (error as { outcome?: string }).outcome === 'unknown';
+    if (!isUnknown) throw error;
+    const now = parseConfig(new TextDecoder().decode((await client.config(call)).data));
+    if (isMade(now, change)) return now;
+    throw error;
+  }
+}
+
+function isMade({ members }: EnsembleConfig, change: Change): boolean {
+  const member = members.find(({ id }) => id === change.id);
+  const due = memberOf(change);
+  return due === null ? member === undefined : member !== undefined && isVoter(member) === isVoter(due);
+}

@@ -1,0 +1,33 @@
+/** What is so when something fails, and what can be done. */
+export const ERRORS_TEXTS = {
+  errors: {
+    NONODE: { title: 'It is not there', hint: 'It has been deleted, or never was.' },
+    NOAUTH: {
+      title: 'No permission',
+      hint: 'Its ACL gives you no right for this. Log in as somebody else, or ask whoever administers the znode.',
+    },
+    AUTHFAILED: { title: 'The service refuses these credentials', hint: 'Check user and password, and the method.' },
+    BADVERSION: { title: 'Somebody else was faster', hint: 'Look at what is there now, and decide again.' },
+    NODEEXISTS: { title: 'It is there already', hint: 'Choose another name, or change the one that is there.' },
+    NOTEMPTY: { title: 'It has children', hint: 'Delete it with everything below it, or its children first.' },
+    CONNECTIONLOSS: {
+      title: 'The connection broke',
+      hint: 'The change may or may not have happened: look, before you repeat it.',
+    },
+    away: { title: 'No server answers', hint: 'Check that the servers run. The console keeps trying by itself.' },
+    CONNECTFAILED: {
+      title: 'No server answers',
+      hint: 'Check that the servers run and can be reached from the console.',
+    },
+    TIMEOUT: { title: 'No answer in time', hint: 'The service is slow or away. A change may still happen.' },
+    REQUESTTIMEOUT: { title: 'No answer in time', hint: 'The service is slow or away. A change may still happen.' },
+    SESSIONLOST: { title: 'No server answers', hint: 'The session may be over. The console keeps trying by itself.' },
+    SESSIONEXPIRED: { title: 'The session is over', hint: 'The service has ended it. The console begins another one.' },
+    UNIMPLEMENTED: { title: 'This server is too old for that', hint: 'It takes a newer server of ZooKeeper.' },
+    QUOTAEXCEEDED: { title: 'A quota is used up', hint: 'Raise the quota, or delete something below it.' },
+    'no-history': { title: 'No history', hint: 'Start the console with --dir or --admin.' },
+    'read-only': { title: 'This console only reads', hint: 'Start it with --write to change znodes.' },
+    'too-large': { title: 'Too large for the console', hint: 'The command line has no such limit.' },
+    offline: { title: 'The console does not answer', hint: 'Check that "meerkat console" still runs.' },
+  } as Readonly<Record<string, { readonly title: string; readonly hint: string }>>,
+} as const;

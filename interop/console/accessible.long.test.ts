@@ -120,6 +120,13 @@ describeWith(['chromium'], 'the console is open to everyone', () => {
           await page.screenshot({ path: join(PICTURES, `${name}.png`) });
         }
       }
+      await site.show('/', 'servers');
+      await page.getByRole('button', { name: 'Remove server 3' }).click();
+      await page.getByRole('region', { name: 'Plan' }).waitFor();
+      expect.soft(await violationsOf(page, isDark)).toEqual([]);
+      await page.getByRole('button', { name: 'Apply…' }).click();
+      expect.soft(await violationsOf(page, isDark)).toEqual([]);
+      await page.keyboard.press('Escape');
       await site.show('/app/config/motd');
       await page.getByRole('button', { name: 'Edit' }).click();
       await page.getByRole('textbox', { name: 'New value of' }).fill('something else');

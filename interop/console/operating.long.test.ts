@@ -132,7 +132,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await page.getByRole('cell', { name: 'leader', exact: true }).waitFor();
     expect(await page.getByRole('cell', { name: 'follower', exact: true }).count()).toBe(2);
     await page.getByRole('img', { name: /^Requests a second\. 127/ }).waitFor();
-    await page.getByText('server.1=127.0.0.1').waitFor();
+    await page.getByRole('button', { name: 'Remove server 1' }).waitFor();
     await ensemble.leader.kill();
     await page.getByText('nobody listens there').waitFor();
     await ensemble.whenServing();

@@ -27,7 +27,7 @@ export const console: DefineCommand = (command, host) => {
         'unless --write is given. Whoever opens the printed address logs in to the service; credentials of the command line ' +
         'can be used there.',
     )
-    .option('--write', 'let znodes be changed')
+    .option('--write', 'let znodes and members be changed')
     .option('--listen <host:port>', 'where the page is; port 0: any free one', '127.0.0.1:8090')
     .option('--also <profile>', 'another service, by the name of its profile; repeatable', collect, [])
     .option('--prefix <path>', 'where the page is below the root, behind a proxy that does not take it off', '')

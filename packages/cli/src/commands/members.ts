@@ -7,9 +7,8 @@ import {
   type EnsembleConfig,
   isVoter,
   type Member,
-  memberOf,
+  makePlan,
   parseConfig,
-  planSteps,
   type Step,
   survives,
   weightLine,
@@ -131,26 +130,16 @@ const STEP_COLUMNS: readonly Column<Step>[] = [
 async function plan(context: Context, options: MembersOptions): Promise<CommandExit> {
   const client = await context.connect();
   const config = await readEnsemble(context, client);
-  const steps = await makePlan(context, config, await readChanges(config, options));
+  const steps = await planFor(context, config, await readChanges(config, options));
   const listing = await context.report.list(STEP_COLUMNS);
   for (const step of steps) await listing.add(step);
   await listing.end();
   return steps.every(({ first }) => first === null) ? CommandExit.ok : CommandExit.no;
 }
 
-async function makePlan(
-  context: Context,
-  config: EnsembleConfig,
-  changes: readonly Change[],
-): Promise<readonly Step[]> {
+function planFor(context: Context, config: EnsembleConfig, changes: readonly Change[]): Promise<readonly Step[]> {
   refuseGroups(config);
-  const coming = changes.flatMap((change) => memberOf(change) ?? []);
-  const known = [...config.members.filter(({ id }) => !coming.some((other) => other.id === id)), ...coming];
-  const states = new Map(await askMembers(context, known));
-  // One that moves answers where it is now.
-  const moved = config.members.filter(({ id }) => states.get(id)?.role == null);
-  for (const [id, state] of await askMembers(context, moved)) if (state.role !== null) states.set(id, state);
-  return planSteps(config, changes, states);
+  return makePlan(config, changes, (members) => askMembers(context, members));
 }
 
 async function apply(context: Context, options: MembersOptions): Promise<CommandExit> {
@@ -159,7 +148,7 @@ async function apply(context: Context, options: MembersOptions): Promise<Command
   const changes = await readChanges(config, options);
   const waitMs = readSeconds(options.wait ?? '60') * 1000;
   const done: Step[] = [];
-  const planned = await makePlan(context, config, changes);
+  const planned = await planFor(context, config, changes);
   // Nothing to wait for: the first steps would be made, and the others never.
   const impossible = planned.find(({ voters }) => voters.length === 0);
   if (impossible !== undefined)
@@ -186,7 +175,7 @@ async function waitUntilPossible(
   const deadline = Date.now() + waitMs;
   let isNoted = false;
   for (;;) {
-    const [step] = await makePlan(context, config, [change]);
+    const [step] = await planFor(context, config, [change]);
     if (step === undefined) throw new InvocationFailure(`there is no change of server ${change.id}`);
     if (step.first === null) return step;
     if (Date.now() > deadline) throw new CommandFailure(CommandExit.no, `cannot ${step.what}: ${step.first}`);
@@ -210,7 +199,7 @@ async function handOver(context: Context): Promise<CommandExit> {
     throw new CommandFailure(CommandExit.no, 'a hand-over needs three participants, so that two stay in between');
   }
   const observing = { id: leader.id, line: asObserver(leader.text) };
-  const [step] = await makePlan(context, config, [observing]);
+  const [step] = await planFor(context, config, [observing]);
   if (step === undefined || !survives(step)) {
     throw new CommandFailure(CommandExit.no, `the others are no quorum: ${step?.first ?? 'too few answer'}`);
   }

@@ -166,6 +166,54 @@ export interface Changed {
   readonly noUndo: string | null;
 }
 
+/** GET api/c/CLUSTER/members: who is in the ensemble, and how each does. */
+export interface MembersInfo {
+  /** Of the list, in hexadecimal digits; null: none is stored. */
+  readonly version: string | null;
+  readonly members: readonly MemberInfo[];
+  /** A line of groups or weights, with which members cannot be changed one by one; null: there is none. */
+  readonly weightLine: string | null;
+}
+
+export interface MemberInfo extends MemberChange {
+  readonly line: string;
+  readonly isVoter: boolean;
+  /** host:port for clients; null: the list does not say. */
+  readonly client: string | null;
+  /** As the list has them; null: it names none. */
+  readonly weight: string | null;
+  readonly group: string | null;
+  /** What it says itself; null: it does not answer. */
+  readonly role: string | null;
+  readonly problem: string | null;
+}
+
+/** A member that comes, goes or changes. */
+export interface MemberChange {
+  readonly id: string;
+  /** Behind `server.N=`; null: it leaves. */
+  readonly line: string | null;
+}
+
+/** POST api/c/CLUSTER/members/plan: what the changes take, step by step. Each is carried out by members/step. */
+export interface MembersPlan {
+  readonly version: string | null;
+  readonly steps: readonly MemberStep[];
+}
+
+export interface MemberStep {
+  readonly change: MemberChange;
+  readonly what: string;
+  /** Ids of the participants afterwards, how many of them must be up, how many answer now. */
+  readonly voters: readonly string[];
+  readonly quorum: number;
+  readonly up: number;
+  readonly survives: boolean;
+  /** What to do before; null: nothing. */
+  readonly first: string | null;
+  readonly note: string | null;
+}
+
 /** GET api/c/CLUSTER/history?path=: what the retained log tells of a znode, oldest first. */
 export interface HistoryInfo {
   readonly entries: readonly HistoryEntry[];

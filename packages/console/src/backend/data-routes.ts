@@ -3,6 +3,7 @@ import { sendJson } from './answers.ts';
 import type { ClusterSession } from './cluster-session.ts';
 import type { ConsoleDesk } from './console-desk.ts';
 import { Fields } from './fields.ts';
+import { planMembers, readMembers, takeStep } from './members.ts';
 import { readHistory } from './past.ts';
 import { Refusal } from './refusal.ts';
 import { sizesBelow } from './sizes.ts';
@@ -43,6 +44,17 @@ export function addDataRoutes(app: FastifyInstance, desk: ConsoleDesk): void {
   });
   read('extent', (session, fields) => measureExtent(session.client, fields.path(), session.call));
   read('history', (session, fields) => readHistory(session, fields.path()));
+  read('members', (session) => readMembers(session));
+  app.post('/api/c/:cluster/members/plan', async (request, reply) => {
+    const session = desk.clusterSessionOf(request);
+    return await sendJson(
+      reply,
+      await planMembers(session, new Fields(request.body), desk.options.isWritable === true),
+    );
+  });
+  app.post('/api/c/:cluster/members/step', async (request, reply) => {
+    return await sendJson(reply, await takeStep(desk.writableSessionOf(request), new Fields(request.body)));
+  });
   read('undo', async (session) => ({ undo: session.undo.text }));
   addChanges(app, desk);
   addTransfers(app, desk);

@@ -5,6 +5,7 @@ import { FRAME_TEXTS } from './texts/frame.ts';
 import { HISTORY_TEXTS } from './texts/history.ts';
 import { LIVE_TEXTS } from './texts/live.ts';
 import { LOGIN_TEXTS } from './texts/login.ts';
+import { MEMBERS_TEXTS } from './texts/members.ts';
 import { PEOPLE_TEXTS } from './texts/people.ts';
 import { SERVERS_TEXTS } from './texts/servers.ts';
 import { SIZES_TEXTS } from './texts/sizes.ts';
@@ -19,6 +20,7 @@ export const TEXTS = {
   ...LIVE_TEXTS,
   ...PEOPLE_TEXTS,
   ...SERVERS_TEXTS,
+  ...MEMBERS_TEXTS,
   ...SIZES_TEXTS,
   ...ERRORS_TEXTS,
 } as const;

@@ -46,6 +46,21 @@ export function orderChanges(current: EnsembleConfig, changes: readonly Change[]
   return ordered;
 }
 
+/** The steps, with what the servers that are concerned say now. */
+export async function makePlan(
+  config: EnsembleConfig,
+  changes: readonly Change[],
+  ask: (members: readonly Member[]) => Promise<ReadonlyMap<string, MemberState>>,
+): Promise<readonly Step[]> {
+  const coming = changes.flatMap((change) => memberOf(change) ?? []);
+  const known = [...config.members.filter(({ id }) => !coming.some((other) => other.id === id)), ...coming];
+  const states = new Map(await ask(known));
+  // One that moves answers where it is now.
+  const moved = config.members.filter(({ id }) => states.get(id)?.role == null);
+  for (const [id, state] of await ask(moved)) if (state.role !== null) states.set(id, state);
+  return planSteps(config, changes, states);
+}
+
 export function planSteps(
   current: EnsembleConfig,
   changes: readonly Change[],

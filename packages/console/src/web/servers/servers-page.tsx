@@ -1,10 +1,10 @@
 import { type ReactNode, useState } from 'react';
 import type { ServerSample, ServersSample } from '../../api/messages.ts';
 import { count, time } from '../figures.ts';
+import { Members } from '../members/members.tsx';
 import { useSession, useSubscription } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 import { Configuration } from './configuration.tsx';
-import { Members } from './members.tsx';
 import { Plot } from './plot.tsx';
 import { RoleLines } from './role-lines.tsx';
 
@@ -90,7 +90,7 @@ export default function ServersPage(): ReactNode {
         <Plot label={texts.lag} names={names} samples={samples} value={(server) => server.lag} />
       </div>
       <RoleLines names={names} samples={samples} />
-      <Members />
+      <Members signs={now.servers.map(({ role }) => role ?? '').join()} />
       <Configuration servers={now.servers} />
     </div>
   );

@@ -25,6 +25,24 @@ export const ERRORS_TEXTS = {
     SESSIONEXPIRED: { title: 'The session is over', hint: 'The service has ended it. The console begins another one.' },
     UNIMPLEMENTED: { title: 'This server is too old for that', hint: 'It takes a newer server of ZooKeeper.' },
     QUOTAEXCEEDED: { title: 'A quota is used up', hint: 'Raise the quota, or delete something below it.' },
+    RECONFIGDISABLED: {
+      title: 'The servers keep their members',
+      hint: 'Set reconfigEnabled=true in zoo.cfg of every server, and restart one after the other.',
+    },
+    RECONFIGINPROGRESS: { title: 'Another change is in progress', hint: 'Go on when it is at its end.' },
+    NEWCONFIGNOQUORUM: {
+      title: 'Too few servers are ready',
+      hint: 'A quorum of the new members has to follow the leader: start them, wait until they are up to date, and go on.',
+    },
+    BADARGUMENTS: { title: 'The service cannot take that', hint: "The leader's log says what is wrong with it." },
+    'members-refused': {
+      title: 'No permission to change members',
+      hint: 'It takes the right to write /zookeeper/config: log in as the super user, as a rule.',
+    },
+    weights: {
+      title: 'Members are not changed one by one here',
+      hint: 'Give the whole list: "reconfig -file" of meerkat shell.',
+    },
     'no-history': { title: 'No history', hint: 'Start the console with --dir or --admin.' },
     'read-only': { title: 'This console only reads', hint: 'Start it with --write to change znodes.' },
     'too-large': { title: 'Too large for the console', hint: 'The command line has no such limit.' },

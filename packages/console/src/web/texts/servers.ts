@@ -30,9 +30,6 @@ export const SERVERS_TEXTS = {
     onlyDifferences: 'Only differences',
     refused: (words: string): string =>
       `These servers do not allow ${words}: add them to 4lw.commands.whitelist to see more.`,
-    members: 'Members',
-    membersNone: 'The configuration of the ensemble (/zookeeper/config) may not be read.',
-    membersAlone: 'A server of its own: the configuration (/zookeeper/config) names no members.',
     unknown: 'not told',
     noTls: 'no TLS',
     expires: (days: number): string => (days < 0 ? 'ended' : `in ${days} days`),

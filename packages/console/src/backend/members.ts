@@ -1,0 +1,130 @@
+import type { MemberChange, MemberInfo, MembersInfo, MembersPlan } from '../api/messages.ts';
+import type { ClusterSession } from './cluster-session.ts';
+import { Fields } from './fields.ts';
+import { askWord, NoAnswerError } from './four-letter-word.ts';
+import {
+  type Change,
+  changeMember,
+  type EnsembleConfig,
+  isVoter,
+  type Member,
+  type MemberState,
+  makePlan,
+  parseConfig,
+  survives,
+  weightLine,
+} from './membership/index.ts';
+import { Refusal } from './refusal.ts';
+import { parseServer } from './servers-monitor.ts';
+
+/** Who is in the ensemble, and what each says. @throws ZooKeeperError */
+export async function readMembers(session: ClusterSession): Promise<MembersInfo> {
+  const config = await readConfig(session);
+  const states = await askMembers(session, config.members);
+  return {
+    version: config.version,
+    weightLine: weightLine(config),
+    members: config.members.map((member): MemberInfo => {
+      const { id, text, client } = member;
+      const { role = null, problem = null } = states.get(id) ?? {};
+      const weight = new RegExp(`^weight\\.${id}=(.*)$`, 'm').exec(config.text)?.[1] ?? null;
+      return { id, line: text, isVoter: isVoter(member), client, weight, group: groupOf(config, id), role, problem };
+    }),
+  };
+}
+
+/**
+ * What changes take, step by step.
+ *
+ * @param isWritable false: servers that are not in the list are not asked, so that readers cannot make the console connect
+ * to wherever they like
+ */
+export async function planMembers(session: ClusterSession, fields: Fields, isWritable: boolean): Promise<MembersPlan> {
+  const changes = fields.list('changes').map((change) => readChange(new Fields(change)));
+  const config = await readEnsemble(session);
+  const steps = await makePlan(config, changes, (members) =>
+    askMembers(session, isWritable ? members : members.filter((member) => isListed(config, member))),
+  );
+  return { version: config.version, steps: steps.map((step) => ({ ...step, survives: survives(step) })) };
+}
+
+/**
+ * Carries out one step, if nothing else has changed the list since it was planned.
+ *
+ * @returns the version of the list behind it
+ * @throws Refusal `not-yet` when something has to be done before; ZooKeeperError
+ */
+export async function takeStep(session: ClusterSession, fields: Fields): Promise<Pick<MembersPlan, 'version'>> {
+  const change = readChange(fields);
+  const version = fields.isNull('version') ? null : fields.text('version');
+  if (version !== null && !/^[0-9a-f]{1,16}$/.test(version)) throw new Refusal(400, 'bad-version', 'no such version');
+  const config = await readEnsemble(session);
+  const [step] = await makePlan(config, [change], (members) => askMembers(session, members));
+  if (step !== undefined && step.first !== null) throw new Refusal(409, 'not-yet', step.first);
+  const after = await changeMember(session.client, { ...config, version }, change, session.call);
+  return { version: after.version };
+}
+
+async function readConfig({ client, call }: ClusterSession): Promise<EnsembleConfig> {
+  return parseConfig(new TextDecoder().decode((await client.config(call)).data));
+}
+
+/** @throws Refusal when its members are not changed one by one */
+async function readEnsemble(session: ClusterSession): Promise<EnsembleConfig> {
+  const config = await readConfig(session);
+  if (config.members.length === 0)
+    throw new Refusal(409, 'no-ensemble', 'the server is no member of an ensemble: /zookeeper/config names none');
+  const line = weightLine(config);
+  if (line === null) return config;
+  throw new Refusal(
+    409,
+    'weights',
+    `the members have groups or weights (${line}), which step-by-step changes cannot keep`,
+  );
+}
+
+/** Each at its client port, as the servers of this cluster are spoken to. */
+async function askMembers(
+  { cluster }: ClusterSession,
+  members: readonly Member[],
+): Promise<ReadonlyMap<string, MemberState>> {
+  const tls = cluster.servers[0]?.tls ?? null;
+  const states = members.map(async ({ id, client }): Promise<[string, MemberState]> => {
+    if (client === null) return [id, { role: null, problem: 'its line names no client port' }];
+    const colon = client.lastIndexOf(':');
+    const host = client.slice(0, colon).replace(/^\[|\]$/g, '');
+    try {
+      const text = await askWord({ host, port: Number(client.slice(colon + 1)), name: client, tls }, 'srvr', ANSWER_MS);
+      return [id, { role: parseServer(text).role, problem: null }];
+    } catch (error) {
+      if (!(error instanceof NoAnswerError)) throw error;
+      return [id, { role: error.kind === 'not serving' ? 'looking' : null, problem: error.message }];
+    }
+  });
+  return new Map(await Promise.all(states));
+}
+
+function isListed({ members }: EnsembleConfig, { client }: Member): boolean {
+  return members.some((member) => member.client === client);
+}
+
+function groupOf({ text }: EnsembleConfig, id: string): string | null {
+  for (const [, group, ids = ''] of text.matchAll(/^group\.(\d+)=(.*)$/gm)) {
+    if (ids.split(':').includes(id)) return group ?? null;
+  }
+  return null;
+}
+
+function readChange(fields: Fields): MemberChange & Change {
+  const id = fields.text('id');
+  const line = fields.isNull('line') ? null : fields.text('line');
+  if (!/^\d{1,3}$/.test(id))
+    throw new Refusal(400, 'bad-member', 'the id of a server is a number of up to three digits');
+  // The request has a comma between two servers.
+  if (line !== null && !/^[^\s,;]{1,500};[^\s,;]{1,200}$/.test(line)) {
+    throw new Refusal(400, 'bad-member', 'expected host:2888:3888:participant;2181 without spaces and commas');
+  }
+  return { id, line };
+}
+
+const ANSWER_MS = 3000;

@@ -1,8 +1,8 @@
 /**
  * From two directories to a database: the newest snapshot that is whole, and every txn of the log behind it.
  *
- *     create the directories ─► hold them ─► list ─► sweep ─► install ─► snapshot ─► log ─► epoch files, mark ─► recovered
- *                                                               └─ none, and no log: empty database, snapshot.0 ─┘
+ *     open the directories ─┬─► snapshot ─► log ─► epoch files, mark ─► recovered
+ *                           └─ none, and no log: empty database, snapshot.0 ─┘
  *
  * Each arrow is a completion of the disk, an event of its own; snapshots and logs are read in slices. Recovering twice
  * gives the same database: what a fuzzy snapshot has already may be applied again, because txns say what becomes of a
@@ -21,15 +21,15 @@ import type { CoreOptions } from '../base/options.ts';
 import type { DirectoryEntry, DiskError, Ports } from '../base/ports.ts';
 import { Database } from '../tree/database.ts';
 import type { History, HistoryEntry } from '../zab/history.ts';
+import { DataDirectories } from './data-directories.ts';
 import { DURABLE_MARK_NAME, type DurableMark, readDurableMark } from './durable-mark.ts';
 import { EpochRecovery, type RecoveredEpochs } from './epoch-recovery.ts';
-import { installingZxid, logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
+import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
 import { HistoryTail, TAIL_BYTES_MAX } from './history-tail.ts';
 import { describeLost } from './log-fault.ts';
 import type { LogFiles } from './log-files.ts';
 import { Replay } from './replay.ts';
-import { InstallCompletion } from './snapshot-install.ts';
-import { type LoadedSnapshot, looksWhole, NewestSnapshot, removeUnfinished } from './snapshot-store.ts';
+import { type LoadedSnapshot, NewestSnapshot } from './snapshot-store.ts';
 import { SnapshotWrite } from './snapshot-write.ts';
 import { TxnLogReader, type TxnLogReaderOptions } from './txn-log-reader.ts';
 import { type NewestSnapshotFile, NO_SNAPSHOT } from './upkeep.ts';
@@ -80,7 +80,7 @@ export class Recovery {
   readonly #options: CoreOptions;
   readonly #context: RecoveryContext;
   readonly #events: RecoveryEvents;
-  readonly #held: string[] = [];
+  readonly #directories: DataDirectories;
   readonly #tail: HistoryTail;
   #snapshotEntries: readonly DirectoryEntry[] = [];
   #logEntries: readonly DirectoryEntry[] = [];
@@ -99,104 +99,18 @@ export class Recovery {
     this.#context = context;
     this.#events = events;
     this.#tail = new HistoryTail(options.ensemble?.commitLogCount ?? 0);
+    this.#directories = new DataDirectories(ports, options, context, {
+      onDirectoriesOpened: (snapshotEntries, logEntries) => {
+        this.#snapshotEntries = snapshotEntries;
+        this.#logEntries = logEntries;
+        this.#readMark();
+      },
+      onDirectoriesRefused: (error) => this.#fail(error),
+    });
   }
 
   start(): void {
-    const { snapshotDirectory, logDirectory } = this.#options;
-    const { disk } = this.#ports;
-    disk.makeDirectory(snapshotDirectory, (error) => {
-      if (error !== null) return this.#failOn('the data directory cannot be created', error);
-      disk.makeDirectory(logDirectory, (logError) => {
-        if (logError !== null) return this.#failOn('the log directory cannot be created', logError);
-        this.#hold(snapshotDirectory, () => {
-          if (logDirectory === snapshotDirectory) this.#list();
-          else this.#hold(logDirectory, () => this.#list());
-        });
-      });
-    });
-  }
-
-  #hold(directory: string, then: () => void): void {
-    if (this.#context.isHeld) {
-      this.#held.push(directory);
-      then();
-      return;
-    }
-    this.#ports.disk.hold(directory, (error) => {
-      if (error !== null && error.code === 'EBUSY') {
-        return this.#fail(
-          new Error(`${directory} is in use by another server; stop that one or give this one a directory of its own`, {
-            cause: error,
-          }),
-        );
-      }
-      if (error !== null) return this.#failOn('the directory cannot be held for this server alone', error);
-      this.#held.push(directory);
-      then();
-    });
-  }
-
-  #list(): void {
-    const { disk } = this.#ports;
-    const { snapshotDirectory, logDirectory } = this.#options;
-    disk.list(snapshotDirectory, (error, entries) => {
-      if (error !== null) return this.#failOn('the data directory cannot be read', error);
-      this.#snapshotEntries = entries;
-      disk.list(logDirectory, (logError, logEntries) => {
-        if (logError !== null) return this.#failOn('the log directory cannot be read', logError);
-        this.#logEntries = logEntries;
-        this.#checkDirectories();
-      });
-    });
-  }
-
-  /** With two directories, a file in the wrong one means that they were one, or the other way round, before. */
-  #checkDirectories(): void {
-    const { snapshotDirectory, logDirectory } = this.#options;
-    if (logDirectory !== snapshotDirectory) {
-      const snapshot = snapshotFilesOf(this.#logEntries)[0];
-      const log = logFilesOf(this.#snapshotEntries)[0];
-      const misplaced = snapshot
-        ? { file: snapshot, directory: logDirectory, holds: 'logs', setting: 'dataLogDir' }
-        : { file: log, directory: snapshotDirectory, holds: 'snapshots', setting: 'dataDir' };
-      if (misplaced.file !== undefined) {
-        this.#fail(
-          new Error(
-            `${misplaced.directory} is for ${misplaced.holds} only but has ${misplaced.file.name}: were dataDir and ` +
-              `dataLogDir one directory before? Move such files to the other directory or correct ${misplaced.setting}`,
-          ),
-        );
-        return;
-      }
-    }
-    removeUnfinished(this.#ports.disk, snapshotDirectory, this.#snapshotEntries, (error) => {
-      if (error !== null) return this.#failOn('what is left of an unfinished snapshot cannot be removed', error);
-      const installing = this.#snapshotEntries.find(({ name }) => installingZxid(name) !== null);
-      if (installing === undefined) this.#readMark();
-      else this.#completeInstall(installing);
-    });
-  }
-
-  /** A crash has cut the installation of a leader's snapshot short, behind the point of no return. */
-  #completeInstall({ name, size }: DirectoryEntry): void {
-    const { disk } = this.#ports;
-    const { snapshotDirectory } = this.#options;
-    const path = `${snapshotDirectory}/${name}`;
-    looksWhole(disk, path, size, (error, isWhole) => {
-      if (error !== null) return this.#failOn('the snapshot of the leader cannot be read', error);
-      if (!isWhole) {
-        return this.#fail(
-          new Error(
-            `${path} is cut short: it was to replace all logs and snapshots, of which some may be gone. Copy the ` +
-              'directory from a healthy server, or empty it and let this server join its ensemble anew',
-          ),
-        );
-      }
-      new InstallCompletion(this.#ports, this.#options, this.#context.mark, (installError) => {
-        if (installError !== null) return this.#failOn('the snapshot of the leader cannot be installed', installError);
-        this.#list();
-      }).start();
-    });
+    this.#directories.open();
   }
 
   /** What the log must have. */
@@ -478,7 +392,7 @@ export class Recovery {
   }
 
   #fail(error: Error): void {
-    for (const directory of this.#held) this.#ports.disk.release(directory);
+    this.#directories.release();
     this.#events.onRecoveryFailed(error);
   }
 }

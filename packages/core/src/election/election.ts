@@ -37,13 +37,13 @@ import { Announcement, type ElectionNotification, leaseMsOf, ServerState, VOTE_N
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/ports.ts';
 import { isPossible, ROUNDS_FAR } from './believable.ts';
+import { Candidacy } from './candidacy.ts';
 import type { ElectionEffects, ElectionOptions, Standing } from './election-host.ts';
 import type { Electorate } from './electorate.ts';
 import { Notifications, type Word } from './notifications.ts';
 import { Peers } from './peers.ts';
 import { type Claim, Tally } from './tally.ts';
-import { Turns } from './turns.ts';
-import { compareVotes, isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
+import { isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 /** A turn, in times to settle: enough to hear all votes and to settle, also among Apache's servers. */
@@ -57,13 +57,10 @@ export class Election {
   #configText: string;
 
   #state: ServerState = ServerState.looking;
-  #standing: Standing | null = null;
   /** `logicalclock`: in memory only; the first round is 1. */
   #round = 0;
   /** The latest round that this server has voted in: a decision by the claims of others may be about an earlier one. */
   #roundMax = 0;
-  /** What this server stands for in this round; NO_VOTE when it is no candidate. */
-  #ownVote: Vote = NO_VOTE;
   /** While looking, what it proposes; it only ever gets better within a round. Afterwards, the vote that won. */
   #vote: Vote = NO_VOTE;
   readonly #tally = new Tally();
@@ -80,7 +77,7 @@ export class Election {
   #maySettleEarly = true;
   #isEpochEstablished = false;
   #settleAtMs = NEVER;
-  readonly #turns: Turns;
+  readonly #candidacy: Candidacy;
   readonly #notifications: Notifications;
 
   constructor(
@@ -95,7 +92,7 @@ export class Election {
     this.#electorate = electorate;
     this.#configText = configText;
     this.#effects = effects;
-    this.#turns = new Turns(TURN_SETTLES * options.settleMs);
+    this.#candidacy = new Candidacy(options.serverId, electorate, TURN_SETTLES * options.settleMs);
     this.#notifications = new Notifications(options, clock, this.#peers, effects);
   }
 
@@ -114,7 +111,7 @@ export class Election {
 
   /** Milliseconds of the monotonic clock; Infinity when nothing is due. */
   get nextDeadlineMs(): number {
-    return Math.min(this.#settleAtMs, this.#notifications.dueMs, this.#turns.endsAtMs);
+    return Math.min(this.#settleAtMs, this.#notifications.dueMs, this.#candidacy.turnEndsAtMs);
   }
 
   /** Epoch of the history with which a server stood for election last; null when it has not been heard. */
@@ -132,11 +129,8 @@ export class Election {
   /** Begins a new round: at the start, and whenever a role has ended. */
   look(standing: Standing): void {
     const hasFailed = this.#state !== ServerState.looking && !this.#isEpochEstablished;
-    this.#standing = standing;
     if (hasFailed) this.#maySettleEarly = false;
-    if (hasFailed && this.#electorate.hasNewcomers) {
-      this.#turns.onFailure(this.#vote, this.#standingVote(), this.#isNewcomer, this.#clock.monotonicMs());
-    }
+    this.#candidacy.onSearch(standing, hasFailed ? this.#vote : null, this.#clock.monotonicMs());
     this.#state = ServerState.looking;
     this.#tally.clear();
     this.#supporters.clear();
@@ -148,7 +142,7 @@ export class Election {
   /** A connection to a peer stands, perhaps in place of another. Both ends say again what may have been missed. */
   onPeerConnected(id: number): void {
     this.#peers.connect(id);
-    if (this.#standing === null || this.#state !== ServerState.looking) return;
+    if (!this.#candidacy.hasStanding || this.#state !== ServerState.looking) return;
     this.#tally.forget(id);
     if (this.#electorate.voters.has(id)) this.#send(id);
     this.#notifications.schedule();
@@ -160,13 +154,13 @@ export class Election {
     this.#peers.disconnect(id);
     // Anybody may say an id that no member has.
     if (!this.#electorate.voters.has(id)) this.#leases.delete(id);
-    if (this.#standing === null || this.#state !== ServerState.looking) return;
+    if (!this.#candidacy.hasStanding || this.#state !== ServerState.looking) return;
     this.#tally.forget(id);
     this.#count();
   }
 
   onNotification(from: number, notification: ElectionNotification): void {
-    if (this.#standing === null || from === this.#options.serverId) return;
+    if (!this.#candidacy.hasStanding || from === this.#options.serverId) return;
     const { state, configText } = notification;
     const isLooking = this.#state === ServerState.looking;
     const isSenderLooking = state === ServerState.looking;
@@ -176,7 +170,7 @@ export class Election {
     this.#peers.onNotification(from, notification);
     this.#leases.set(from, leaseMsOf(notification.announces));
     if (!this.#electorate.voters.has(from)) {
-      if (isSenderLooking && this.#isVoter()) this.#notifications.replyToOutsider(from, this.#word);
+      if (isSenderLooking && this.#candidacy.isVoter) this.#notifications.replyToOutsider(from, this.#word);
     } else if (!isLooking) {
       if (isSenderLooking) this.#onDoubt(from, notification);
     } else if (isSenderLooking) {
@@ -190,8 +184,8 @@ export class Election {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs >= this.#settleAtMs) {
       this.#decide(this.#vote, this.#tally.votersFor(this.#vote));
-    } else if (nowMs >= this.#turns.endsAtMs) {
-      this.#turns.end();
+    } else if (nowMs >= this.#candidacy.turnEndsAtMs) {
+      this.#candidacy.endTurn();
       this.#beginRound(this.#roundMax + 1);
       this.#broadcast();
       this.#count();
@@ -221,7 +215,7 @@ export class Election {
    */
   onElectorateChanged(configText: string, standing: Standing | null): void {
     this.#configText = configText;
-    if (standing !== null && this.#standing !== null && this.#state === ServerState.looking) this.look(standing);
+    if (standing !== null && this.#candidacy.hasStanding && this.#state === ServerState.looking) this.look(standing);
   }
 
   /* -------------------------------------------------------------------------------------------- looking ---- */
@@ -230,7 +224,7 @@ export class Election {
   #onBallot(from: number, notification: ElectionNotification): void {
     // An observer waits until somebody leads. Apache's voters tell it in whose hands they were before, as if that were a
     // vote of this round.
-    if (!this.#isVoter()) return;
+    if (!this.#candidacy.isVoter) return;
     const missedMyVote = this.#peers.get(from).missedMyVote;
     this.#peers.get(from).missedMyVote = false;
     if (notification.electionEpoch < this.#round) {
@@ -239,9 +233,9 @@ export class Election {
       this.#count();
       return;
     }
-    const isHonest = isPossible(notification, this.#standing!.currentEpoch);
+    const isHonest = isPossible(notification, this.#candidacy.standing.currentEpoch);
     const isAbsurd = this.#electorate.voters.has(notification.leader) && !isHonest;
-    if (isAbsurd || isUntrusted(notification) || isUntrusted(this.#ownVote)) {
+    if (isAbsurd || isUntrusted(notification) || isUntrusted(this.#candidacy.ownVote)) {
       this.#tally.forget(from);
       this.#count();
       return;
@@ -262,13 +256,13 @@ export class Election {
     if (electionEpoch > this.#round && (isForVoter || leader === VOTE_NONE)) this.#joinRound(electionEpoch);
     if (!isForVoter || electionEpoch > this.#round) return this.#tally.forget(from);
     if (this.#electorate.isBetter(ballot, this.#vote)) {
-      if (leader === this.#options.serverId && !isSameVote(ballot, this.#ownVote)) {
+      if (leader === this.#options.serverId && !isSameVote(ballot, this.#candidacy.ownVote)) {
         // Others still vote for what this server had before its directory was lost, or when it stood. Only a later round
         // ends that.
         this.#beginRound(this.#round + 1);
         return true;
       }
-      if (this.#mayBack(ballot)) this.#propose(ballot);
+      if (this.#candidacy.mayBack(ballot)) this.#propose(ballot);
     }
     return this.#tally.recordBallot(from, ballot);
   }
@@ -281,7 +275,8 @@ export class Election {
     } else {
       this.#tally.recordClaim(from, claim, this.#round);
       const backers = this.#findBackers(claim);
-      const isOutranked = claim.leader !== this.#options.serverId && claim.peerEpoch < this.#standing!.currentEpoch;
+      const isOutranked =
+        claim.leader !== this.#options.serverId && claim.peerEpoch < this.#candidacy.standing.currentEpoch;
       if (backers !== null && isOutranked) {
         this.#effects.keptOut(claim.leader, claim.peerEpoch);
       } else if (backers !== null) {
@@ -299,7 +294,7 @@ export class Election {
     const isOfThisRound = claim.electionEpoch === this.#round;
     if (claim.leader === this.#options.serverId) {
       // Claims of an earlier round, or about data that it no longer has, are about what it was before (ZOOKEEPER-1514).
-      if (!isOfThisRound || !this.#canLeadAs(claim)) return null;
+      if (!isOfThisRound || !this.#candidacy.canLeadAs(claim)) return null;
     } else if (!this.#tally.isLeading(claim.leader)) {
       return null;
     }
@@ -349,9 +344,9 @@ export class Election {
   #beginRound(round: number): void {
     this.#round = round;
     this.#roundMax = Math.max(this.#roundMax, round);
-    this.#ownVote = this.#makeOwnVote();
+    const ownVote = this.#candidacy.onRound();
     this.#tally.startRound();
-    this.#adopt(this.#ownVote);
+    this.#adopt(ownVote);
   }
 
   #propose(vote: Vote): void {
@@ -363,57 +358,8 @@ export class Election {
   #adopt(vote: Vote): void {
     this.#vote = vote;
     this.#settleAtMs = NEVER;
-    if (this.#isVoter() && !isUntrusted(vote)) this.#tally.recordBallot(this.#options.serverId, vote);
+    if (this.#candidacy.isVoter && !isUntrusted(vote)) this.#tally.recordBallot(this.#options.serverId, vote);
     this.#notifications.schedule();
-  }
-
-  /**
-   * A server proposes itself when it is a voter whose turn it is, and followers can reach it; others begin with nobody.
-   */
-  #makeOwnVote(): Vote {
-    if (!this.#isVoter() || !this.#electorate.voters.has(this.#options.serverId) || !this.#isItsTurn) return NO_VOTE;
-    const vote = this.#standingVote();
-    return this.#standing!.isCandidate || isUntrusted(vote) ? vote : NO_VOTE;
-  }
-
-  get #isItsTurn(): boolean {
-    return !this.#electorate.hasNewcomers || this.#turns.isOfNewcomers === this.#isNewcomer;
-  }
-
-  /** True of a voter that only the proposed membership has. */
-  get #isNewcomer(): boolean {
-    return this.#electorate.isNewcomer(this.#options.serverId);
-  }
-
-  /** The vote for this server, whether it may cast it or not. */
-  #standingVote(): Vote {
-    const { lastZxid, currentEpoch } = this.#standing!;
-    return { leader: this.#options.serverId, zxid: lastZxid, peerEpoch: currentEpoch };
-  }
-
-  /**
-   * A candidate never backs a worse vote than its own. A server that does not stand must not either: it may have
-   * acknowledged what that leader lacks. The id, which only decides between equals, is left out. A newcomer backs every
-   * committed voter in the turn of those.
-   */
-  #mayBack(vote: Vote): boolean {
-    const { serverId } = this.#options;
-    const stands = this.#standing!.isCandidate && (this.#isItsTurn || this.#isNewcomer);
-    if (stands || !this.#electorate.canLead(serverId)) return true;
-    return compareVotes(vote, { ...this.#standingVote(), leader: vote.leader }) >= 0;
-  }
-
-  /**
-   * True of every server that is no observer (ZOOKEEPER-764). One that no configuration has as far as it knows votes too,
-   * though never for itself: others may know of a change that gives it a say, and wait for it.
-   */
-  #isVoter(): boolean {
-    return this.#standing!.learnerType === 'participant';
-  }
-
-  #canLeadAs({ zxid, peerEpoch }: Pick<Vote, 'zxid' | 'peerEpoch'>): boolean {
-    const own = this.#ownVote;
-    return own !== NO_VOTE && !isUntrusted(own) && own.zxid >= zxid && own.peerEpoch >= peerEpoch;
   }
 
   /* ------------------------------------------------------------------------------------------- decision ---- */
@@ -422,12 +368,13 @@ export class Election {
     const isOwn = vote.leader === this.#options.serverId;
     assert(this.#isEnoughFor(vote.leader, backers), 'a quorum of every configuration decides');
     assert(this.#electorate.canLead(vote.leader), 'a leader is a voter with a weight');
-    assert(!isOwn || this.#canLeadAs(vote), 'a server leads only with data that it has and trusts');
+    assert(!isOwn || this.#candidacy.canLeadAs(vote), 'a server leads only with data that it has and trusts');
     assert(
       isOwn || this.#tally.isLeading(vote.leader) || backers.every((id) => this.#tally.hasVotedFor(id, vote)),
       'the leader says that it leads, or every vote that is counted is of this round',
     );
-    const learnerState = this.#standing!.learnerType === 'observer' ? ServerState.observing : ServerState.following;
+    const learnerState =
+      this.#candidacy.standing.learnerType === 'observer' ? ServerState.observing : ServerState.following;
     const state = isOwn ? ServerState.leading : learnerState;
     this.#state = state;
     this.#vote = vote;
@@ -435,7 +382,7 @@ export class Election {
     this.#isDecisionLost = false;
     this.#isEpochEstablished = false;
     this.#settleAtMs = NEVER;
-    this.#turns.end();
+    this.#candidacy.endTurn();
     this.#notifications.stop();
     this.#peers.forgetAskers();
     // Who is looking and has not voted alike would not find out by itself before its next notification.
@@ -478,7 +425,7 @@ export class Election {
   #isOutranked(from: number, notification: ElectionNotification): boolean {
     if (this.#state !== ServerState.leading || !this.#isEpochEstablished) return false;
     const goesOnLooking = (notification.announces & Announcement.outlastsOlderEpochs) !== 0;
-    const isHonest = isPossible(notification, this.#standing!.currentEpoch);
+    const isHonest = isPossible(notification, this.#candidacy.standing.currentEpoch);
     const isLater = notification.leader === from && notification.peerEpoch > this.#vote.peerEpoch;
     return goesOnLooking && isLater && !isUntrusted(notification) && isHonest;
   }

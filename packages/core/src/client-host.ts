@@ -1,4 +1,5 @@
 import { type Acl, type ConnectRequest, OPEN_ACL, type Zxid } from '@meerkat/protocol';
+import type { LimitOptions } from './base/limit-options.ts';
 import type { CoreOptions } from './base/options.ts';
 import type { Authenticator, ByteStream, Ports, SessionPasswords, StreamEvents, Trace } from './base/ports.ts';
 import type { ServerStats } from './base/server-stats.ts';
@@ -111,6 +112,16 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     return requestsMax > 0 && this.pipeline.outstandingCount >= requestsMax;
   }
 
+  get requestWaits(): LimitOptions {
+    return this.#options.limits;
+  }
+
+  refuseLateRequest(waitedMs: number): void {
+    const { requestWaitMaxMs } = this.#options.limits;
+    const reason = `a request has waited for ${Math.round(waitedMs)} ms, and throttled_op_wait_time allows ${requestWaitMaxMs} ms`;
+    this.#limits.refuse('late-requests', reason, this.turn.nowMs());
+  }
+
   refuseLargeRequest(reason: string): void {
     this.#limits.refuse('large-requests', reason, this.turn.nowMs());
   }
@@ -138,7 +149,9 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     const nowMs = this.turn.nowMs();
     const isNew = sessionId === 0n;
     const refusal = isNew ? this.#limits.sessionRefusal(sessionCount, nowMs) : null;
-    if (refusal !== null || this.#throttle.take(isNew, nowMs)) return refusal;
+    const isLocal = this.#options.ensemble?.localSessionsEnabled ?? false;
+    const session = !isNew ? 'renewed' : isLocal ? 'local' : 'new';
+    if (refusal !== null || this.#throttle.take(session, nowMs)) return refusal;
     this.#limits.refuse('connects', THROTTLED, nowMs);
     return LIMIT_REACHED + THROTTLED;
   }

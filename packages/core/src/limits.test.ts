@@ -23,6 +23,9 @@ function ask(server: TestServer, client: TestClient, ...requests: readonly Reque
   return client.takeArrivals().flatMap((arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
 }
 
+const errorsOf = (client: TestClient): number[] =>
+  client.takeArrivals().flatMap((arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
+
 const limitsReached = (server: TestServer): unknown[] =>
   server.trace.flatMap((event) => (event.kind === 'limit-reached' ? [[event.limit, event.refused]] : []));
 
@@ -63,6 +66,41 @@ describe('a limit', () => {
           .flatMap((arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
         expect(errors).toEqual([ErrorCode.ok, ErrorCode.ok, ErrorCode.ok]);
       }
+    }
+  });
+
+  test('of how long requests wait for that refuses what is later, each in its place; pings and the end are carried out', () => {
+    const server = serverWith({ requestsMax: 1, requestWaitMaxMs: 500 });
+    const [early, late] = [server.connect(), server.connect()];
+    server.isDiskHeld = true;
+    early.sendTogether([create('/a'), create('/b'), getData('/'), { op: OpCode.ping }, { op: OpCode.closeSession }]);
+    server.advance(300);
+    late.sendTogether([create('/c'), getData('/c')]);
+    server.advance(300);
+    server.isDiskHeld = false;
+    server.run();
+    expect(errorsOf(early)).toEqual([0, ErrorCode.throttledOp, ErrorCode.throttledOp, 0, 0]);
+    expect(errorsOf(late)).toEqual([ErrorCode.ok, ErrorCode.ok]);
+    expect(limitsReached(server)).toEqual([['late-requests', 1]]);
+    expect(server.core.limits.countOf('late-requests')).toBe(2);
+    expect(server.core.view.meters).toMatchObject({ throttleWaits: 2, staleRequests: 0 });
+  });
+
+  test('of requests and of their age, the timeout of their session, ends the connection of those that are stale, if they are to be dropped', () => {
+    for (const dropsStale of [true, false]) {
+      const server = serverWith({ requestsMax: 1, countsStale: true, dropsStale });
+      const [slow, patient] = [server.connect(2000), server.connect(10_000)];
+      server.isDiskHeld = true;
+      for (const [i, client] of [slow, patient].entries()) client.sendTogether([create(`/${i}a`), create(`/${i}b`)]);
+      server.advance(4000);
+      server.isDiskHeld = false;
+      server.run();
+      expect(slow.isClosed).toBe(dropsStale);
+      expect(patient.isClosed).toBe(false);
+      expect(errorsOf(patient)).toEqual([ErrorCode.ok, ErrorCode.ok]);
+      const counted = dropsStale ? [0, 1] : [1, 0];
+      const { staleRequests, staleRequestsDropped } = server.core.view.meters;
+      expect([staleRequests, staleRequestsDropped]).toEqual(counted);
     }
   });
 

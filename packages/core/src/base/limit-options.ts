@@ -8,6 +8,15 @@ export interface LimitOptions {
   readonly sessionRequestsMax: number;
   /** Requests in all that wait for an answer, beyond which no connection is read (`request_throttle_max_requests`). */
   readonly requestsMax: number;
+  /**
+   * Milliseconds that a request may have waited for that, so that it is still carried out; pings and ends of sessions are
+   * in any case (`throttled_op_wait_time`).
+   */
+  readonly requestWaitMaxMs: number;
+  /** What has waited for longer than the timeout of its session counts as stale (`request_stale_latency_check`). */
+  readonly countsStale: boolean;
+  /** The connection of a stale request is closed while it still waits (`request_throttle_drop_stale`). */
+  readonly dropsStale: boolean;
   /** Bytes from which a request counts as large; −1: none does (`largeRequestThreshold`). */
   readonly largeRequestBytes: number;
   /** Bytes of large requests that may be in progress at a time (`largeRequestMaxBytes`). */
@@ -28,9 +37,12 @@ export interface ConnectThrottleOptions {
   readonly dropDecrease: number;
   /** The chance falls while less than this part of the bucket is used. */
   readonly decreaseRatio: number;
-  /** Tokens of a new session and of one that is resumed; 1 each without weights. */
+  /** False: each client takes one token. */
+  readonly hasWeights: boolean;
+  /** Tokens of a new session, of one that is resumed, and of a new one that only its server knows. */
   readonly newSessionTokens: number;
   readonly renewedSessionTokens: number;
+  readonly localSessionTokens: number;
 }
 
 export const DEFAULT_LIMIT_OPTIONS: LimitOptions = {
@@ -38,6 +50,9 @@ export const DEFAULT_LIMIT_OPTIONS: LimitOptions = {
   watchesMax: 0,
   sessionRequestsMax: 0,
   requestsMax: 0,
+  requestWaitMaxMs: 0,
+  countsStale: false,
+  dropsStale: true,
   largeRequestBytes: -1,
   largeRequestsBytesMax: 100 * 1024 * 1024,
   connecting: {
@@ -48,7 +63,9 @@ export const DEFAULT_LIMIT_OPTIONS: LimitOptions = {
     dropIncrease: 0.02,
     dropDecrease: 0.002,
     decreaseRatio: 0,
-    newSessionTokens: 1,
-    renewedSessionTokens: 1,
+    hasWeights: false,
+    newSessionTokens: 3,
+    renewedSessionTokens: 2,
+    localSessionTokens: 1,
   },
 };

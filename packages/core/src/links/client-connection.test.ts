@@ -151,6 +151,8 @@ class LearnerServer extends LearnerParty {
       isOverloaded: false,
       isThrottled: false,
       sessionRequestsMax: Number.POSITIVE_INFINITY,
+      requestWaits: options.limits,
+      refuseLateRequest: () => {},
       refuseLargeRequest: () => {},
       dataOf: () => null,
       passwords: APACHE_SESSION_PASSWORDS,

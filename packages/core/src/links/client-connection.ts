@@ -1,4 +1,14 @@
-import { EMPTY_BYTES, getInt, JuteReader, OpCode, PASSWORD_BYTES, Perm, readConnectRequest } from '@meerkat/protocol';
+import {
+  EMPTY_BYTES,
+  ErrorCode,
+  getInt,
+  isClientOp,
+  JuteReader,
+  OpCode,
+  PASSWORD_BYTES,
+  Perm,
+  readConnectRequest,
+} from '@meerkat/protocol';
 import type { ByteStream, Identity, StreamEvents } from '../base/ports.ts';
 import type { ClientRequests, SessionClient } from '../request/client.ts';
 import { LIMIT_REACHED } from '../request/serving-limits.ts';
@@ -13,6 +23,7 @@ import type { ConnectionHost } from './connection-host.ts';
 import { LENGTH_BYTES } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
 import { encodeEvent } from './event-frame.ts';
+import { ThrottledInput } from './throttled-input.ts';
 import { TurnShare } from './turn-share.ts';
 import { WordAnswer } from './word-answer.ts';
 
@@ -63,6 +74,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   #waitsSinceMs = 0;
   #isGone = false;
   readonly #authentication: ClientAuthentication;
+  /** null until requests wait for `request_throttle_max_requests`. */
+  #throttled: ThrottledInput | null = null;
   readonly #share: TurnShare = new TurnShare();
   /** It goes on with what had to wait for a turn. */
   #isItsTurn = false;
@@ -225,7 +238,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       }
       input.start = next;
       if (isLarge) this.#host.connections.onLargeComplete(this);
-      this.#onFrame(bytes, start + LENGTH_BYTES, next);
+      const waitedMs = this.#throttled === null ? 0 : this.#endWait(this.#throttled, next - start);
+      this.#onFrame(bytes, start + LENGTH_BYTES, next, waitedMs);
       this.charge(FRAME_UNITS + (length >> BYTES_PER_UNIT_SHIFT));
     }
     // A chunk is not kept for what has been read of it.
@@ -251,7 +265,19 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
 
   #holdBack(): void {
     this.#input.pause();
+    const { start, end } = this.#input.buffer;
+    if (this.session !== null && this.#host.isThrottled) this.#beginWait(end - start);
     this.#host.connections.onHeldBack(this);
+  }
+
+  #beginWait(bytes: number): void {
+    const { requestWaits, turn } = this.#host;
+    this.#throttled ??= new ThrottledInput(requestWaits, turn.meters);
+    this.#throttled.begin(bytes, turn.nowMs());
+  }
+
+  #endWait(throttled: ThrottledInput, bytes: number): number {
+    return this.session === null ? 0 : throttled.take(bytes, this.#host.turn.nowMs(), this.session.timeoutMs);
   }
 
   /** `resumeReading` comes when clients are served, or when that took too long. */
@@ -261,7 +287,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#host.connections.onAwaitingServing(this);
   }
 
-  #onFrame(bytes: Uint8Array, start: number, end: number): void {
+  /** @param waitedMs above 0: for too long to be carried out */
+  #onFrame(bytes: Uint8Array, start: number, end: number, waitedMs: number): void {
     const reader = this.#reader;
     reader.reset(bytes, start, end);
     this.#host.stats.packetsReceived++;
@@ -284,6 +311,11 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     } else {
       this.stats.onRequest(xid, op);
       const { pipeline, turn } = this.#host;
+      if (waitedMs > 0 && isThrottled(op)) {
+        this.#host.refuseLateRequest(waitedMs);
+        pipeline.refuse(this, xid, ErrorCode.throttledOp, turn.nowMs(), turn.received());
+        return;
+      }
       pipeline.receive(this, xid, op, reader, turn.nowMs(), turn.received());
     }
   }
@@ -452,6 +484,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
       this.close(`it sent no connect request within ${sessionlessTimeoutMs} ms`);
     } else if (this.#phase === Phase.telling && nowMs - this.#waitsSinceMs > LINGER_MS) {
       this.close('it does not read the answer to its four-letter word');
+    } else if (this.session !== null && this.#throttled?.isStale(nowMs, this.session.timeoutMs)) {
+      this.close(`its requests have waited for longer than the ${this.session.timeoutMs} ms of its session`);
     } else if (this.session !== null && this.#input.onTick(this.session.timeoutMs, tickMs)) {
       // A client pings several times within that. Where it has gone on at another server and the end of this connection was
       // lost, its session lives, and nothing else would tell.
@@ -462,11 +496,17 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   #leave(): void {
     if (this.#phase === Phase.opening) this.#host.connections.onAsked(this);
     this.#phase = Phase.closing;
+    this.#throttled?.drop();
     this.#answer = null;
     this.#waitsSinceMs = this.#host.turn.nowMs();
     // Without a session there is nothing in the pipeline to leave, and before the recovery there is no pipeline either.
     if (this.session !== null) this.#host.pipeline.detach(this);
   }
+}
+
+/** Whether it may be refused for having waited (Request.isThrottlable). */
+function isThrottled(op: number): boolean {
+  return op !== OpCode.ping && op !== OpCode.closeSession && isClientOp(op);
 }
 
 /** What any request costs, in units of the work meter, and what its bytes cost: a unit for 64 of them. */

@@ -1,4 +1,5 @@
 import type { Acl, ConnectRequest } from '@meerkat/protocol';
+import type { LimitOptions } from '../base/limit-options.ts';
 import type { Authenticator, SessionPasswords, Trace } from '../base/ports.ts';
 import type { ServerStats } from '../base/server-stats.ts';
 import type { FourLetterWords } from '../base/server-view.ts';
@@ -71,6 +72,10 @@ export interface ConnectionHost<Connection> {
   readonly sessionRequestsMax: number;
   /** True while as much is in progress as `request_throttle_max_requests` allows. */
   readonly isThrottled: boolean;
+  /** How long requests may wait for that. */
+  readonly requestWaits: Pick<LimitOptions, 'requestWaitMaxMs' | 'countsStale' | 'dropsStale'>;
+  /** A request is refused because it has waited for so long. */
+  refuseLateRequest(waitedMs: number): void;
   /** A connection is closed for a request for which there is no room. */
   refuseLargeRequest(reason: string): void;
   /** True while more is in progress than `globalOutstandingLimit`. */

@@ -135,15 +135,7 @@ export class Pipeline implements TxnHost {
     const recordAt = reader.position;
     const request = readRequest(op, reader);
     if (request === null) {
-      const error = ErrorCode.marshallingError;
-      this.#answers.add(client, {
-        kind: 'error',
-        xid,
-        receivedMs: nowMs,
-        bytes: WAITING_REQUEST_BYTES,
-        error,
-        isLast: false,
-      });
+      this.#refuse(client, xid, ErrorCode.marshallingError, nowMs);
       return;
     }
     // Who sends it on sends its bytes.
@@ -196,6 +188,18 @@ export class Pipeline implements TxnHost {
     }
   }
 
+  /** Instead of `receive`: a request that has waited too long is answered with an error, once it is its turn. */
+  refuse(client: Client, xid: number, error: ErrorCode, nowMs: number, { receivedMs }: Received): void {
+    const { session } = client;
+    if (session === null || session.isClosing) return;
+    if (!this.#parts.sessions.touch(session, nowMs)) client.close(SILENT);
+    else this.#refuse(client, xid, error, receivedMs);
+  }
+
+  #refuse(client: Client, xid: number, error: ErrorCode, receivedMs: number): void {
+    this.#answers.add(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
+  }
+
   /**
    * Counts what a write costs: more when its path is long, for that is looked for, hashed and logged several times, and there
    * may be recursive watches on its way.
@@ -215,7 +219,7 @@ export class Pipeline implements TxnHost {
   #isWithinLimits(client: Client, xid: number, request: Request, nowMs: number, { receivedMs }: Received): boolean {
     const error = this.#limits!.refusalOf(request, nowMs);
     if (error === ErrorCode.ok) return true;
-    this.#answers.add(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
+    this.#refuse(client, xid, error, receivedMs);
     return false;
   }
 
@@ -230,7 +234,7 @@ export class Pipeline implements TxnHost {
   ): boolean {
     const error = this.#gate!.refusalOf(session, request, nowMs, wallMs);
     if (error === ErrorCode.ok) return true;
-    this.#answers.add(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
+    this.#refuse(client, xid, error, receivedMs);
     return false;
   }
 

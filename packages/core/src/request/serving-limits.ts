@@ -4,7 +4,7 @@ import type { Trace } from '../base/ports.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 
 /** What is refused by a limit. */
-export const LIMITS = ['sessions', 'connects', 'watches', 'growth', 'large-requests'] as const;
+export const LIMITS = ['sessions', 'connects', 'watches', 'growth', 'large-requests', 'late-requests'] as const;
 export type LimitName = (typeof LIMITS)[number];
 
 /**

@@ -8,17 +8,19 @@ const random = { uint32: () => 1 };
 
 test('a bucket gives what it holds, and what has come since', () => {
   const throttle = new ConnectThrottle({ ...connecting, tokens: 3, fillTimeMs: 1000, fillCount: 2 }, random, 0);
-  expect([1, 2, 3, 4].map(() => throttle.take(true, 0))).toEqual([true, true, true, false]);
-  expect([1, 2, 3].map(() => throttle.take(true, 1001))).toEqual([true, true, false]);
-  expect([1, 2, 3, 4].map(() => throttle.take(true, 60_000))).toEqual([true, true, true, false]);
+  expect([1, 2, 3, 4].map(() => throttle.take('new', 0))).toEqual([true, true, true, false]);
+  expect([1, 2, 3].map(() => throttle.take('new', 1001))).toEqual([true, true, false]);
+  expect([1, 2, 3, 4].map(() => throttle.take('new', 60_000))).toEqual([true, true, true, false]);
 });
 
-test('new sessions and resumed ones have their prices', () => {
-  const weights = { newSessionTokens: 3, renewedSessionTokens: 2 };
-  const throttle = new ConnectThrottle({ ...connecting, tokens: 5, fillTimeMs: 1000, ...weights }, random, 0);
-  expect(throttle.take(true, 0)).toBe(true);
-  expect(throttle.take(true, 0)).toBe(false);
-  expect(throttle.take(false, 0)).toBe(true);
+test('new sessions, resumed ones and local ones have their prices', () => {
+  const weights = { hasWeights: true, newSessionTokens: 4, renewedSessionTokens: 2, localSessionTokens: 1 };
+  const throttle = new ConnectThrottle({ ...connecting, tokens: 7, fillTimeMs: 1000, ...weights }, random, 0);
+  expect(throttle.take('new', 0)).toBe(true);
+  expect(throttle.take('new', 0)).toBe(false);
+  expect(throttle.take('renewed', 0)).toBe(true);
+  expect(throttle.take('local', 0)).toBe(true);
+  expect(throttle.take('local', 0)).toBe(false);
 });
 
 test('the chance of being dropped rises while the bucket is empty, and falls while little of it is used', () => {
@@ -31,16 +33,16 @@ test('the chance of being dropped rises while the bucket is empty, and falls whi
     dropDecrease: 0.25,
   };
   const throttle = new ConnectThrottle(options, random, 0);
-  expect(throttle.take(true, 0)).toBe(true);
-  expect(throttle.take(true, 11)).toBe(false);
+  expect(throttle.take('new', 0)).toBe(true);
+  expect(throttle.take('new', 11)).toBe(false);
   expect(throttle.dropChance).toBe(0.5);
-  expect(throttle.take(true, 22)).toBe(false);
+  expect(throttle.take('new', 22)).toBe(false);
   expect(throttle.dropChance).toBe(1);
-  expect(throttle.take(true, 200)).toBe(false);
+  expect(throttle.take('new', 200)).toBe(false);
   expect(throttle.dropChance).toBe(0.75);
 });
 
 test('without tokens nothing is throttled', () => {
   const throttle = new ConnectThrottle(connecting, random, 0);
-  for (let i = 0; i < 1000; i++) expect(throttle.take(true, 0)).toBe(true);
+  for (let i = 0; i < 1000; i++) expect(throttle.take('new', 0)).toBe(true);
 });

@@ -27,15 +27,22 @@ export class ConnectThrottle {
   }
 
   /** @returns false when this client has to come again later */
-  take(isNew: boolean, nowMs: number): boolean {
-    const { tokens, newSessionTokens, renewedSessionTokens, freezeTimeMs } = this.#options;
+  take(session: 'new' | 'renewed' | 'local', nowMs: number): boolean {
+    const { tokens, freezeTimeMs } = this.#options;
     if (tokens === 0) return true;
     this.#fill(nowMs);
     if (freezeTimeMs >= 0 && this.#drops(nowMs)) return false;
-    const price = isNew ? newSessionTokens : renewedSessionTokens;
+    const price = this.#priceOf(session);
     if (this.#tokens < price) return false;
     this.#tokens -= price;
     return true;
+  }
+
+  #priceOf(session: 'new' | 'renewed' | 'local'): number {
+    const { hasWeights, newSessionTokens, renewedSessionTokens, localSessionTokens } = this.#options;
+    if (!hasWeights) return 1;
+    if (session === 'renewed') return renewedSessionTokens;
+    return session === 'new' ? newSessionTokens : localSessionTokens;
   }
 
   #fill(nowMs: number): void {

@@ -1,13 +1,10 @@
 import type { ConnectThrottleOptions, LimitOptions } from '@meerkat/core';
-import { accepted, type Key, supported } from './key.ts';
+import { type Key, supported } from './key.ts';
 import * as kinds from './kinds.ts';
 
 const count = kinds.integer({ min: 0 });
 const bytes = kinds.integer({ min: 0, max: 2 ** 50, unit: 'bytes' });
-
-/** Tokens of Apache's weights. */
-const NEW_TOKENS = 3;
-const RENEWED_TOKENS = 2;
+const positive = kinds.integer({ min: 1 });
 
 /** Keys of what is refused for the sake of others; those for connections stand with the ports. */
 export const LIMIT_KEYS: readonly Key[] = [
@@ -45,6 +42,33 @@ export const LIMIT_KEYS: readonly Key[] = [
     'Unanswered requests in all, beyond which no client is read; 0 = unlimited',
     (value) => ({
       requestsMax: value,
+    }),
+  ),
+  limit(
+    'throttled_op_wait_time',
+    kinds.integer({ min: 0, unit: 'ms' }),
+    '0',
+    'Time that a request may wait for that; later ones are THROTTLEDOP; 0 = any; see [limits](limits.md#refusals)',
+    (value) => ({
+      requestWaitMaxMs: value,
+    }),
+  ),
+  limit(
+    'request_stale_latency_check',
+    kinds.boolean,
+    'false',
+    'Requests that have waited for that longer than the timeout of their session are stale',
+    (value) => ({
+      countsStale: value,
+    }),
+  ),
+  limit(
+    'request_throttle_drop_stale',
+    kinds.boolean,
+    'true',
+    'Connections with stale requests are closed',
+    (value) => ({
+      dropsStale: value,
     }),
   ),
   limit(
@@ -114,15 +138,20 @@ export const LIMIT_KEYS: readonly Key[] = [
     'connection_throttle_weight_enabled',
     kinds.boolean,
     'false',
-    'New sessions take 3 tokens, resumed ones 2, instead of one',
+    'Sessions take as many tokens as the next keys say, instead of one',
     (value) => ({
-      newSessionTokens: value ? NEW_TOKENS : 1,
-      renewedSessionTokens: value ? RENEWED_TOKENS : 1,
+      hasWeights: value,
     }),
   ),
-  accepted('connection_throttle_global_session_weight', count, '3', 'Fixed: 3'),
-  accepted('connection_throttle_renew_session_weight', count, '2', 'Fixed: 2'),
-  accepted('connection_throttle_local_session_weight', count, '1', 'Local sessions count as others'),
+  throttle('connection_throttle_global_session_weight', positive, '3', 'Of a new session', (value) => ({
+    newSessionTokens: value,
+  })),
+  throttle('connection_throttle_renew_session_weight', positive, '2', 'Of a resumed session', (value) => ({
+    renewedSessionTokens: value,
+  })),
+  throttle('connection_throttle_local_session_weight', positive, '1', 'Of a new local session', (value) => ({
+    localSessionTokens: value,
+  })),
   supported(
     'memory.residentBytesMax',
     bytes,

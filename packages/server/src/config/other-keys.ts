@@ -4,10 +4,6 @@ import * as kinds from './kinds.ts';
 const nonNegative = kinds.integer({ min: 0 });
 const positive = kinds.integer({ min: 1 });
 
-/** What Apache's throttler does with requests that wait in its threads for too long. */
-const THROTTLES = ['request_throttle_*', 'request_stale_*', 'request_throttler.*', 'throttled_op_wait_time'] as const;
-const NO_THROTTLE = 'Overload [holds clients back](limits.md) and drops no request';
-
 /** The keys that have no effect in this version, and what becomes of them. */
 export const OTHER_KEYS: readonly Key[] = [
   // ---- what has nothing to decide here
@@ -37,7 +33,14 @@ export const OTHER_KEYS: readonly Key[] = [
     'A snapshot ends with its zxid; ignored before 3.9',
   ),
   accepted('enableEagerACLCheck', kinds.boolean, 'false', 'Permissions are checked where the txn is made'),
-  ...THROTTLES.map((name) => accepted(name, kinds.anything, '', NO_THROTTLE)),
+  accepted('request_throttle_stall_time', positive, '100', 'Clients are read again as soon as there is room'),
+  accepted(
+    'request_stale_connection_check',
+    kinds.boolean,
+    'true',
+    'What waits of a connection that is closed is never carried out',
+  ),
+  accepted('request_throttler.shutdownTimeout', nonNegative, '10000', 'A stop finishes what is in progress'),
   // ---- security
   security('ssl.*', [], 'A key about TLS that is not known'),
   security('X509AuthenticationProvider.*', [], 'A key about certificates that is not known'),

@@ -126,6 +126,9 @@ describe('zoo.cfg', () => {
       watches.max=2
       session.maxRequestsInFlight=3
       request_throttle_max_requests=4
+      throttled_op_wait_time=41
+      request_stale_latency_check=true
+      request_throttle_drop_stale=false
       largeRequestThreshold=5
       largeRequestMaxBytes=6
       connection_throttle_tokens=7
@@ -135,7 +138,10 @@ describe('zoo.cfg', () => {
       connection_throttle_drop_increase=0.11
       connection_throttle_drop_decrease=0.012
       connection_throttle_decrease_ratio=0.13
-      connection_throttle_weight_enabled=true`);
+      connection_throttle_weight_enabled=true
+      connection_throttle_global_session_weight=14
+      connection_throttle_renew_session_weight=15
+      connection_throttle_local_session_weight=16`);
     expect(warnings).toEqual([]);
     expect(core).toEqual({
       snapshotDirectory: '/data/version-2',
@@ -153,6 +159,9 @@ describe('zoo.cfg', () => {
         watchesMax: 2,
         sessionRequestsMax: 3,
         requestsMax: 4,
+        requestWaitMaxMs: 41,
+        countsStale: true,
+        dropsStale: false,
         largeRequestBytes: 5,
         largeRequestsBytesMax: 6,
         connecting: {
@@ -163,8 +172,10 @@ describe('zoo.cfg', () => {
           dropIncrease: 0.11,
           dropDecrease: 0.012,
           decreaseRatio: 0.13,
-          newSessionTokens: 3,
-          renewedSessionTokens: 2,
+          hasWeights: true,
+          newSessionTokens: 14,
+          renewedSessionTokens: 15,
+          localSessionTokens: 16,
         },
       },
       connectionsPerHostMax: 0,

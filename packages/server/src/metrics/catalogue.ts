@@ -74,9 +74,6 @@ const ABSENT_COUNTERS: readonly string[] = [
   'quit_leading_due_to_disloyal_voter',
   'outstanding_changes_queued',
   'outstanding_changes_removed',
-  'request_throttle_wait_count',
-  'stale_requests',
-  'stale_requests_dropped',
   'stale_replies',
   'response_packet_cache_hits',
   'response_packet_cache_misses',
@@ -130,7 +127,6 @@ const ABSENT_ADVANCED_SUMMARIES: readonly string[] = [
   'server_write_committed_time_ms',
   'read_final_proc_time_ms',
   'write_final_proc_time_ms',
-  'request_throttle_queue_time_ms',
   'dead_watchers_cleaner_latency',
   'jvm_pause_time_ms',
 ];
@@ -198,7 +194,12 @@ export const COUNTERS: readonly Counter[] = [
   counter('connection_rejected', ({ view }) => {
     return view.stats.connectionsRefused + refused(view, 'connects') + refused(view, 'sessions');
   }),
-  counter('throttled_ops', ({ view }) => refused(view, 'watches') + refused(view, 'growth')),
+  counter('throttled_ops', ({ view }) => {
+    return refused(view, 'watches') + refused(view, 'growth') + refused(view, 'late-requests');
+  }),
+  counter('request_throttle_wait_count', ({ view }) => view.meters.throttleWaits),
+  counter('stale_requests', ({ view }) => view.meters.staleRequests),
+  counter('stale_requests_dropped', ({ view }) => view.meters.staleRequestsDropped),
   counter('large_requests_rejected', ({ view }) => refused(view, 'large-requests')),
   counter('unrecoverable_error_count', ({ metrics }) => metrics.unrecoverableErrors),
   counter('connection_request_count', ({ metrics }) => metrics.connectRequests),
@@ -260,6 +261,7 @@ export const SUMMARIES: readonly Summary[] = [
   plain('commit_propagation_latency', ({ view }) => view.meters.commitDelay, true),
   micros('quorum_ack_latency', ({ metrics }) => metrics.quorumAck, true),
   micros('sync_processor_queue_flush_time_ms', ({ metrics }) => metrics.fsync, true),
+  plain('request_throttle_queue_time_ms', ({ view }) => view.meters.throttleWait, true),
   ...ABSENT_ADVANCED_SUMMARIES.map((name) => plain(name, () => NEVER, true)),
 ];
 

@@ -46,6 +46,12 @@ export class Meters {
   revalidations = 0;
   /** Connections that never asked for a session. */
   sessionlessExpired = 0;
+  /** Times that a connection was not read for `request_throttle_max_requests`, and milliseconds that its requests waited. */
+  throttleWaits = 0;
+  readonly throttleWait: Histogram = new Histogram();
+  /** Requests that were older than the timeout of their session, and connections that were closed, or left, with such. */
+  staleRequests = 0;
+  staleRequestsDropped = 0;
   readonly namespaces: NamespaceMeters = new NamespaceMeters();
 
   /** Reads that were answered at once in this turn, by operation. */

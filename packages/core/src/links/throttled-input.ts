@@ -1,0 +1,55 @@
+import type { LimitOptions } from '../base/limit-options.ts';
+import type { Meters } from '../base/meters/meters.ts';
+
+/**
+ * How long the requests of one connection have waited because as much is in progress as `request_throttle_max_requests`
+ * allows. Those count that were in this server's memory when the connection stopped being read; what the kernel has of
+ * them has no age here.
+ */
+export class ThrottledInput {
+  readonly #waits: Pick<LimitOptions, 'requestWaitMaxMs' | 'countsStale' | 'dropsStale'>;
+  readonly #meters: Meters;
+  #sinceMs = 0;
+  /** Bytes of them that were not read since. */
+  #bytes = 0;
+
+  constructor(waits: Pick<LimitOptions, 'requestWaitMaxMs' | 'countsStale' | 'dropsStale'>, meters: Meters) {
+    this.#waits = waits;
+    this.#meters = meters;
+  }
+
+  /** The connection is not read, with so many bytes of requests. */
+  begin(bytes: number, nowMs: number): void {
+    if (this.#bytes > 0) return;
+    this.#meters.throttleWaits++;
+    this.#bytes = bytes;
+    this.#sinceMs = nowMs;
+  }
+
+  /**
+   * A request of so many bytes is read.
+   *
+   * @returns milliseconds that it has waited when that is too long for it to be carried out, else 0
+   */
+  take(bytes: number, nowMs: number, sessionTimeoutMs: number): number {
+    if (this.#bytes === 0) return 0;
+    this.#bytes = Math.max(0, this.#bytes - bytes);
+    const waitedMs = nowMs - this.#sinceMs;
+    this.#meters.throttleWait.add(waitedMs);
+    const { requestWaitMaxMs, countsStale } = this.#waits;
+    if (countsStale && waitedMs > sessionTimeoutMs) this.#meters.staleRequests++;
+    return requestWaitMaxMs > 0 && waitedMs > requestWaitMaxMs ? waitedMs : 0;
+  }
+
+  /** @returns true when its connection is to be closed for what waits */
+  isStale(nowMs: number, sessionTimeoutMs: number): boolean {
+    const { countsStale, dropsStale } = this.#waits;
+    return countsStale && dropsStale && this.#bytes > 0 && nowMs - this.#sinceMs > sessionTimeoutMs;
+  }
+
+  /** The connection is closed: what waits is not carried out. */
+  drop(): void {
+    if (this.#bytes > 0) this.#meters.staleRequestsDropped++;
+    this.#bytes = 0;
+  }
+}

@@ -123,6 +123,7 @@ function makeRestoreCommand(parts: HttpPortsParts): RestoreCommand {
   const { admin, diskFreeBytesMin } = configuration.server;
   return new RestoreCommand({
     isEnabled: admin?.restoreEnabled ?? false,
+    bytesMax: admin?.restoreBytesMax ?? 0,
     isOfEnsemble: configuration.core.ensemble !== null,
     intervalMs: admin?.rateLimitMs ?? 0,
     snapshotDirectory: configuration.core.snapshotDirectory,

@@ -15,6 +15,7 @@ function make(): { command: RestoreCommand; metrics: Metrics; done: ((error: Err
     intervalMs: 300_000,
     snapshotDirectory: '/nowhere',
     diskFreeBytesMin: 0,
+    bytesMax: 1000,
     authorization: { refusalOf: () => null } as unknown as AdminAuthorization,
     metrics,
     logger: SILENT_LOGGER,

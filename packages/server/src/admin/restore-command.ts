@@ -12,6 +12,7 @@ export interface RestoreCommandParts {
   readonly intervalMs: number;
   readonly snapshotDirectory: string;
   readonly diskFreeBytesMin: number;
+  readonly bytesMax: number;
   readonly authorization: AdminAuthorization;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -44,7 +45,7 @@ export class RestoreCommand {
   }
 
   begin(caller: Caller, hasBody: boolean): RestoreUpload | Refusal {
-    const { isEnabled, isOfEnsemble, intervalMs, metrics, logger, snapshotDirectory, diskFreeBytesMin } = this.#parts;
+    const { isEnabled, isOfEnsemble, intervalMs, metrics, logger, snapshotDirectory } = this.#parts;
     if (!this.#parts.isServing()) return { status: 200, error: NOT_SERVING };
     const refusal = this.#parts.authorization.refusalOf(caller);
     if (refusal !== null) return refusal;
@@ -59,7 +60,8 @@ export class RestoreCommand {
     this.#lastMs = nowMs;
     this.#beganMs = nowMs;
     logger.log('info', `a snapshot to be restored is being received from ${caller.remote}`, { event: 'restore' });
-    return { path: join(snapshotDirectory, UPLOAD_NAME), freeBytesMin: diskFreeBytesMin };
+    const { diskFreeBytesMin, bytesMax } = this.#parts;
+    return { path: join(snapshotDirectory, UPLOAD_NAME), freeBytesMin: diskFreeBytesMin, bytesMax };
   }
 
   /** Who receives the body has gone, and with it the body. What the core has been given goes on. */

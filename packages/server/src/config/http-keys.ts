@@ -86,6 +86,15 @@ export const HTTP_KEYS: readonly Key[] = [
   supported('admin.restore.enabled', kinds.boolean, 'true', 'Offer `restore`', (draft, value) => {
     draft.admin.restoreEnabled = value;
   }),
+  supported(
+    'admin.restore.maxBytes',
+    kinds.integer({ min: 1, max: 2 ** 50, unit: 'bytes' }),
+    '4294967296',
+    'Longest snapshot that `restore` takes, unpacked; `disk.freeBytesMin` stays free in any case (Meerkat)',
+    (draft, value) => {
+      draft.admin.restoreBytesMax = value;
+    },
+  ),
   accepted('admin.httpVersion', kinds.anything, '11', 'HTTP/1.1 is spoken'),
   supported(
     'admin.portUnification',

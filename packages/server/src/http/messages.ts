@@ -81,6 +81,8 @@ export interface RestoreUpload {
   readonly path: string;
   /** Room that it leaves on the disk. */
   readonly freeBytesMin: number;
+  /** Bytes that it may have, unpacked. */
+  readonly bytesMax: number;
 }
 
 /** It is there, synced and whole, and nothing in it is later than this; or why not. */

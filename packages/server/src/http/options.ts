@@ -28,6 +28,8 @@ export interface AdminOptions {
   readonly rateLimitMs: number;
   readonly snapshotEnabled: boolean;
   readonly restoreEnabled: boolean;
+  /** Bytes of a snapshot to be restored, unpacked. */
+  readonly restoreBytesMax: number;
   /** The address of who asks is the last one of X-Forwarded-For. */
   readonly usesForwardedFor: boolean;
   /** Whether the console is there, at /console/. */
@@ -48,6 +50,7 @@ export const DEFAULT_ADMIN_OPTIONS: AdminOptions = {
   rateLimitMs: 300_000,
   snapshotEnabled: true,
   restoreEnabled: true,
+  restoreBytesMax: 2 ** 32,
   usesForwardedFor: false,
   consoleEnabled: false,
   consoleIsWritable: false,

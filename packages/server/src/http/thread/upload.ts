@@ -23,7 +23,7 @@ export async function receiveSnapshot(body: Readable, upload: RestoreUpload): Pr
   }
 }
 
-async function writeBody(body: Readable, { path, freeBytesMin }: RestoreUpload): Promise<void> {
+async function writeBody(body: Readable, { path, freeBytesMin, bytesMax }: RestoreUpload): Promise<void> {
   const file = await open(path, 'w', 0o600).catch((error: unknown) => {
     throw systemError(`cannot write ${path}`, error);
   });
@@ -31,6 +31,12 @@ async function writeBody(body: Readable, { path, freeBytesMin }: RestoreUpload):
     let position = 0;
     let lookAt = 0;
     for await (const chunk of unpackedChunks(body as AsyncIterable<Buffer>, 'what was sent')) {
+      if (position + chunk.length > bytesMax) {
+        throw new ArchiveError(
+          'unusable',
+          `it has more than the ${bytesMax} bytes that admin.restore.maxBytes allows, unpacked`,
+        );
+      }
       if (position >= lookAt) {
         lookAt = position + LOOK_BYTES;
         const { bavail, bsize } = await statfs(dirname(path));

@@ -325,7 +325,14 @@ export class Leading implements Role, LeaderEffects {
   }
 
   revalidated(link: LinkId, serverId: number, { sessionId, timeoutMs }: RevalidateRequestPacket): void {
-    const isValid = this.#serving?.revalidate(serverId, sessionId, timeoutMs, this.#heardMs) ?? false;
+    const answer = (isValid: boolean): void => this.#onRevalidated(link, sessionId, isValid);
+    if (this.#serving === null) answer(false);
+    else this.#serving.revalidate(serverId, sessionId, timeoutMs, this.#heardMs, answer);
+  }
+
+  #onRevalidated(link: LinkId, sessionId: bigint, isValid: boolean): void {
+    // It may have gone while something was prepared.
+    if (!this.#links.has(link)) return;
     const { lastCommitted, lastTxn } = this.#leader;
     // The learner hears first of what is committed, and so knows the session. An observer does not know of what is
     // proposed: it must have heard of all that the session asked for elsewhere, before it takes a txn for the answer to

@@ -140,6 +140,7 @@ export class LeaderServing {
       foreignSessions: foreign,
       broadcast,
       meters: parts.meters,
+      work: parts.work,
       preparedPerTurn: parts.pace?.preparedPerTurn,
     });
     const isUpgrading = ensemble?.localSessionsUpgradingEnabled ?? false;
@@ -209,12 +210,23 @@ export class LeaderServing {
    * The client of a session is connected to a learner, and has shown its password there.
    *
    * @param timeoutMs as the learner has negotiated it
-   * @returns false when there is no session to go on with
+   * @param answer is told, at once or in a later turn, false when there is no session to go on with
    */
-  revalidate(owner: number, sessionId: bigint, timeoutMs: number, nowMs: number): boolean {
+  revalidate(
+    owner: number,
+    sessionId: bigint,
+    timeoutMs: number,
+    nowMs: number,
+    answer: (isValid: boolean) => void,
+  ): void {
     this.#meters.revalidations++;
+    const decide = (): void => answer(this.#move(owner, sessionId, timeoutMs, nowMs));
     // The upgrade of a local session that was asked before waits behind what is being prepared.
-    if (this.local !== null && this.sessions.get(sessionId) === undefined) this.#proposer.finishPreparation();
+    if (this.local !== null && this.sessions.get(sessionId) === undefined) this.#proposer.inTurn(decide);
+    else decide();
+  }
+
+  #move(owner: number, sessionId: bigint, timeoutMs: number, nowMs: number): boolean {
     if (this.sessions.move(sessionId, owner, timeoutMs, nowMs) === null) return false;
     this.pipeline.clientOf(sessionId)?.closeAfterReplies(MOVED);
     return true;

@@ -190,11 +190,14 @@ describe('a leader', () => {
     for (const packet of learner.asked) {
       if (packet.type === PacketType.request) leader.forward(2, packet);
     }
-    // Its client has lost the connection, and comes back before the multi is prepared.
-    expect(leader.serving.revalidate(2, id, 4000, 0)).toBe(true);
+    // Its client has lost the connection, and comes back before the multi is prepared, which takes its turns all the same.
+    const proposed = leader.broadcast.lastProposed;
+    const asked = [leader.revalidate(2, id, 4000), leader.revalidate(2, id + 1n, 4000)];
+    expect([leader.broadcast.lastProposed, asked[0]?.isValid, asked[1]?.isValid]).toEqual([proposed, null, null]);
+    for (let turns = 0; turns < 4; turns++) leader.serving.pipeline.onTurnEnd(0);
+    expect(asked).toEqual([{ isValid: true }, { isValid: false }]);
     leader.commit();
     expect(leader.outcomesOf(id)).toEqual([OpCode.createSession, OpCode.create]);
-    expect(leader.serving.revalidate(2, id + 1n, 4000, 0)).toBe(false);
   });
 
   test('takes no ephemeral for a session that it does not know', () => {

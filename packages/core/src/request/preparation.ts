@@ -48,7 +48,7 @@ export class Preparation {
     this.#done = done;
   }
 
-  /** So many changes of a multi are prepared without `begin`. */
+  /** So many changes of a multi, or other work of that size, are prepared without `begin`. */
   count(steps: number): void {
     this.#stepsOfTurn += steps;
   }
@@ -62,14 +62,6 @@ export class Preparation {
   goOn(): void {
     this.#stepsOfTurn = 0;
     if (this.#goOn(this.stepsPerTurn)) this.#prepareWaiting();
-  }
-
-  /** Prepares all that has been asked, for whoever must come behind it. */
-  finish(): void {
-    while (this.hasWork) {
-      this.#stepsOfTurn = 0;
-      if (this.#goOn(Number.POSITIVE_INFINITY)) this.#prepareWaiting();
-    }
   }
 
   /** @returns true when the request in progress, if there was one, has its txn */

@@ -201,7 +201,7 @@ describe('a session of a learner', () => {
     expect(leader.outcomesOf(SESSION)).toEqual([-10, OpCode.create, -11, expired, expired]);
     leader.ask(request(5, OpCode.create, createBody('/later')));
     expect(leader.lastError).toBe(expired);
-    expect(leader.serving.revalidate(LEARNER, SESSION, 5000, 0)).toBe(false);
+    expect(leader.revalidate(LEARNER, SESSION, 5000).isValid).toBe(false);
     expect(leader.serving.database.tree.znodes.find('/e')).toBe(0);
   });
 
@@ -215,7 +215,7 @@ describe('a session of a learner', () => {
 describe('who may speak for a session', () => {
   test('is the server that asked for it last, and everybody else is told that it has moved', () => {
     const leader = new Leader();
-    expect(leader.serving.revalidate(OTHER, SESSION, 8000, 0)).toBe(true);
+    expect(leader.revalidate(OTHER, SESSION, 8000).isValid).toBe(true);
     expect(leader.serving.sessions.get(SESSION)?.timeoutMs).toBe(8000);
     leader.ask(request(1, OpCode.create, createBody('/a')));
     expect(leader.lastError).toBe(ErrorCode.sessionMoved);
@@ -240,7 +240,7 @@ describe('who may speak for a session', () => {
     const client = leader.connect();
     const { id } = client.session!;
     client.send(1, create('/a'));
-    expect(leader.serving.revalidate(LEARNER, id, 5000, 0)).toBe(true);
+    expect(leader.revalidate(LEARNER, id, 5000).isValid).toBe(true);
     expect(client.closeReason).toBe('its session has moved to another server');
     client.send(2, create('/b'));
     client.send(3, { op: OpCode.closeSession });
@@ -373,6 +373,28 @@ describe('what many ask for at the same moment is prepared over several turns, i
       leader.commit();
       if (!isForwarded) for (const client of clients) expect(client.replies).toHaveLength(1);
     }
+  });
+
+  test("creates of learners' clients with long ACLs, which no client of this server is charged for", () => {
+    const parts = makeServingParts(1);
+    const leader = new LeaderParty({ ...parts, pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 8 } });
+    leader.forward(LEARNER, createSession());
+    leader.serving.pipeline.onTurnEnd(0);
+    const body = (path: string) =>
+      bytesOf((b) => {
+        b.text(path).buffer(Uint8Array.of(1)).int(64);
+        for (let i = 0; i < 64; i++) b.int(31).text('digest').text(`user${i}:hash`);
+        return b.int(0);
+      });
+    for (let i = 0; i < 5; i++) leader.forward(LEARNER, request(i, OpCode.create, body(`/${i}`)));
+    expect(parts.work.charge(0)).toBe(0);
+    const count = () => leader.outcomesOf(SESSION).filter((type) => type === OpCode.create).length;
+    const counts = [count()];
+    for (let turn = 0; turn < 4; turn++) {
+      leader.serving.pipeline.onTurnEnd(0);
+      counts.push(count());
+    }
+    expect(counts).toEqual([1, 2, 3, 4, 5]);
   });
 
   test('ends of sessions', () => {

@@ -32,6 +32,7 @@ import { Preparation } from './preparation.ts';
 import type { Preparer } from './prepare.ts';
 import type { PrepareSteps } from './prepare-steps.ts';
 import type { ReconfigPreparer } from './reconfig-preparer.ts';
+import type { WorkMeter } from './work-meter.ts';
 import { isTxnRequest, MOVED, needsReplicatedSession, type TxnRequest, type WritePath } from './write-path.ts';
 
 /** A write that has no txn yet. */
@@ -47,6 +48,7 @@ export interface ProposerParts {
   readonly foreignSessions?: ForeignSessions | null;
   readonly broadcast: Broadcast;
   readonly meters: Meters;
+  readonly work: WorkMeter;
   /** As in `Preparation`; left out: as it is best for a server. */
   readonly preparedPerTurn?: number | undefined;
 }
@@ -125,9 +127,10 @@ export class Proposer implements WritePath, CommittedTxns {
     this.#preparation.goOn();
   }
 
-  /** Proposes at once all that has been asked. */
-  finishPreparation(): void {
-    this.#preparation.finish();
+  /** Acts now, or behind what is being prepared. */
+  inTurn(act: () => void): void {
+    if (this.#preparation.isBusy) this.#preparation.wait(act);
+    else act();
   }
 
   /**
@@ -136,7 +139,7 @@ export class Proposer implements WritePath, CommittedTxns {
    * @param onTicket is told the ticket of the broadcast that is to be answered, once all of that is proposed
    */
   forwardedSync(onTicket: (ticket: number) => void): void {
-    this.#inTurn(() => onTicket(this.#parts.broadcast.sync()));
+    this.inTurn(() => onTicket(this.#parts.broadcast.sync()));
   }
 
   /* -------------------------------------------------------------------------------- this server's clients ---- */
@@ -224,7 +227,7 @@ export class Proposer implements WritePath, CommittedTxns {
   }
 
   #create(id: bigint, timeoutMs: number, wallMs: number): void {
-    this.#inTurn(() => this.#proposeOwn(this.#makeHeader(id, 0, wallMs), { type: OpCode.createSession, timeoutMs }));
+    this.inTurn(() => this.#proposeOwn(this.#makeHeader(id, 0, wallMs), { type: OpCode.createSession, timeoutMs }));
   }
 
   /* ----------------------------------------------------------------------------------- learners' clients ---- */
@@ -249,6 +252,8 @@ export class Proposer implements WritePath, CommittedTxns {
     const prepared = this.#prepareForwarded(owner, request, header, nowMs);
     if ('goOn' in prepared) this.#preparation.begin(prepared, propose);
     else propose(prepared);
+    // Its client has its share of the turns of another server; here it is paid for by the turn.
+    this.#preparation.count(this.#parts.work.charge(0) >> UNITS_PER_STEP_SHIFT);
   }
 
   #prepareForwarded(
@@ -303,7 +308,7 @@ export class Proposer implements WritePath, CommittedTxns {
 
   /** Deletes a session's ephemerals and the session, known or not. */
   endSession(sessionId: bigint, wallMs: number): void {
-    this.#inTurn(() => {
+    this.inTurn(() => {
       const header = this.#makeHeader(sessionId, 0, wallMs);
       const steps = this.#parts.preparer.closeSessionSteps(sessionId, header.zxid);
       this.#preparation.begin(steps, (txn) => this.#proposeOwn(header, txn));
@@ -312,7 +317,7 @@ export class Proposer implements WritePath, CommittedTxns {
 
   /** Deletes a container or TTL znode whose time has come, if that is still so. */
   collect(path: string, wallMs: number): void {
-    this.#inTurn(() => this.#collect(path, wallMs));
+    this.inTurn(() => this.#collect(path, wallMs));
   }
 
   #collect(path: string, wallMs: number): void {
@@ -364,12 +369,6 @@ export class Proposer implements WritePath, CommittedTxns {
     }
   }
 
-  /** Acts now, or behind what is being prepared. */
-  #inTurn(act: () => void): void {
-    if (this.#preparation.isBusy) this.#preparation.wait(act);
-    else act();
-  }
-
   #makeProposal(header: TxnHeader, txn: Txn, client: Client | null, op: number, receivedMs: number): Proposal {
     return new Proposal(header, txn, client, op, receivedMs, this.#parts.preparer.digestOf(txn));
   }
@@ -400,6 +399,9 @@ export class Proposer implements WritePath, CommittedTxns {
     proposal.bytes = this.#parts.broadcast.propose(header, txn, digest);
   }
 }
+
+/** How much a step of the preparation costs in units of the work meter: 16. */
+const UNITS_PER_STEP_SHIFT = 4;
 
 /** The link has checked the length of the whole. */
 const BODY = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);

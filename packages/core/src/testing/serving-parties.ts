@@ -36,15 +36,16 @@ const OPTIONS: CoreOptions = {
 
 /** Parts of a server that serves; its trace is kept. */
 export function makeServingParts(serverId: number, trace: TraceEvent[] = []): ServingParts {
+  const work = new WorkMeter();
   const sink = { emit: (event: TraceEvent) => void trace.push(event) };
   return {
     options: { ...OPTIONS, serverId },
     database: new Database(OPTIONS, sink),
-    permission: new Permission(PLAIN_AUTHENTICATOR, false),
+    permission: new Permission(PLAIN_AUTHENTICATOR, false, work),
     authenticator: PLAIN_AUTHENTICATOR,
     watches: new WatchManager(),
     sessionIds: new SessionIds(serverId, 1_700_000_000_000),
-    work: new WorkMeter(),
+    work,
     meters: new Meters({ monotonicMs: () => 0, wallMs: () => 0 }),
     trace: sink,
     onApplied: null,
@@ -81,6 +82,15 @@ export class LeaderParty {
     const asked: { ticket: number | null } = { ticket: null };
     this.serving.onForwarded(owner, request, nowMs, wallMs, (ticket) => {
       asked.ticket = ticket;
+    });
+    return asked;
+  }
+
+  /** A learner asks for a session of its client. @returns null while that is not answered */
+  revalidate(owner: number, sessionId: bigint, timeoutMs: number): { isValid: boolean | null } {
+    const asked: { isValid: boolean | null } = { isValid: null };
+    this.serving.revalidate(owner, sessionId, timeoutMs, 0, (isValid) => {
+      asked.isValid = isValid;
     });
     return asked;
   }

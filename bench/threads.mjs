@@ -1,6 +1,6 @@
 // What `clientThreads` costs and saves, by number of I/O threads, in interleaved slices: processor time of the core's thread and of the
 // whole process for an operation, a watch event, a new session and a ping; how long 1,000 TLS handshakes keep the core's thread
-// away. Linux only: it reads /proc.
+// away. New sessions are measured beside Apache's server, where that is installed. Linux only: it reads /proc.
 //
 //   node bench/threads.mjs [--threads 0,1,2] [--rounds 5] [--secs 3] [--only REGEX] [--node /path/to/node]
 //
@@ -15,7 +15,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { freePort, Server } from './engine.mjs';
+import { apacheEngine, freePort, Server } from './engine.mjs';
 import { BENCH_DIRECTORY, buildLoadGenerator } from './load-generator.mjs';
 import { makeCertificates, THREAD_ROWS } from './measure/threads.mjs';
 import { killAll } from './processes.mjs';
@@ -53,14 +53,18 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 
 const descriptorsMax = Number(/Max open files\s+\d+\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 0);
 let starts = 0;
+/** Stands for the number of threads where Apache's server is measured. */
+const APACHE = 'Apache';
+
 /** @param row what it asks of its server: `settings`, `isMetered`, `hasSecurePort` */
 async function startServer(threads, row) {
   const node = [values.node, ...(row.isMetered === true ? ['--import', METER] : [])];
-  const command = [...node, MEERKAT, 'server', '{cfg}'];
+  const engine =
+    threads === APACHE ? apacheEngine() : { name: 'meerkat', command: [...node, MEERKAT, 'server', '{cfg}'] };
   const home = join(directory, `${starts++}`);
-  const settings = { clientThreads: threads, ...row.settings };
+  const settings = { ...(threads === APACHE ? {} : { clientThreads: threads }), ...row.settings };
   if (row.hasSecurePort === true) settings.secureClientPort = await freePort();
-  const server = new Server({ name: 'meerkat', command }, home, settings);
+  const server = new Server(engine, home, settings);
   const meterFile = join(directory, `turn-${starts}`);
   await server.start({ MEERKAT_LOG_LEVEL: 'error', TURN_METER_FILE: meterFile });
   return Object.assign(server, { threads, meterFile });
@@ -77,22 +81,23 @@ for (const makeRow of THREAD_ROWS) {
     continue;
   }
   const counts = values.threads.split(',').map(Number);
-  const found = new Map(counts.map((threads) => [threads, []]));
+  const variants = row.isBesideApache === true && apacheEngine() !== null ? [...counts, APACHE] : counts;
+  const found = new Map(variants.map((threads) => [threads, []]));
   const turn = async (server, round) => {
-    progress(`${row.title}, ${server.threads} threads, ${round < 0 ? 'to warm up' : `${round + 1} of ${rounds}`}`);
+    progress(`${row.title}, ${nameOf(server.threads)}, ${round < 0 ? 'to warm up' : `${round + 1} of ${rounds}`}`);
     const figures = await row.measure(server);
     if (round >= 0) found.get(server.threads).push(figures);
   };
   if (row.isOnce === true) {
     // Memory is measured from a fresh server on.
-    for (const threads of counts) {
+    for (const threads of variants) {
       const server = await startServer(threads, row);
       await turn(server, rounds - 1);
       await server.destroy();
     }
   } else {
     const servers = [];
-    for (const threads of counts) servers.push(await startServer(threads, row));
+    for (const threads of variants) servers.push(await startServer(threads, row));
     for (let round = -1; round < rounds; round++) for (const server of servers) await turn(server, round);
     for (const server of servers) await server.destroy();
   }
@@ -100,9 +105,11 @@ for (const makeRow of THREAD_ROWS) {
   const middle = (threads, name) => median(found.get(threads).map((figures) => figures[name]));
   console.log(`\n| ${row.title} | ${columns.join(' | ')} |`);
   console.log(`| --- | ${columns.map(() => '--:').join(' | ')} |`);
-  for (const threads of counts) {
-    const cells = columns.map((name) => rounded(middle(threads, name)));
-    console.log(`| ${threads === 1 ? '1 thread' : `${threads} threads`} | ${cells.join(' | ')} |`);
+  for (const threads of variants) {
+    const cells = columns.map((name) =>
+      threads === APACHE && name.startsWith('core') ? '–' : rounded(middle(threads, name)),
+    );
+    console.log(`| ${nameOf(threads)} | ${cells.join(' | ')} |`);
   }
   const [core, whole] = ['core', 'process'].map((of) => columns.find((name) => name.startsWith(`${of}, µs`)));
   if (row.isProjected === true && counts.includes(1)) {
@@ -111,6 +118,10 @@ for (const makeRow of THREAD_ROWS) {
   }
 }
 if (projected.length > 0) console.log(`\n${formatProjection(projected)}\n\n◆: the core's thread is the limit.`);
+
+function nameOf(threads) {
+  return threads === APACHE ? APACHE : `${threads} ${threads === 1 ? 'thread' : 'threads'}`;
+}
 
 function rounded(value) {
   return value.toFixed(value >= 1000 ? 0 : value >= 100 ? 0 : value >= 10 ? 1 : 2);

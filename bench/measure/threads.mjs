@@ -102,6 +102,7 @@ const awayInHandshakes = ({ certificates }) => ({
 const newSessions = ({ secs }) => ({
   title: 'new sessions, 32 at a time',
   isProjected: true,
+  isBesideApache: true,
   async measure(server) {
     const count = secs * 1000;
     const found = await zkload('sessions', server, { count, secs: 0, inflight: 32, timeout: SESSION_TIMEOUT_MS });

@@ -26,7 +26,7 @@ import { findOlderHistory } from '../zab/exclusion.ts';
 import { describeEnd } from '../zab/promises.ts';
 import { Leading } from './leading.ts';
 import { Learning } from './learning.ts';
-import { LookPauses, PAUSE_MAX_MS } from './look-pauses.ts';
+import { PAUSE_MAX_MS } from './look-pauses.ts';
 import type { Member, RecoveredState } from './member.ts';
 import type { Members } from './members.ts';
 import { judgeMembership } from './membership-gossip.ts';
@@ -34,6 +34,7 @@ import { MembershipKeeper } from './membership-keeper.ts';
 import { QuorumPort } from './quorum-port.ts';
 import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
+import { Search } from './search.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -64,22 +65,15 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   readonly #port: QuorumPort;
   #role: Role | null = null;
   #state: RecoveredState | null = null;
-  /** When to look, after a pause. */
-  #lookAtMs = NEVER;
+  readonly #search = new Search();
   /** When this server hands over unless learners can connect again; it leads, and its quorum port is closed. */
   #deafUntilMs = NEVER;
   /** The first search is about to begin, once it is known whether this server can lead. */
   #isAwaitingPort = false;
-  /** When this server answers reads unless it has found a leader by then; while it looks for one. */
-  #readOnlyAtMs = NEVER;
-  #isLooking = false;
   /** In the present search, or the last one. */
   #isCandidate = false;
   /** Why this server does not stand for election although learners could connect, for people; null when it does. */
   #unfitness: string | null = null;
-  readonly #pauses = new LookPauses();
-  /** Why it looks for a leader, for people. */
-  #lookReason = 'it has just started';
   /** The next role begins with nothing, as the last one found its history to be of no use. */
   #beginsAnew = false;
   /** Learners that are to be sent a snapshot when this server leads again: what it tried last ended in a dead end. */
@@ -163,22 +157,20 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#memberships.onRecovered(state.database);
     if (isStart) {
       this.#isAwaitingPort = true;
-      this.#lookAtMs = this.#host.turn.nowMs() + PORT_WAIT_MS;
+      this.#search.schedule(this.#host.turn.nowMs() + PORT_WAIT_MS);
       this.#port.start();
       this.#onPortChanged();
       return;
     }
-    this.#lookAtMs = this.#host.turn.nowMs() + this.#pauses.take();
-    if (this.#lookAtMs <= this.#host.turn.nowMs()) this.#look();
+    const nowMs = this.#host.turn.nowMs();
+    this.#search.schedule(nowMs + this.#search.pauses.take());
+    if (this.#search.isDue(nowMs)) this.#look();
   }
 
   onTick(): void {
     const nowMs = this.#host.turn.nowMs();
-    if (nowMs >= this.#readOnlyAtMs) {
-      this.#readOnlyAtMs = NEVER;
-      this.#host.beginReadOnly(this.#state!.database);
-    }
-    if (nowMs >= this.#lookAtMs) this.#look();
+    if (this.#search.takeReadOnly(nowMs)) this.#host.beginReadOnly(this.#state!.database);
+    if (this.#search.isDue(nowMs)) this.#look();
     if (nowMs >= this.#deafUntilMs) this.#handOverDeaf();
     const preciseMs = this.#host.ports.clock.monotonicMs();
     if (preciseMs >= this.#port.nextDeadlineMs) this.#port.onTick();
@@ -194,21 +186,13 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   nextDeadlineMs(): number {
     const roleMs = this.#role?.nextDeadlineMs() ?? NEVER;
     const linksMs = Math.min(this.#port.nextDeadlineMs, this.#links.nextDeadlineMs());
-    return Math.min(
-      this.#lookAtMs,
-      this.#readOnlyAtMs,
-      this.#deafUntilMs,
-      linksMs,
-      this.#election.nextDeadlineMs,
-      roleMs,
-    );
+    return Math.min(this.#search.nextDeadlineMs, this.#deafUntilMs, linksMs, this.#election.nextDeadlineMs, roleMs);
   }
 
   /** Takes no role any more. A leader hands over first. */
   stop(): void {
     this.#isStopping = true;
-    this.#lookAtMs = NEVER;
-    this.#readOnlyAtMs = NEVER;
+    this.#search.cancel();
     this.#role?.leave('the server is stopping');
     if (this.#role === null) this.#closePorts();
   }
@@ -234,17 +218,13 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
 
   #look(): void {
     const isFirst = this.#election.round === 0;
-    this.#lookAtMs = NEVER;
     this.#isAwaitingPort = false;
     // What is not trusted is no old state that could be read.
-    const hasState = this.#state!.history.lastZxid !== ZXID_NONE;
-    if (!this.#isLooking && this.#ensemble.readOnlyEnabled && hasState) {
-      const waitMs = Math.max(READ_ONLY_WAIT_MIN_MS, this.#host.options.tickTimeMs);
-      this.#readOnlyAtMs = this.#host.turn.nowMs() + waitMs;
-    }
-    this.#isLooking = true;
+    const isReadable = this.#ensemble.readOnlyEnabled && this.#state!.history.lastZxid !== ZXID_NONE;
+    const waitMs = isReadable ? Math.max(READ_ONLY_WAIT_MIN_MS, this.#host.options.tickTimeMs) : NEVER;
+    this.#search.begin(this.#host.turn.nowMs() + waitMs);
     this.#isCandidate = this.#maybeStand();
-    this.#host.trace.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: this.#lookReason });
+    this.#host.trace.emit({ kind: 'role-changed', role: 'looking', leader: null, reason: this.#search.reason });
     this.#host.trace.emit({ kind: 'election-started', zxid: Math.max(this.#state!.history.lastZxid, 0) });
     this.#links.connectAll();
     this.#election.look(this.#standing);
@@ -270,9 +250,9 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   #onPortChanged(): void {
     if (this.#isAwaitingPort) {
       if (this.#port.isSettled) this.#look();
-    } else if (this.#isLooking) {
+    } else if (this.#search.isUnderWay) {
       if (this.#unfitness !== null || this.#port.isOpen === this.#isCandidate) return;
-      this.#lookReason = this.#port.isOpen ? 'it can lead now' : 'it cannot lead any more';
+      this.#search.reason = this.#port.isOpen ? 'it can lead now' : 'it cannot lead any more';
       this.#look();
     } else if (!(this.#role instanceof Leading) || this.#port.isOpen) {
       this.#deafUntilMs = NEVER;
@@ -301,13 +281,12 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   decided(decision: Decision): void {
     if (this.#isStopping) return;
     const { leader, round } = decision;
-    this.#isLooking = false;
-    this.#readOnlyAtMs = NEVER;
+    this.#search.end();
     this.#host.endReadOnly('this server has found a leader');
     const isLeader = leader === this.#host.options.serverId;
     if (!isLeader && this.#members.quorumEndpointsOf(leader).length === 0) {
       this.#warn(`server ${leader} leads, and this server knows no address of it: it looks again for one it knows`);
-      this.#lookAtMs = this.#host.turn.nowMs() + PAUSE_MAX_MS;
+      this.#search.schedule(this.#host.turn.nowMs() + PAUSE_MAX_MS);
       return;
     }
     const learnerRole = this.#learnerRole;
@@ -322,7 +301,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#beginsAnew = false;
     const events: RoleEvents = {
       onEstablished: (epoch, lastApplied) => {
-        this.#pauses.onEstablished();
+        this.#search.pauses.onEstablished();
         this.#unfitness = null;
         this.#host.trace.emit({ kind: 'epoch-established', epoch, zxid: lastApplied });
         this.#election.onEpochEstablished(epoch);
@@ -381,7 +360,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     }
     // The election's event is still running.
     this.#host.turn.defer(() => {
-      if (this.#isLooking && !this.#isStopping) this.#memberships.commit(heard.newer);
+      if (this.#search.isUnderWay && !this.#isStopping) this.#memberships.commit(heard.newer);
     });
   }
 
@@ -393,7 +372,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#host.turn.defer(() =>
       this.#port.moveTo(this.#members.quorumListenersOf(serverId, this.#ensemble.listensOnAllIps)),
     );
-    const isSearching = this.#isLooking && this.#state !== null && !this.#isStopping;
+    const isSearching = this.#search.isUnderWay && this.#state !== null && !this.#isStopping;
     if (isSearching) this.#links.connectAll();
     this.#election.onElectorateChanged(this.#members.configText, isSearching ? this.#standing : null);
   }
@@ -407,12 +386,12 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     this.#role = null;
     this.#deafUntilMs = NEVER;
     this.#port.hold();
-    this.#lookReason = reason;
-    if (!role.isEstablished) this.#pauses.onFailed();
+    this.#search.reason = reason;
+    if (!role.isEstablished) this.#search.pauses.onFailed();
     if (role instanceof Learning && role.mustBeginAnew) this.#beginsAnew = true;
     if (role instanceof Learning && role.exclusion !== null) {
       this.#warn(role.exclusion);
-      this.#pauses.extend(this.#ensemble.syncLimit * this.#host.options.tickTimeMs);
+      this.#search.pauses.extend(this.#ensemble.syncLimit * this.#host.options.tickTimeMs);
     }
     if (role instanceof Leading) this.#unfitness = role.unfitness;
     if (this.#isStopping) this.#closePorts();

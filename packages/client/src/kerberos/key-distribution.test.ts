@@ -111,7 +111,7 @@ const der = (tag: number, ...parts: readonly Buffer[]): Buffer => {
   const length = contents.length < 128 ? [contents.length] : [0x82, contents.length >> 8, contents.length & 0xff];
   return Buffer.concat([Buffer.of(tag, ...length), contents]);
 };
-const error = (code: number, text: string): Buffer =>
+const error = (code: number, text: string, ...data: readonly Buffer[]): Buffer =>
   der(
     0x7e,
     der(
@@ -123,8 +123,33 @@ const error = (code: number, text: string): Buffer =>
       der(0xa6, der(2, Buffer.of(code))),
       der(0xa9, der(0x1b, Buffer.from('R'))),
       der(0xab, der(0x1b, Buffer.from(text))),
+      ...data.map((each) => der(0xac, der(4, each))),
     ),
   );
+/* PA-DATA, RFC 4120 §5.2.7. */
+const method = (type: number, value: Buffer): Buffer =>
+  der(0x30, der(0xa1, der(2, Buffer.of(...(type < 128 ? [type] : [0, type])))), der(0xa2, der(4, value)));
+
+test('a center that hands out a cookie with its demand for proof gets it back with the proof (RFC 6113 §5.2)', async () => {
+  const aes256 = method(19, der(0x30, der(0x30, der(0xa0, der(2, Buffer.of(18))))));
+  const cookie = method(133, Buffer.from('MIT, or whoever'));
+  const other = method(136, Buffer.alloc(0));
+  for (const offered of [[aes256, cookie, other], [aes256]]) {
+    const asked: Buffer[] = [];
+    const answers = [error(25, 'NEEDED_PREAUTH', der(0x30, ...offered)), error(24, 'PREAUTH_FAILED')];
+    const askThem = async (_kdc: unknown, message: Uint8Array): Promise<Uint8Array> => {
+      asked.push(Buffer.from(message));
+      return answers.shift() ?? Buffer.alloc(0);
+    };
+    const config = { ...CONFIG, kdcs: new Map([['R', ['kdc']]]) };
+    const center = new KeyDistribution('R', config, { ...KDC_SURROUNDINGS, askByTcp: askThem });
+    await expect(center.login('ann@R', KEYTAB, '/keytab')).rejects.toThrow(/error 24/);
+    const hasCookie = asked.map((message) => message.includes(cookie));
+    expect(hasCookie).toEqual([false, offered.includes(cookie)]);
+    expect(asked[1]?.includes(der(0xa1, der(2, Buffer.of(2)))), 'the proof of the time, type 2').toBe(true);
+    expect(asked[1]?.includes(other)).toBe(false);
+  }
+});
 
 test('the next center is asked when one answers with garbage, or is out of service', async () => {
   const answers = [Buffer.from('garbage'), error(29, 'busy'), error(6, 'a stranger')];

@@ -192,16 +192,16 @@ export class TicketSource {
     return (this.#env['KRB5_CLIENT_KTNAME'] ?? '') !== '';
   }
 
-  /** Null: the cache of krb5.conf is none that is read, and there is a keytab instead. */
+  /** Null: the cache of krb5.conf or KRB5CCNAME is none that is read, and there is a keytab instead. */
   #cachePath({ defaultCacheName }: Krb5Config): string | null {
     const uid = String(process.getuid?.() ?? '');
     const named = this.#options.cache ?? this.#env['KRB5CCNAME'];
     const name = named ?? defaultCacheName ?? `FILE:/tmp/krb5cc_${uid}`;
     const [, type = 'FILE', rest = ''] = /^(?:([A-Za-z]{2,}):)?(.*)$/.exec(name) ?? [];
     if (type !== 'FILE') {
-      if (named === undefined && this.#hasClientKeytab) return null;
+      if (this.#options.cache === undefined && this.#hasClientKeytab) return null;
       throw new KerberosError(
-        `the ticket cache ${name} is of type ${type}; only FILE is read: set KRB5CCNAME=FILE:/path and run kinit`,
+        `the ticket cache ${name} is of type ${type}; only FILE is read: set KRB5CCNAME=FILE:/path and run kinit, or give a keytab (KRB5_CLIENT_KTNAME)`,
       );
     }
     return rest.replaceAll(/%\{([^}]+)\}/g, (whole, variable: string) => {

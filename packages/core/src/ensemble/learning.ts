@@ -173,6 +173,11 @@ export class Learning implements Role, LearnerEffects {
     this.#way.close(reason);
   }
 
+  /** The leader's connection for elections has broken. */
+  onLeaderLost(): void {
+    if (!this.#isOver) this.#way.onLeaderLost();
+  }
+
   /* --------------------------------------------------------------------------------------- events of the core ---- */
 
   onTick(): void {

@@ -112,7 +112,10 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
       },
       {
         onPeerConnected: (id) => this.#election.onPeerConnected(id),
-        onPeerUnreachable: (id) => this.#election.onPeerUnreachable(id),
+        onPeerUnreachable: (id) => {
+          this.#election.onPeerUnreachable(id);
+          this.#onPeerLost(id);
+        },
         onNotification: (from, notification) => this.#election.onNotification(from, notification),
       },
     );
@@ -379,6 +382,14 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
 
   #warn(message: string): void {
     this.#host.trace.emit({ kind: 'warning', message });
+  }
+
+  #onPeerLost(serverId: number): void {
+    const role = this.#role;
+    if (!(role instanceof Learning) || role.leader !== serverId || role.isEstablished) return;
+    this.#host.turn.defer(() => {
+      if (this.#role === role) role.onLeaderLost();
+    });
   }
 
   #onRoleEnded(role: Role, reason: string): void {

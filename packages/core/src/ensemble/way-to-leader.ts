@@ -66,6 +66,10 @@ export class WayToLeader {
     this.#dial.start();
   }
 
+  onLeaderLost(): void {
+    if (this.#link === null && this.#dial instanceof LeaderDial) this.#dial.onLeaderLost();
+  }
+
   onTick(): void {
     if (this.#host.ports.clock.monotonicMs() >= this.#dial.nextDeadlineMs) this.#dial.onTick();
   }

@@ -73,6 +73,24 @@ it('dials a leader that has not opened its port yet again and again, for moments
   expect(dialling.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
 });
 
+it('gives up a leader that refuses once its connection for elections has broken, and waits for one that says nothing', () => {
+  const refused = dial(FIRST);
+  advance(refused, 50);
+  refused.onLeaderLost();
+  expect(told).toEqual(['failed: it refuses, and its connection for elections has broken, too']);
+  const early = dial(FIRST);
+  early.onLeaderLost();
+  expect(told).toHaveLength(1);
+  advance(early, 20);
+  expect(told[1]).toBe('failed: refused');
+  const streams = listen(FIRST);
+  const alive = dial(FIRST);
+  alive.onLeaderLost();
+  advance(alive, 10);
+  expect(told[2]).toBe('connected to leader');
+  expect(streams).toHaveLength(1);
+});
+
 it('gives up a leader that never opens it, and says so once', () => {
   const dialling = dial(FIRST, SECOND);
   advance(dialling, 5000);

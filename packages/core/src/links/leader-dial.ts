@@ -26,6 +26,8 @@ interface Attempt {
 /** Pauses before the attempts to connect, in milliseconds: a new leader opens its port within moments. */
 const REDIAL_MS: readonly number[] = [5, 10, 20, 40, 80, 100, 100, 100, 100, 100];
 
+const LOST = 'it refuses, and its connection for elections has broken, too';
+
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** The way of a learner to its leader: all addresses are dialled at once, and the first that answers is taken. */
@@ -35,6 +37,8 @@ export class LeaderDial {
   readonly #timeoutMs: number;
   readonly #events: LeaderDialEvents;
   readonly #attempts: readonly Attempt[];
+  /** The leader's process has ended, as it seems: what it refuses is no port that is not open yet. */
+  #isGone = false;
   #isOver = false;
 
   constructor(
@@ -73,6 +77,14 @@ export class LeaderDial {
     }
   }
 
+  /** The leader's connection for elections has broken. An address that has refused, or does, is not tried again. */
+  onLeaderLost(): void {
+    this.#isGone = true;
+    for (const attempt of this.#attempts) {
+      if (attempt.dial === null && !attempt.isOver && !this.#isOver) this.#end(attempt, LOST);
+    }
+  }
+
   /** Gives up; nothing is told any more. */
   cancel(): void {
     this.#isOver = true;
@@ -99,7 +111,7 @@ export class LeaderDial {
     if (this.#isOver) return;
     attempt.dial = null;
     const pauseMs = REDIAL_MS[attempt.failures++];
-    if (pauseMs === undefined) this.#end(attempt, reason);
+    if (this.#isGone || pauseMs === undefined) this.#end(attempt, reason);
     else attempt.deadlineMs = this.#clock.monotonicMs() + pauseMs;
   }
 

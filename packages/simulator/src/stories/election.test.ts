@@ -81,6 +81,27 @@ describe('an election', () => {
       expect(leaders).not.toContain(gone.serverId);
     }));
 
+  test('begins again at once where a leader ends that has been decided for and has no learner yet', () =>
+    play({ servers: 5 }, async (stage) => {
+      const first = await stage.start();
+      let chosen = 0;
+      const looks: { readonly serverId: number; readonly atMs: number }[] = [];
+      stage.world.watch({
+        onTrace: ({ serverId }, event) => {
+          if (event.kind !== 'role-changed') return;
+          if (event.role === 'following' && event.leader !== first.serverId) chosen = event.leader ?? 0;
+          if (event.role === 'looking' && chosen > 0) looks.push({ serverId, atMs: stage.world.nowMs });
+        },
+      });
+      stage.kill(first);
+      await stage.until('one has decided for a leader', () => chosen > 0);
+      const endedMs = stage.world.nowMs;
+      stage.kill(stage.zk(chosen));
+      await stage.until('one looks again', () => looks.length > 0);
+      expect(looks[0]!.atMs - endedMs).toBeLessThan(100);
+      await stage.leader(...stage.servers.filter(({ serverId }) => serverId !== chosen && serverId !== first.serverId));
+    }));
+
   test('1732, 1805, 1817, 1818: lets a newcomer join members that came together in different rounds and epochs', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;

@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Ledger } from './crash/ledger.ts';
 import { Random } from './differential/random.ts';
@@ -12,16 +14,25 @@ interface Case {
   readonly name: string;
   readonly kind: ServerKind;
   readonly crashes: number;
-  readonly config?: Readonly<Record<string, number>>;
+  readonly config?: Readonly<Record<string, number | string>>;
+  /** Of a snapshot's name. */
+  readonly suffix?: string;
 }
 
 const CASES: readonly Case[] = [
   { name: 'apache', kind: 'apache', crashes: 1 },
   { name: 'meerkat', kind: 'meerkat', crashes: isLong ? 8 : 3 },
   { name: 'meerkat with an I/O thread', kind: 'meerkat', crashes: isLong ? 4 : 1, config: { clientThreads: 1 } },
+  {
+    name: 'meerkat with compressed snapshots',
+    kind: 'meerkat',
+    crashes: isLong ? 6 : 1,
+    config: { 'snapshot.compression.method': 'gz', snapCount: 100 },
+    suffix: '.gz',
+  },
 ];
 
-for (const { name, kind, crashes, config = {} } of CASES) {
+for (const { name, kind, crashes, config = {}, suffix = '' } of CASES) {
   describeWith(kind === 'apache' ? ['apache'] : [], `a server killed while it is written to (${name})`, () => {
     test(`has every acknowledged write after each of ${crashes} restarts`, async () => {
       // Snapshots are taken all the time, so that some of the crashes fall into one.
@@ -40,6 +51,8 @@ for (const { name, kind, crashes, config = {} } of CASES) {
         for (const session of sessions) await ledger.check(session);
       }
       expect(ledger.acknowledged).toBeGreaterThan(50 * crashes);
+      const files = readdirSync(join(server.dataDirectory, 'version-2'));
+      expect(files.filter((name) => name.startsWith('snapshot.') && name.endsWith(suffix)).length).toBeGreaterThan(1);
       for (const session of sessions) await session.close();
     });
   });

@@ -8,7 +8,8 @@ import { findFreePorts } from '@meerkat/testing';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Configuration, makeConfiguration } from './config/options.ts';
 import { TextLogger } from './logger.ts';
-import { type RunningServer, type StartOptions, startServer } from './server.ts';
+import type { RunningServer, StartOptions } from './running-server.ts';
+import { startServer } from './server.ts';
 
 let directory = '';
 const servers: RunningServer[] = [];

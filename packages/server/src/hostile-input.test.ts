@@ -7,7 +7,8 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeConfiguration } from './config/options.ts';
 import { TextLogger } from './logger.ts';
-import { type RunningServer, startServer } from './server.ts';
+import type { RunningServer } from './running-server.ts';
+import { startServer } from './server.ts';
 
 /** What hostile and broken peers do to a server on real sockets: nothing that anybody else notices. */
 

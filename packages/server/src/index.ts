@@ -17,7 +17,8 @@ export { type Logger, type LoggerOptions, type LogLevel, makeLogger, SILENT_LOGG
 export { runServer } from './main.ts';
 export { type CutHost, CuttableNetwork } from './node/cuttable-network.ts';
 export type { HostedDisk } from './node/hosted-disk.ts';
-export { type RunningServer, type StartOptions, startServer } from './server.ts';
+export type { RunningServer, StartOptions } from './running-server.ts';
+export { startServer } from './server.ts';
 export { isSingleFile } from './single-file.ts';
 export {
   CertificateAuthority,

@@ -2,7 +2,8 @@ import type { Trace } from '@meerkat/core';
 import type { ReadConfiguration } from './config/zoo-cfg.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
 import { type Logger, makeLogger, readLoggerOptions } from './logger.ts';
-import { type RunningServer, type StartOptions, startServer } from './server.ts';
+import type { RunningServer, StartOptions } from './running-server.ts';
+import { startServer } from './server.ts';
 import { ServiceManager } from './service-manager.ts';
 
 /** So long a member of an ensemble may look for a leader before what waits for this service goes on: another member, perhaps. */

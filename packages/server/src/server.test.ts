@@ -8,7 +8,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeConfiguration } from './config/options.ts';
 import { ServerError } from './exit-codes.ts';
 import { TextLogger } from './logger.ts';
-import { type RunningServer, startServer } from './server.ts';
+import type { RunningServer } from './running-server.ts';
+import { startServer } from './server.ts';
 
 let directory = '';
 const servers: RunningServer[] = [];

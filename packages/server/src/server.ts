@@ -4,7 +4,6 @@ import {
   type CoreOptions,
   type Disk,
   type MembershipStore,
-  type Network,
   type PeerAddress,
   type Ports,
   ServerCore,
@@ -42,68 +41,13 @@ import { NodeRandom } from './node/random.ts';
 import { NodeSnapshotCodec } from './node/snapshot-codec.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
+import type { RunningServer, StartOptions } from './running-server.ts';
 import { makePeerAuthentication } from './sasl/quorum-sasl.ts';
 import { prepareTickets, QuorumTickets } from './sasl/quorum-tickets.ts';
 import { SessionEnds } from './session-ends.ts';
 import { StallWatch } from './stall-watch.ts';
 import { ServerCredentials } from './tls/server-credentials.ts';
 import { TraceLog } from './trace-log.ts';
-
-/** A server that serves clients or, as a member of an ensemble, does so whenever it has a leader. */
-export interface RunningServer {
-  /** Where clients connect; of a server that has a port for TLS alone, that one. */
-  readonly address: { readonly host: string; readonly port: number };
-  /** Where clients connect with TLS (`secureClientPort`); null without such a port. */
-  readonly secureAddress: { readonly host: string; readonly port: number } | null;
-  readonly view: ServerView;
-  /** Resolves once clients are served for the first time; rejects when the server ends before that. */
-  readonly serving: Promise<void>;
-  /** Finishes what is in flight, syncs, closes connections and files. A paused server is resumed for it. */
-  stop(): Promise<void>;
-  /**
-   * Ends this server as kill -9 ends a process: nothing in flight is finished or answered, connections break, files are
-   * closed as they are. Resolves once nothing of it takes place any more.
-   */
-  kill(): Promise<void>;
-  /**
-   * Freezes this server as SIGSTOP freezes a process, without stopping the process: connections are accepted and bytes
-   * taken by the kernel, but nothing is read, answered, written to disk or expired until `resume`. Replies that the kernel
-   * did not take before still leave while the client reads them.
-   */
-  pause(): void;
-  /** Goes on where `pause` has stopped; the time between has passed. */
-  resume(): void;
-  /**
-   * Ends a session now, as if nothing had been heard of it for its timeout.
-   *
-   * @returns false when there is no such session; otherwise once its closeSession is committed, its ephemerals are gone,
-   *     and the events and the end of its connection are on their way. While the server is paused that is after `resume`
-   */
-  expireSession(id: bigint): Promise<boolean>;
-  /** Resolves with the reason when the server cannot go on; it has stopped then. Stays pending otherwise. */
-  readonly failed: Promise<ServerError>;
-}
-
-export interface StartOptions {
-  readonly logger?: Logger;
-  /** Sees every event of the core besides the log and the metrics. */
-  readonly trace?: Trace;
-  /** In place of the files of this machine. The directories of the configuration are names on it then. */
-  readonly disk?: HostedDisk;
-  /**
-   * Puts something between the core and its files: a slow disk, one that hangs, one that fails. `deliver` as below. What takes
-   * place besides the effects that reach the files is over when the process ends, not before.
-   */
-  readonly decorateDisk?: (disk: Disk, deliver: (event: () => void) => void) => Disk;
-  /**
-   * Puts something between the core and its streams to other servers. `deliver` gives the core an event as the host of a
-   * port does: in a turn of its own, after `resume` while the server is paused, never once it has ended. It may run the
-   * event at once, so it is not called from within an effect.
-   */
-  readonly decorateNetwork?: (network: Network, deliver: (event: () => void) => void) => Network;
-  /** Aborted: the start is given up, as soon as what is in flight allows it. */
-  readonly signal?: AbortSignal;
-}
 
 /**
  * Starts one server: puts ports, core and listener together.

@@ -9,7 +9,8 @@ import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { readZooCfg } from '../config/zoo-cfg.ts';
 import { ServerError } from '../exit-codes.ts';
 import { TextLogger } from '../logger.ts';
-import { type RunningServer, startServer } from '../server.ts';
+import type { RunningServer } from '../running-server.ts';
+import { startServer } from '../server.ts';
 import { CertificateAuthority } from './certificate-authority.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'client-port-'));

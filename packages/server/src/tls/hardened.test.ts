@@ -7,7 +7,8 @@ import type { TraceEvent } from '@meerkat/core';
 import { findFreePorts } from '@meerkat/testing';
 import { afterAll, expect, test } from 'vitest';
 import { readZooCfg } from '../config/zoo-cfg.ts';
-import { type RunningServer, startServer } from '../server.ts';
+import type { RunningServer } from '../running-server.ts';
+import { startServer } from '../server.ts';
 import { CertificateAuthority } from './certificate-authority.ts';
 
 const PAGE = new URL('../../../../docs/security.md', import.meta.url);

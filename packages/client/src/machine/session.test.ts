@@ -1,4 +1,4 @@
-import { OpCode } from '@meerkat/protocol';
+import { ErrorCode, OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { Bytes, PASSWORD, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
 
@@ -264,6 +264,17 @@ describe('a connection that breaks', () => {
     world.connect();
     world.submit(GET_A);
     world.receive(dataReply(1, 0x1_0000_0005));
+    world.close();
+    world.advance(200);
+    const expected = new Bytes().int(0).long(0x1_0000_0005).int(9000).long(0x77).buffer(PASSWORD).byte(0).frame();
+    expect(world.open()).toEqual(expected);
+  });
+
+  test('a failure shows how far the server is like any other reply', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.reply(1, 0x1_0000_0005, ErrorCode.noNode);
     world.close();
     world.advance(200);
     const expected = new Bytes().int(0).long(0x1_0000_0005).int(9000).long(0x77).buffer(PASSWORD).byte(0).frame();
@@ -718,6 +729,20 @@ describe('moving', () => {
     expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setData]);
     expect(after.isSettled).toBe(false);
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
+  });
+
+  test('a read that is in flight when the connection breaks is sent again before what waits for the other server', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.session.moveTo({ host: 'two', port: 2182 });
+    world.submit(SET_A);
+    world.takeFrames();
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.getData, OpCode.setData]);
   });
 });
 

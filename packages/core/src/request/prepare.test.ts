@@ -178,6 +178,17 @@ describe('Preparer', () => {
     bench.applyAll();
   });
 
+  it('takes back a multi that fails without what was applied while it was prepared: the tree alone has that', () => {
+    const bench = new PreparerBench(5);
+    bench.write(create('/e', CreateMode.ephemeral));
+    const check = { op: OpCode.check, path: '/e', version: 9 } as const;
+    bench.multi([setData('/e') as MultiOp, check], 8n, [], 1);
+    // The session is known to own what the tree has; a copy of the overlay would outlive it.
+    expect(bench.closeSession(7n)).toMatchObject({ paths: ['/e'] });
+    expect(bench.error(create('/e'))).toBe(ErrorCode.ok);
+    bench.applyAll();
+  });
+
   it('collects a container or TTL znode only if nothing in flight needs it', () => {
     const bench = new PreparerBench(9);
     const ttl = { ...create('/t', CreateMode.persistentWithTtl), op: OpCode.createTTL, ttl: 500 } as WriteRequest;

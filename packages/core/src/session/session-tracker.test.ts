@@ -122,4 +122,17 @@ describe('SessionTracker', () => {
     expect(tracker.takeDue(60_000)).toBeNull();
     expect(ticked(tracker, 60_100, 64_000)).toEqual([{ at: 62_000, ids: [2n, 3n, 4n] }]);
   });
+
+  it('expires those of the next tick, too, when the process is stopped while others are given', () => {
+    const tracker = new SessionTracker(TICK_MS, 0);
+    for (let id = 1n; id <= 2n; id++) tracker.add(new Session(id, 3000), 0);
+    tracker.add(new Session(3n, 5500), 0);
+    for (const at of [1000, 2000, 3000, 4000]) tracker.onTick(at);
+    expect(tracker.takeDue(4000)?.id).toBe(1n);
+    tracker.onTick(5600);
+    expect(ticked(tracker, 5700, 9000)).toEqual([
+      { at: 6000, ids: [3n] },
+      { at: 7000, ids: [2n] },
+    ]);
+  });
 });

@@ -15,6 +15,7 @@ import type { Identity } from '../base/ports.ts';
 import { PendingTree } from '../request/pending.ts';
 import { Permission } from '../request/permission.ts';
 import { Preparer } from '../request/prepare.ts';
+import type { PrepareSteps } from '../request/prepare-steps.ts';
 import { SILENT_EVENTS } from '../tree/data-tree.ts';
 import { Database } from '../tree/database.ts';
 import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
@@ -66,26 +67,30 @@ export class PreparerBench {
     );
   }
 
-  multi(ops: readonly MultiOp[], sessionId = 7n, identities: readonly Identity[] = []): Txn {
-    return this.#send(sessionId, (zxid) =>
-      this.preparer.prepareMulti(
-        { op: OpCode.multi, ops },
-        { sessionId, cxid: 0, zxid, time: 1000 + zxid },
-        identities,
-      ),
-    );
+  /** @param count as of `PrepareSteps.goOn`; in between the oldest in flight is applied */
+  multi(
+    ops: readonly MultiOp[],
+    sessionId = 7n,
+    identities: readonly Identity[] = [],
+    count: number = Number.POSITIVE_INFINITY,
+  ): Txn {
+    return this.#send(sessionId, (zxid) => {
+      const header = { sessionId, cxid: 0, zxid, time: 1000 + zxid };
+      return this.#finish(this.preparer.multiSteps({ op: OpCode.multi, ops }, header, identities), count);
+    });
   }
 
-  /** @param count as of `PrepareSteps.goOn`; in between the oldest in flight is applied */
+  /** @param count as above */
   closeSession(sessionId: bigint, count: number = Number.POSITIVE_INFINITY): Txn {
-    return this.#send(sessionId, (zxid) => {
-      const steps = this.preparer.closeSessionSteps(sessionId, zxid);
-      for (;;) {
-        const txn = steps.goOn(count);
-        if (txn !== null) return txn;
-        if (this.#inFlight.length > 0) this.#applyOldest();
-      }
-    });
+    return this.#send(sessionId, (zxid) => this.#finish(this.preparer.closeSessionSteps(sessionId, zxid), count));
+  }
+
+  #finish(steps: PrepareSteps, count: number): Txn {
+    for (;;) {
+      const txn = steps.goOn(count);
+      if (txn !== null) return txn;
+      if (this.#inFlight.length > 0) this.#applyOldest();
+    }
   }
 
   error(request: WriteRequest, identities: readonly Identity[] = []): number {

@@ -85,6 +85,20 @@ describe('WatchManager', () => {
     expect(watches.has('/a', a, 5)).toBe(true);
   });
 
+  it('uses up a one-shot watch beside a recursive one, and nothing of that', () => {
+    const watches = new WatchManager();
+    const a = new Recorder();
+    watches.addRecursive('/a', a);
+    watches.data.add('/a', a, WatchMode.standard);
+    watches.onDataChanged('/a', OPEN, zxid(1));
+    watches.onDataChanged('/a', OPEN, zxid(2));
+    watches.onDataChanged('/a/b', OPEN, zxid(3));
+    expect(a.told).toEqual(['nodeDataChanged /a 1', 'nodeDataChanged /a 2', 'nodeDataChanged /a/b 3']);
+    expect(watches.remove('/a', a, 5)).toBe(true);
+    watches.onDataChanged('/a/b', OPEN, zxid(4));
+    expect(a.told).toHaveLength(3);
+  });
+
   it('removes one type and leaves the others', () => {
     const watches = new WatchManager();
     const a = new Recorder();

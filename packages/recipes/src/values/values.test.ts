@@ -294,6 +294,25 @@ test('a write that comes through after it was looked for counts once', () =>
     expect(await counter.get()).toBe(2n);
   }));
 
+test('a write in doubt is not repeated on a znode that was deleted and created again, whatever its version', () =>
+  onStage(async ({ client }) => {
+    const value = new AtomicValue(client, '/price', { codec: json<number>(), initial: 0 });
+    await value.set(5);
+    const transaction = client.transaction.bind(client);
+    client.transaction = () => {
+      client.transaction = transaction;
+      const made = transaction();
+      made.commit = async () => {
+        // It never reaches the service.
+        await client.delete('/price');
+        await client.create('/price', '100');
+        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+      };
+      return made;
+    };
+    expect(await value.update((current) => current + 1)).toMatchObject({ before: 100, after: 101, version: 1 });
+  }));
+
 test('an update whose reply was lost in two sessions is known by the witness of the second', () =>
   onStage(async ({ client }) => {
     const counter = new AtomicLong(client, '/hits');

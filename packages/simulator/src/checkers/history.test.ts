@@ -38,6 +38,25 @@ describe('C1: the order of one client', () => {
     expect(script.broken).toEqual(['C1']);
   });
 
+  it('a read is sent again on the next connection behind what was made later, and not behind a write of before', () => {
+    const script = withClient();
+    const write = script.send('c1', createRequest('/a'));
+    const read = { op: 'exists', path: '/b', hasWatch: false, isLinearizable: false } as const;
+    const [first, second] = [script.send('c1', read), script.send('c1', read)];
+    script.history.fail(write, UNKNOWN);
+    script.connect('c1');
+    for (const each of [first, second]) script.sendAgain(each);
+    for (const each of [first, second]) script.answer(each);
+    expect(script.broken).toEqual([]);
+    const third = script.send('c1', read);
+    script.connect('c1');
+    const later = script.send('c1', { op: 'sync', path: '/' });
+    script.sendAgain(third);
+    script.answer(later);
+    script.answer(third);
+    expect(script.violations).toMatchObject([{ invariant: 'C1' }]);
+  });
+
   it('writes are committed in another order than they were sent', () => {
     const script = withClient();
     const first = script.send('c1', createRequest('/a'));

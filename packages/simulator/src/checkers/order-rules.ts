@@ -1,6 +1,7 @@
 /** What each client saw in which order: C1, C2, W2, and the place of an event before the replies that show its change (W1). */
 import { hexZxid } from '@meerkat/protocol';
-import type { ClientLog } from './client-log.ts';
+import type { Operation } from '../history.ts';
+import { type ClientLog, describe, type Sent } from './client-log.ts';
 import type { Violations } from './violation.ts';
 
 export function checkOrder(log: ClientLog, violations: Violations): void {
@@ -9,6 +10,7 @@ export function checkOrder(log: ClientLog, violations: Violations): void {
     let seen = 0;
     let lastOrder = 0;
     const ends = log.ends.filter((end) => end.client === client);
+    const repeats = new Repeats();
     for (const { connected, passed } of connections) {
       // Another program that goes on with a session knows nothing of what the one before has seen.
       const since = lastOrder;
@@ -16,6 +18,7 @@ export function checkOrder(log: ClientLog, violations: Violations): void {
       lastOrder = connected.order;
       if (connected.isNewSession || isNewProgram) seen = Math.min(seen, connected.lastZxidSeen);
       const waiting: number[] = [];
+      repeats.onConnected();
       let replied = 0;
       let lastEvent = 0;
       const report = (atMs: number, invariant: string, message: string): void =>
@@ -23,6 +26,8 @@ export function checkOrder(log: ClientLog, violations: Violations): void {
       for (const entry of passed) {
         if (entry.kind === 'sent') {
           waiting.push(entry.xid);
+          const fault = repeats.faultOf(entry);
+          if (fault !== null) report(entry.atMs, 'C1', fault);
         } else if (entry.kind === 'reply') {
           const expected = waiting.shift();
           if (expected !== entry.xid) {
@@ -44,4 +49,32 @@ export function checkOrder(log: ClientLog, violations: Violations): void {
       }
     }
   }
+}
+
+/**
+ * A read is sent again on the next connection, and keeps its place before what was made later: behind it, it would show
+ * what that has done. A linearizable one begins anew with its sync, and writes are not sent again.
+ */
+class Repeats {
+  /** When each call sent its first request. */
+  readonly #firstOrder = new Map<Operation, number>();
+  /** The largest of those on this connection. */
+  #newest = 0;
+
+  onConnected(): void {
+    this.#newest = 0;
+  }
+
+  faultOf({ operation, order }: Sent): string | null {
+    if (operation === null) return null;
+    const first = this.#firstOrder.get(operation) ?? order;
+    this.#firstOrder.set(operation, first);
+    const isLate = first < this.#newest && isPlainRead(operation);
+    this.#newest = Math.max(this.#newest, first);
+    return isLate ? `${describe(operation)} is sent again behind a request that was made later` : null;
+  }
+}
+
+function isPlainRead({ request }: Operation): boolean {
+  return (request.op === 'get' || request.op === 'exists' || request.op === 'children') && !request.isLinearizable;
 }

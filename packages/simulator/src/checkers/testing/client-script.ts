@@ -108,15 +108,21 @@ export class ClientScript {
 
   /** A request leaves. */
   send(client: string, request: OperationRequest): Operation {
-    const line = this.#lines.get(client)!;
     const operation = this.history.invoke(client, request);
+    this.sendAgain(operation);
+    return operation;
+  }
+
+  /** The same request leaves on the connection that the client has now. */
+  sendAgain(operation: Operation): void {
+    const { client } = operation;
+    const line = this.#lines.get(client)!;
     operation.sessionId = line.sessionId;
     operation.connection = line.connection;
     operation.xid = line.nextXid++;
     operation.server = 's1';
     const { connection } = line;
     this.history.note({ kind: 'sent', client, connection, xid: operation.xid, opCode: 0, operation });
-    return operation;
   }
 
   /** The reply arrives and the operation ends. */

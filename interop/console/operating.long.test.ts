@@ -4,6 +4,7 @@ import { TestEnsemble, TestServer } from '@meerkat/testing';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RunningCommand } from '../cli/harness.ts';
+import { ChangingEnsemble } from '../ensemble/changing-ensemble.ts';
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
@@ -139,6 +140,37 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await expect.poll(() => page.getByRole('cell', { name: 'follower', exact: true }).count()).toBe(1);
     await page.locator('.role-span.leader').nth(1).waitFor();
     site.expectNoComplaints();
+  });
+
+  test.each(SERVER_KINDS)('a rolling restart of %s: who is back, who is away, who is to come', async (kind) => {
+    const ensemble = await ChangingEnsemble.start([kind, kind, kind]);
+    try {
+      await using site = await ConsoleSite.open(browser, ensemble.connectString());
+      const { page } = site;
+      await site.enter('/', 'servers');
+      await page.getByRole('cell', { name: 'leader', exact: true }).first().waitFor();
+      const restarts = page.getByRole('region', { name: 'Restarts' });
+      expect(await restarts.count()).toBe(0);
+      const stateOf = (address: string) => restarts.getByRole('row').filter({ hasText: address });
+      const leader = await ensemble.leader();
+      const others = [...ensemble.servers.values()].filter((server) => server !== leader);
+      for (const [i, server] of [...others, leader].entries()) {
+        await server.kill('SIGTERM');
+        await stateOf(server.address).getByText('away now').waitFor();
+        if (i === 0) await restarts.getByRole('row').last().getByText(leader.address).waitFor();
+        server.launch();
+        await stateOf(server.address).getByText('restarted').waitFor();
+        if (i < 2) await page.getByText(`${i + 1} of 3 servers were restarted`).waitFor();
+        if (i < 2) await stateOf(leader.address).getByText('to come').waitFor();
+        await stateOf(server.address)
+          .getByRole('cell', { name: /^\d{4}-\d\d-\d\d / })
+          .waitFor();
+      }
+      await page.getByText('All 3 servers were restarted').waitFor();
+      site.expectNoComplaints();
+    } finally {
+      await ensemble.dispose();
+    }
   });
 
   test('where the bytes and the znodes of a tree are', async () => {

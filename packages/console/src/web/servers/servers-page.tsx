@@ -6,9 +6,12 @@ import { useSession, useSubscription } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 import { Configuration } from './configuration.tsx';
 import { Plot } from './plot.tsx';
+import { Restarts, shortVersion } from './restarts-view.tsx';
 import { RoleLines } from './role-lines.tsx';
 
 const KEPT = 300;
+/** Between two samples, as the backend takes them. */
+const EVERY_MS = 2000;
 
 /** How the servers are: now, in the last ten minutes, and how they are set up. */
 export default function ServersPage(): ReactNode {
@@ -89,6 +92,7 @@ export default function ServersPage(): ReactNode {
         <Plot label={texts.latency} names={names} samples={samples} value={(server) => server.latencyAverageMs} />
         <Plot label={texts.lag} names={names} samples={samples} value={(server) => server.lag} />
       </div>
+      <Restarts keptMs={KEPT * EVERY_MS} samples={samples} />
       <RoleLines names={names} samples={samples} />
       <Members signs={now.servers.map(({ role }) => role ?? '').join()} />
       <Configuration servers={now.servers} />
@@ -129,7 +133,7 @@ function Row({ server }: { readonly server: ServerSample }): ReactNode {
       <td className="number">{count(server.connections)}</td>
       <td className="number">{count(server.outstanding)}</td>
       <td className="number">{count(server.znodes)}</td>
-      <td className="mono">{server.version?.replace(/-[0-9a-f]{40}$/, '')}</td>
+      <td className="mono">{shortVersion(server.version)}</td>
       <td
         className={days !== null && days < 30 ? 'bad' : ''}
         title={certificate === null ? '' : `${certificate.subject} · ${certificate.issuer}`}

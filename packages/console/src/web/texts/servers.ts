@@ -22,6 +22,17 @@ export const SERVERS_TEXTS = {
     latency: 'Latency, ms',
     lag: 'Txns behind',
     roleLine: 'Roles over time',
+    restarts: {
+      title: 'Restarts',
+      some: (done: number, all: number): string =>
+        `${done} of ${all} servers were restarted in the last ten minutes, as far as servers tell. The others come below in the order of a rolling restart: the leader last.`,
+      all: (all: number): string => `All ${all} servers were restarted in the last ten minutes.`,
+      state: 'State',
+      states: { restarted: 'restarted', away: 'away now', due: 'to come' },
+      since: 'Runs since',
+      before: 'Version before',
+      now: 'Version now',
+    },
     config: 'Configuration',
     configSame: 'All servers have the same configuration, but for what is of each one.',
     configDiffers: (n: number): string => `${n} settings differ between servers.`,

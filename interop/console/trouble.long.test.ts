@@ -1,10 +1,12 @@
-import { acl, digestAuth } from '@meerkat/client';
-import { TestCertificates, TestServer } from '@meerkat/testing';
+import { acl, connect, digestAuth } from '@meerkat/client';
+import { OpCode } from '@meerkat/protocol';
+import { TcpProxy, TestCertificates, TestServer } from '@meerkat/testing';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
-import { ServerProcess } from '../harness/server-process.ts';
+import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+import { OldServer } from './old-server.ts';
 
 describeWith(['chromium', 'apache'], 'the console says what is so', () => {
   let browser: Browser;
@@ -36,6 +38,103 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('alert').getByText('No server answers').waitFor();
+    site.expectNoComplaints();
+  });
+
+  test.each(SERVER_KINDS)('when %s has ended its session, and that it has another one', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using proxy = await TcpProxy.start({ target: server.port });
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`, {
+      cluster: { connection: { servers: proxy.connectString, sessionTimeoutMs: 4000 } },
+    });
+    await using client = await connect(`127.0.0.1:${server.port}`);
+    const { page } = site;
+    await client.create('/there', 'before');
+    await site.enter('/there');
+    await expect.poll(() => site.value()).toBe('before');
+    await page.getByRole('button', { name: 'Create child' }).click();
+    await page.getByLabel('Name').fill('held');
+    await page.getByLabel('Kind').selectOption('ephemeral');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText('/there/held is created.').waitFor();
+    await proxy.refuse();
+    await proxy.cut();
+    await page.getByText(/trying to get back/).waitFor();
+    await site.show('/elsewhere');
+    await page.getByRole('alert').getByText('No server answers').waitFor();
+    // The server has ended the session.
+    await expect.poll(() => client.exists('/there/held')).toBeNull();
+    await client.set('/there', 'meanwhile');
+    await proxy.accept();
+    await page.getByText(/^The service has ended the session 0x[0-9a-f]+ of this console/).waitFor();
+    await page.locator('.state.good').waitFor();
+    await site.show('/there/held');
+    await page.getByText('/there/held is not there.').waitFor();
+    await site.show('/there');
+    await expect.poll(() => site.value()).toBe('meanwhile');
+    await page.getByRole('treeitem', { name: 'held' }).waitFor({ state: 'detached' });
+    const said = page.locator('.toast').filter({ hasText: 'The service has ended the session' });
+    await said.getByRole('button', { name: 'Close' }).click();
+    await said.waitFor({ state: 'detached' });
+    site.expectNoComplaints();
+  });
+
+  test.each(SERVER_KINDS)('of a server of 3.4, made of %s: what is missing, and why', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using old = await OldServer.start(server.port);
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`, {
+      cluster: { connection: { servers: `127.0.0.1:${old.port}` } },
+    });
+    await using client = await connect(`127.0.0.1:${server.port}`);
+    const { page } = site;
+    await client.createParents('/app/config', 'first');
+    await client.createParents('/locks/_c_00000000-0000-0000-0000-000000000000-lock-0000000000', 'x', {
+      mode: 'ephemeral',
+    });
+    await site.enter('/app/config');
+    await expect.poll(() => site.value()).toBe('first');
+    // What it does not know was asked at the log-in: nothing breaks the connection any more.
+    const refused = [...old.refusedOps];
+    expect(new Set(refused)).toEqual(new Set([OpCode.whoAmI, OpCode.addWatch]));
+    await page.getByRole('treeitem', { name: 'config' }).waitFor();
+    await client.set('/app/config', 'second');
+    await expect.poll(() => site.value()).toBe('second');
+    await page.getByRole('tab', { name: 'Access' }).click();
+    await page.getByText('The server does not say as whom it knows you (before 3.7)').waitFor();
+
+    await site.show('/app', 'live');
+    await page.getByText('This service has no persistent watches (before 3.6)').waitFor();
+    await client.set('/app/config', 'third');
+    await page.getByRole('button', { name: '/app/config' }).first().waitFor();
+
+    const untold = 'This service tells no changes of a whole tree (before 3.6)';
+    await page.getByRole('combobox', { name: 'Search all paths' }).fill('conf');
+    await page.getByText(untold).waitFor();
+    await page.keyboard.press('Escape');
+    await site.show('/', 'sizes');
+    await page.getByText(untold).waitFor();
+    await site.show('/', 'lines');
+    await page.getByText(untold).waitFor();
+    await page.getByRole('link', { name: '/locks' }).waitFor();
+    await site.show('/', 'sessions');
+    await page.getByText('this console').waitFor();
+    await site.show('/', 'servers');
+    await page.getByRole('cell', { name: 'standalone' }).waitFor();
+    await page.getByText('This service has no /zookeeper/config: servers before 3.5').waitFor();
+    expect(old.refusedOps).toEqual(refused);
+
+    await site.show('/app/config');
+    await page.getByRole('button', { name: 'Create child' }).click();
+    await page.getByLabel('Name').fill('new');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('alert').getByText('Servers before 3.5 cannot create').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.locator('.state.good').waitFor();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('textbox', { name: 'New value of' }).fill('saved');
+    await page.getByRole('button', { name: 'Review' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('/app/config is saved.').waitFor();
     site.expectNoComplaints();
   });
 

@@ -6,12 +6,14 @@ import type { ClusterOptions } from './options.ts';
 import { Refusal } from './refusal.ts';
 import { TreeIndex } from './tree-index.ts';
 import { UndoSlot } from './undo-slot.ts';
+import { type Identities, readIdentities } from './znode-reader.ts';
 
 /** What one browser has of one cluster: a session of ZooKeeper, and what is remembered beside it. */
 export class ClusterSession {
   readonly cluster: ClusterOptions;
   readonly login: LoginInfo;
   readonly client: Client;
+  readonly identities: Identities;
   readonly childLists: ChildLists;
   readonly undo: UndoSlot = new UndoSlot();
   readonly #indexMax: number;
@@ -22,13 +24,21 @@ export class ClusterSession {
   /** @throws ConnectError, AuthFailedError */
   static async open(cluster: ClusterOptions, login: Login, indexMax: number): Promise<ClusterSession> {
     const client = await connect({ connectTimeoutMs: CONNECT_MS, ...login.options });
-    return new ClusterSession(cluster, login.info, client, indexMax);
+    const identities = await meetServer(client);
+    return new ClusterSession(cluster, login.info, client, identities, indexMax);
   }
 
-  private constructor(cluster: ClusterOptions, login: LoginInfo, client: Client, indexMax: number) {
+  private constructor(
+    cluster: ClusterOptions,
+    login: LoginInfo,
+    client: Client,
+    identities: Identities,
+    indexMax: number,
+  ) {
     this.cluster = cluster;
     this.login = login;
     this.client = client;
+    this.identities = identities;
     this.childLists = new ChildLists(client);
     this.#indexMax = indexMax;
   }
@@ -71,6 +81,25 @@ export class ClusterSession {
     this.childLists.clear();
     await this.client.close({ timeoutMs: CLOSE_MS }).catch(() => {});
   }
+}
+
+/**
+ * Asks first what older servers do not know: they close the connection at each such request, which later would break what
+ * else is asked for. Persistent watches are of 3.6, whoAmI of 3.7.
+ */
+async function meetServer(client: Client): Promise<Identities> {
+  const call = { timeoutMs: CONNECT_MS };
+  const identities = await readIdentities(client, call);
+  const signal = AbortSignal.timeout(CONNECT_MS);
+  try {
+    await client.whenConnected({ signal });
+    await using watch = client.watch('/', { signal });
+    await watch.ready;
+    await client.whenConnected({ signal });
+  } catch {
+    // The service has gone meanwhile, which each view says.
+  }
+  return identities;
 }
 
 const CONNECT_MS = 5000;

@@ -27,7 +27,7 @@ export function addDataRoutes(app: FastifyInstance, desk: ConsoleDesk): void {
       return await sendJson(reply, await answer(desk.clusterSessionOf(request), new Fields(request.query)));
     });
   };
-  read('znode', (session, fields) => readZnode(session.client, fields.path(), session.call));
+  read('znode', (session, fields) => readZnode(session, fields.path(), session.call));
   read('children', async (session, fields) => {
     const range = {
       from: fields.number('from', 0, 0),

@@ -74,7 +74,7 @@ async function followZnode({ stream, id, signal }: Place, path: string, session:
     await watch.ready;
     if (stream.isSlow) await stream.drained(signal);
     try {
-      const znode = await readZnode(client, path, { timeoutMs: READ_MS });
+      const znode = await readZnode(session, path, { timeoutMs: READ_MS });
       stream.send({ kind: 'znode', id, znode, zxid: zxid === null ? null : `0x${zxid.toString(16)}` });
     } catch (error) {
       if (error instanceof NoNodeError) stream.send({ kind: 'znode', id, znode: null, zxid: null });

@@ -15,12 +15,18 @@ export interface Call {
   readonly timeoutMs: number;
 }
 
+/** As whom a server knows a session; null: it does not tell. */
+export type Identities = ZnodeInfo['identities'];
+
 /** Everything that is shown of a znode. @throws NoNodeError, NoAuthError */
-export async function readZnode(client: Client, path: string, call: Call): Promise<ZnodeInfo> {
-  const [{ data, stat }, acl, identities, quota] = await Promise.all([
+export async function readZnode(
+  { client, identities }: { readonly client: Client; readonly identities: Identities },
+  path: string,
+  call: Call,
+): Promise<ZnodeInfo> {
+  const [{ data, stat }, acl, quota] = await Promise.all([
     client.get(path, { ...call, codec: nullableBytes }),
     readAcl(client, path, call),
-    readIdentities(client, call),
     readQuota(client, path, call),
   ]);
   return {
@@ -50,8 +56,8 @@ export function aclEntries(acl: AclOfZnode['acl']): AclEntry[] {
   return acl.map(({ perms, scheme, id }) => ({ perms: formatPerms(perms), scheme: scheme ?? '', id: id ?? '' }));
 }
 
-/** Servers before 3.7 do not tell. */
-async function readIdentities(client: Client, call: Call): Promise<ZnodeInfo['identities']> {
+/** Servers before 3.7 do not tell, and close the connection. */
+export async function readIdentities(client: Client, call: Call): Promise<Identities> {
   try {
     const identities = await client.whoAmI(call);
     return identities.map(({ scheme, user }) => ({ scheme, id: user }));

@@ -67,9 +67,10 @@ function Inside({
   const [hasKeys, setKeys] = useState(false);
   const cluster = hello.clusters.find(({ name }) => name === clusterName)!;
   const drop = useCallback((id: number) => setToasts((all) => all.filter((toast) => toast.id !== id)), []);
-  const notify = useCallback<Session['notify']>((text, { undo = false, isError = false } = {}) => {
+  const notify = useCallback<Session['notify']>((text, { undo = false, isError = false, stays = false } = {}) => {
     const id = Math.random();
     setToasts((all) => [...all.map((toast) => ({ ...toast, undo: false })).slice(-2), { id, text, undo, isError }]);
+    if (stays) return;
     setTimeout(() => setToasts((all) => all.filter((toast) => toast.id !== id)), undo ? 15_000 : 6000);
   }, []);
   const session = useMemo<Session>(

@@ -8,8 +8,11 @@ export interface Session {
   readonly hello: Hello;
   readonly cluster: ClusterInfo;
   readonly isWritable: boolean;
-  /** Shows a line at the bottom. */
-  notify(text: string, options?: { readonly undo?: boolean; readonly isError?: boolean }): void;
+  /** Shows a line at the bottom. `stays`: until it is closed. */
+  notify(
+    text: string,
+    options?: { readonly undo?: boolean; readonly isError?: boolean; readonly stays?: boolean },
+  ): void;
   fail(error: unknown): void;
   setHello(hello: Hello): void;
 }

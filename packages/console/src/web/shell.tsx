@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import type { StreamMessage } from '../api/messages.ts';
 import { hello as askHello, clusterUrl } from './api.ts';
 import { Dialog } from './parts/dialog.tsx';
@@ -112,11 +112,18 @@ function Clusters(): ReactNode {
 
 /** Whether there is a connection, and to whom. */
 function StateMark(): ReactNode {
-  const { cluster, isWritable } = useSession();
+  const { cluster, isWritable, notify } = useSession();
   const [state, setState] = useState<Extract<StreamMessage, { kind: 'state' }> | null>(null);
+  const lastSession = useRef<string | null>(null);
   const [isOnline, setOnline] = useState(true);
   useSubscription({ kind: 'state', cluster: cluster.name }, (message) => {
-    if (message.kind === 'state') setState(message);
+    if (message.kind !== 'state') return;
+    setState(message);
+    if (message.state !== 'connected' || message.session === null) return;
+    const { current } = lastSession;
+    lastSession.current = message.session;
+    if (current === null || current === message.session) return;
+    notify(TEXTS.sessionOver(current, message.session), { isError: true, stays: true });
   });
   useEffect(() => STREAM.onOnline(setOnline), []);
   const name = isOnline ? (state?.state ?? 'connecting') : 'offline';

@@ -33,9 +33,10 @@ export function Members({ signs }: { readonly signs: string }): ReactNode {
     setChanges((all) => [...all.filter(({ id }) => id !== change.id), change]);
   if (read.value === null) {
     if (read.failure === null) return null;
-    const isRefused = read.failure.code === 'NOAUTH';
+    const { code } = read.failure;
+    const known = code === 'NOAUTH' ? texts.none : code === 'NONODE' ? texts.old : null;
     return (
-      <Section>{isRefused ? <p className="dim">{texts.none}</p> : <FailureNote failure={read.failure} />}</Section>
+      <Section>{known === null ? <FailureNote failure={read.failure} /> : <p className="dim">{known}</p>}</Section>
     );
   }
   const { members, version, weightLine } = read.value;

@@ -22,6 +22,7 @@ export default function LinesPage(): ReactNode {
         <span className="chip">{found.lines.length}</span>
         {!found.index.isComplete && <span className="chip">{texts.walking}</span>}
       </div>
+      {found.index.isComplete && !found.index.isLive && <p className="note warn">{TEXTS.search.old}</p>}
       {found.deadlocks.map((circle) => (
         <div className="note bad deadlock" key={circle.join()} role="alert">
           <strong>{texts.deadlock}.</strong>{' '}

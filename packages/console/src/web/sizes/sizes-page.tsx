@@ -55,6 +55,7 @@ export default function SizesPage({ path }: { readonly path: string }): ReactNod
         <span className="dim" role="status">
           {texts.total(sizes.count, sizes.bytes)}
           {!state.isComplete && ` · ${TEXTS.search.walking(state.znodes)}`}
+          {state.isComplete && !state.isLive && ` · ${TEXTS.search.old}`}
           {state.missing !== null && ` · ${state.missing}`}
         </span>
       </div>

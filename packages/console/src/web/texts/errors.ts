@@ -23,7 +23,10 @@ export const ERRORS_TEXTS = {
     REQUESTTIMEOUT: { title: 'No answer in time', hint: 'The service is slow or away. A change may still happen.' },
     SESSIONLOST: { title: 'No server answers', hint: 'The session may be over. The console keeps trying by itself.' },
     SESSIONEXPIRED: { title: 'The session is over', hint: 'The service has ended it. The console begins another one.' },
-    UNIMPLEMENTED: { title: 'This server is too old for that', hint: 'It takes a newer server of ZooKeeper.' },
+    UNIMPLEMENTED: {
+      title: 'This server is too old for that',
+      hint: 'Servers before 3.5 cannot create what this console creates, those before 3.5.4 nothing with a time to live. Reading, saving and deleting work.',
+    },
     QUOTAEXCEEDED: { title: 'A quota is used up', hint: 'Raise the quota, or delete something below it.' },
     RECONFIGDISABLED: {
       title: 'The servers keep their members',

@@ -35,6 +35,8 @@ export const FRAME_TEXTS = {
     closed: 'closed',
     'auth-failed': 'the credentials were refused: log in again',
   } as Readonly<Record<string, string>>,
+  sessionOver: (before: string, now: string): string =>
+    `The service has ended the session ${before} of this console: it was away for longer than its timeout. Its ephemeral znodes have gone, and it has another session now, ${now}. What is shown is read again.`,
   offline: 'The console itself does not answer. It is asked again every two seconds.',
   keys: {
     title: 'Keys',
@@ -63,7 +65,7 @@ export const FRAME_TEXTS = {
     found: (found: number, listed: number): string =>
       found > listed ? `${count(found)} found, the first ${count(listed)} listed` : `${count(found)} found`,
     walking: (znodes: number): string => `${count(znodes)} znodes read so far: there may be more`,
-    old: 'This service tells no changes of a whole tree: what is found may be a minute old.',
+    old: 'This service tells no changes of a whole tree (before 3.6): what is found may be a minute old.',
   },
   unknownError: 'That did not work',
   editorAway: 'The editor could not be loaded',

@@ -5,6 +5,7 @@ export const MEMBERS_TEXTS = {
     none: 'The configuration of the ensemble (/zookeeper/config) may not be read.',
     alone:
       'The configuration (/zookeeper/config) names no members: this is a server of its own, or reconfigEnabled=true is not set.',
+    old: 'This service has no /zookeeper/config: servers before 3.5 read their members from zoo.cfg alone.',
     version: (version: string): string => `version ${version} of the list`,
     weights: (line: string): string =>
       `Groups or weights decide (${line}): members are changed with the whole list, by "reconfig -file" of meerkat shell.`,

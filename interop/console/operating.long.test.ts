@@ -1,4 +1,4 @@
-import { connect } from '@meerkat/client';
+import { acl, connect } from '@meerkat/client';
 import { Barrier, DoubleBarrier, Mutex } from '@meerkat/recipes';
 import { TestEnsemble, TestServer } from '@meerkat/testing';
 import type { Browser } from 'playwright-core';
@@ -199,20 +199,10 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await client.set('/config', 'second');
     await client.set('/config', 'third');
     const session = `0x${client.session?.id.toString(16)}`;
-    const args = ['console', '--server', `127.0.0.1:${server.port}`, '--dir', server.dataDirectory];
-    const command = new RunningCommand([...args, '--listen', '127.0.0.1:0'], {}, false);
-    const url = await new Promise<string>((resolve, reject) => {
-      let printed = '';
-      command.child.stdout.on('data', (chunk: Buffer) => {
-        printed += chunk;
-        const [, found] = /open (\S+)\n/.exec(printed) ?? [];
-        if (found !== undefined) resolve(found);
-      });
-      command.child.once('exit', () => reject(new Error(`the console ended: ${printed}`)));
-    });
+    await using command = await openWithFiles(server);
     const page = await browser.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
-    await page.goto(url);
+    await page.goto(command.url);
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('treeitem', { name: 'config' }).click();
     await page.getByRole('tab', { name: 'History' }).click();
@@ -230,8 +220,94 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await page.getByText('4 of 4').waitFor();
     await page.getByText('deleted', { exact: true }).waitFor();
     await page.close();
-    command.child.kill('SIGINT');
-    expect((await command.ended).exitCode).toBe(130);
     await client.close();
   });
+
+  test.each(SERVER_KINDS)('the whole tree of %s as it was, and what has become of it', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using client = await connect(`127.0.0.1:${server.port}`);
+    await client.createParents('/app/stays', 'one');
+    await client.create('/app/goes', 'x');
+    await client.addAuth('digest', 'ann:pw');
+    await client.create('/secret', 'hidden', { acl: [acl.digest('ann', 'pw')] });
+    await client.createParents('/secret/below', 'hidden, too');
+    const then = `0x${(await client.exists('/secret/below'))?.czxid.toString(16)}`;
+    await client.set('/app/stays', 'two');
+    await client.delete('/app/goes');
+    await client.createParents('/app/comes/deep', 'new');
+    await client.set('/secret', 'changed');
+    await using command = await openWithFiles(server);
+    const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(command.url);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('link', { name: 'Time' }).click();
+
+    // The newest moment, and then the one before the changes.
+    const tree = page.getByRole('region', { name: 'Znodes as they were' });
+    await tree.getByRole('button', { name: 'app' }).click();
+    await tree.getByRole('button', { name: 'comes' }).waitFor();
+    expect(await tree.getByRole('button', { name: 'goes' }).count()).toBe(0);
+    await page.getByLabel('Zxid or time').fill(then);
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.getByText(`as of ${then}`).waitFor();
+    await tree.getByRole('button', { name: 'goes' }).waitFor();
+    await tree.getByRole('button', { name: 'comes' }).waitFor({ state: 'detached' });
+    await tree.getByRole('button', { name: 'stays' }).click();
+    await expect.poll(() => page.locator('.cm-content .cm-line').allTextContents()).toEqual(['one']);
+    // Who may not read it now learns nothing of it then.
+    await tree.getByRole('button', { name: 'secret' }).click();
+    await page.getByText('This is not shown: its ACL was').waitFor();
+    expect(await page.getByText('hidden').count()).toBe(0);
+    expect(await tree.getByRole('button', { name: 'below' }).count()).toBe(0);
+
+    await tree.getByRole('button', { name: '/', exact: true }).click();
+    await page.getByRole('button', { name: 'Compare', exact: true }).click();
+    const rows = page.getByRole('region', { name: 'Differences' }).getByRole('row');
+    await expect
+      .poll(async () => (await rows.allTextContents()).slice(1))
+      .toEqual([
+        '/app/comescreated',
+        '/app/comes/deepcreated',
+        '/app/goesdeleted',
+        '/app/stayschanged',
+        '/secretchanged',
+      ]);
+    await page.getByText('1 may not be read: what was below them is left out.').waitFor();
+    await rows.getByRole('button', { name: '/app/stays' }).click();
+    await page.locator('.cm-deletedChunk', { hasText: 'one' }).waitFor();
+    await page.getByRole('button', { name: '/secret' }).click();
+    await page.getByText('This is not shown: its ACL was').waitFor();
+
+    // The slider begins with the first txn of the log.
+    await page.getByRole('button', { name: 'End comparison' }).click();
+    await page.getByRole('slider', { name: 'Moment' }).press('Home');
+    await tree.getByRole('button', { name: 'app' }).waitFor({ state: 'detached' });
+    await page.getByLabel('Zxid or time').fill('whenever');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.getByRole('alert').getByText('is neither a zxid').waitFor();
+    await page.close();
+  });
 });
+
+/** The console as a command, which is told where the files of a server are. */
+async function openWithFiles(server: ServerProcess): Promise<AsyncDisposable & { readonly url: string }> {
+  const args = ['console', '--server', `127.0.0.1:${server.port}`, '--dir', server.dataDirectory];
+  const command = new RunningCommand([...args, '--listen', '127.0.0.1:0'], {}, false);
+  const url = await new Promise<string>((resolve, reject) => {
+    let printed = '';
+    command.child.stdout.on('data', (chunk: Buffer) => {
+      printed += chunk;
+      const [, found] = /open (\S+)\n/.exec(printed) ?? [];
+      if (found !== undefined) resolve(found);
+    });
+    command.child.once('exit', () => reject(new Error(`the console ended: ${printed}`)));
+  });
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      command.child.kill('SIGINT');
+      expect((await command.ended).exitCode).toBe(130);
+    },
+  };
+}

@@ -1,8 +1,9 @@
-import { type Client, connect, type Transport } from '@meerkat/client';
-import { PastService, rebuild, showZxid } from '@meerkat/server/archive';
+import type { Client } from '@meerkat/client';
+import { rebuild, showZxid } from '@meerkat/server/archive';
 import { isoTime } from '../output/stat-columns.ts';
 import type { Context } from '../run/context.ts';
 import { withArchive } from './archive-failure.ts';
+import { openPast } from './open-past.ts';
 import { targetOf } from './run-restore.ts';
 import { openSource } from './source.ts';
 import type { PastWords } from './words.ts';
@@ -23,30 +24,15 @@ export function workInPast<T>(context: Context, words: PastWords, work: (context
     const time = rebuilt.timeMs === null ? '' : `, ${isoTime(rebuilt.timeMs)}`;
     if (context.report.isForPeople && context.report.isTerminal)
       context.note(`as of zxid ${showZxid(rebuilt.zxid)}${time}`);
-    const service = await PastService.start(rebuilt);
-    let client: Client | null = null;
-    const chroot = (await context.settings()).options.chroot;
-    const connectToPast = async (): Promise<Client> => {
-      client ??= await connect({
-        servers: 'past:2181',
-        sessionTimeoutMs: SESSION_MS,
-        transport: transportTo(service),
-        ...(chroot === undefined ? {} : { chroot }),
-        signal,
-      });
-      return client;
-    };
+    const { chroot } = (await context.settings()).options;
+    const past = await openPast(rebuilt, { signal, ...(chroot === undefined ? {} : { chroot }) });
     try {
-      return await work(withConnect(context, connectToPast));
+      return await work(withConnect(context, () => Promise.resolve(past.client)));
     } finally {
-      await (client as Client | null)?.close().catch(() => {});
-      await service.stop();
+      await past.close();
     }
   });
 }
-
-/** Long enough for a process that is stopped, or has much to write. */
-const SESSION_MS = 3_600_000;
 
 function withConnect(context: Context, connectToPast: () => Promise<Client>): Context {
   return new Proxy(context, {
@@ -56,12 +42,4 @@ function withConnect(context: Context, connectToPast: () => Promise<Client>): Co
       return typeof value === 'function' ? (value as (...args: unknown[]) => unknown).bind(target) : value;
     },
   });
-}
-
-function transportTo(service: PastService): Transport {
-  return {
-    resolve: () => Promise.resolve(['127.0.0.1']),
-    connect: (_target, events) => service.connect(events),
-    probe: () => Promise.reject(new Error('the past answers no words')),
-  };
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClusterOptions } from '@meerkat/console';
+import type { ClusterOptions, PastTrees } from '@meerkat/console';
 import type { SourceWords } from '../archive/source-words.ts';
 import { parseDuration } from '../connection/duration.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
@@ -95,7 +95,12 @@ function withHistory(context: Context, { dir, logDir, admin }: SourceWords, clus
     const { readPastStates } = await import('../archive/console-history.ts');
     return await readPastStates(context, words, path);
   };
-  return [{ ...first, history }, ...others];
+  const trees = async () => (await import('../archive/console-past.ts')).pastTrees(context, words);
+  const past: PastTrees = {
+    span: async () => await (await trees()).span(),
+    open: async (moment) => await (await trees()).open(moment),
+  };
+  return [{ ...first, history, past }, ...others];
 }
 
 async function tell({ report }: Context, url: string): Promise<void> {

@@ -9,6 +9,7 @@ import { Fields } from './fields.ts';
 import { readLogin } from './login.ts';
 import { type ClusterOptions, type ConsoleOptions, INDEX_MAX } from './options.ts';
 import { PageStream } from './page-stream.ts';
+import { PastShelf } from './past-shelf.ts';
 import { Refusal } from './refusal.ts';
 import { CSRF_HEADER, isSameSecret, makeHostCheck, securityHeaders, setHeaders } from './security.ts';
 import { ServersMonitor } from './servers-monitor.ts';
@@ -19,6 +20,7 @@ export class ConsoleDesk {
   readonly options: ConsoleOptions;
   readonly #sessions = new ConsoleSessions();
   readonly #monitors: ReadonlyMap<string, ServersMonitor>;
+  readonly #shelves: ReadonlyMap<string, PastShelf>;
   readonly #streams: Map<string, { readonly stream: PageStream; readonly session: ConsoleSession }> = new Map();
   readonly #assets = new Assets();
   readonly checkHost: (request: FastifyRequest) => void;
@@ -26,6 +28,7 @@ export class ConsoleDesk {
   constructor(options: ConsoleOptions) {
     this.options = options;
     this.#monitors = new Map(options.clusters.map(({ name, servers }) => [name, new ServersMonitor(servers)]));
+    this.#shelves = new Map(options.clusters.flatMap(({ name, past }) => (past ? [[name, new PastShelf(past)]] : [])));
     this.checkHost = makeHostCheck(options.hostNames ?? []);
   }
 
@@ -33,6 +36,7 @@ export class ConsoleDesk {
     for (const monitor of this.#monitors.values()) monitor.stop();
     for (const { stream } of this.#streams.values()) stream.close();
     await this.#sessions.close();
+    await Promise.all([...this.#shelves.values()].map((shelf) => shelf.close()));
   }
 
   /** The session that a request belongs to. @throws Refusal when there is none, or its token is not that of our page */
@@ -65,6 +69,13 @@ export class ConsoleDesk {
   /** @throws Refusal when the browser is not logged in to the cluster that the request names */
   clusterSessionOf(request: FastifyRequest): ClusterSession {
     return this.#loggedIn(this.admittedSessionOf(request), this.clusterOf(request).name);
+  }
+
+  /** Trees of the past of the cluster that a request names. @throws Refusal when nobody can tell */
+  shelfOf(request: FastifyRequest): PastShelf {
+    const shelf = this.#shelves.get(this.clusterOf(request).name);
+    if (shelf !== undefined) return shelf;
+    throw new Refusal(501, 'no-history', 'the console was not told where the log is: start it with --dir or --admin');
   }
 
   /** The same, for a change. */
@@ -220,7 +231,7 @@ export class ConsoleDesk {
 }
 
 function describeCluster(
-  { name, servers, connection, hasOwnLogin, history }: ClusterOptions,
+  { name, servers, connection, hasOwnLogin, history, past }: ClusterOptions,
   session: ConsoleSession,
 ): ClusterInfo {
   return {
@@ -229,6 +240,7 @@ function describeCluster(
     hasTls: connection.tls !== undefined,
     hasOwnLogin,
     hasHistory: history !== undefined,
+    hasPast: past !== undefined,
     login: session.loginOf(name),
   };
 }

@@ -5,6 +5,8 @@ import type { ConsoleDesk } from './console-desk.ts';
 import { Fields } from './fields.ts';
 import { planMembers, readMembers, takeStep } from './members.ts';
 import { readHistory } from './past.ts';
+import type { PastShelf } from './past-shelf.ts';
+import { readDifference, readPastZnode } from './past-tree.ts';
 import { Refusal } from './refusal.ts';
 import { sizesBelow } from './sizes.ts';
 import { exportTree, importTree } from './transfer.ts';
@@ -55,6 +57,20 @@ export function addDataRoutes(app: FastifyInstance, desk: ConsoleDesk): void {
   app.post('/api/c/:cluster/members/step', async (request, reply) => {
     return await sendJson(reply, await takeStep(desk.writableSessionOf(request), new Fields(request.body)));
   });
+  const readPast = (
+    url: string,
+    answer: (session: ClusterSession, shelf: PastShelf, fields: Fields) => Promise<unknown>,
+  ): void => {
+    app.get(`/api/c/:cluster/past/${url}`, async (request, reply) => {
+      const session = desk.clusterSessionOf(request);
+      return await sendJson(reply, await answer(session, desk.shelfOf(request), new Fields(request.query)));
+    });
+  };
+  readPast('span', (_session, shelf) => shelf.span());
+  readPast('znode', (session, shelf, fields) => readPastZnode(session, shelf, fields.text('at'), fields.path()));
+  readPast('difference', (session, shelf, fields) =>
+    readDifference(session, shelf, { from: fields.text('from'), to: fields.text('to') }, fields.path()),
+  );
   read('undo', async (session) => ({ undo: session.undo.text }));
   addChanges(app, desk);
   addTransfers(app, desk);

@@ -1,4 +1,4 @@
-import type { Acl, ConnectOptions, TlsConnectionOptions } from '@meerkat/client';
+import type { Acl, Client, ConnectOptions, TlsConnectionOptions } from '@meerkat/client';
 
 /** A ZooKeeper service that the console shows. */
 export interface ClusterOptions {
@@ -12,6 +12,29 @@ export interface ClusterOptions {
   readonly hasOwnLogin: boolean;
   /** How a znode came to be what it is, from the files of a server; oldest first. Left out: nobody can tell. */
   readonly history?: (path: string) => Promise<readonly PastState[]>;
+  /** The whole tree as it was, from the same files. */
+  readonly past?: PastTrees;
+}
+
+export interface PastTrees {
+  /** From the first to the last txn of the retained log; null: it has none. */
+  span(): Promise<{ readonly fromMs: number; readonly toMs: number } | null>;
+  /**
+   * Takes the memory of a whole tree until it is closed.
+   *
+   * @param moment a zxid or a time, as `--at` of commands takes them
+   * @returns null when it is neither
+   */
+  open(moment: string): Promise<PastTree | null>;
+}
+
+export interface PastTree {
+  readonly zxid: string;
+  /** Of the last txn in it; null: it is that of a snapshot. */
+  readonly atMs: number | null;
+  /** Reads everything, whatever the ACLs were. */
+  readonly client: Client;
+  close(): Promise<void>;
 }
 
 /** What a znode was behind a txn. */

@@ -25,23 +25,27 @@ export async function readHistory(session: ClusterSession, path: string): Promis
 function describe({ state, ...past }: PastState, aclNow: string | null): HistoryEntry {
   if (state === null) return { ...past, data: null, isWithheld: false };
   const { acl, data } = state;
-  const isOpen = acl.some(({ perms, scheme }) => scheme === 'world' && (perms & Perm.read) !== 0);
-  if (!isOpen && textOf(acl) !== aclNow) return { ...past, data: null, isWithheld: true };
+  if (!isOpen(acl) && aclText(acl) !== aclNow) return { ...past, data: null, isWithheld: true };
   return { ...past, data: data === null ? null : Buffer.from(data).toString('base64'), isWithheld: false };
 }
 
+/** Anyone could read it. */
+export function isOpen(acl: readonly Acl[]): boolean {
+  return acl.some(({ perms, scheme }) => scheme === 'world' && (perms & Perm.read) !== 0);
+}
+
 /** The ACL of a znode that this session may read, as text; null: it may not, or there is none. */
-async function readableAcl(client: Client, path: string, call: Call): Promise<string | null> {
+export async function readableAcl(client: Client, path: string, call: Call): Promise<string | null> {
   try {
     const [{ acl }] = await Promise.all([client.getAcl(path, call), client.get(path, call)]);
-    return textOf(acl);
+    return aclText(acl);
   } catch (error) {
     if (error instanceof NoNodeError || error instanceof NoAuthError) return null;
     throw error;
   }
 }
 
-function textOf(acl: readonly Acl[]): string {
+export function aclText(acl: readonly Acl[]): string {
   return JSON.stringify(aclEntries(acl));
 }
 

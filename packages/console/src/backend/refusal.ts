@@ -26,6 +26,9 @@ export function describeError(error: unknown): { readonly status: number; readon
     const { code, message, path } = error;
     return { status: STATUS[code] ?? 503, failure: { code, message, path } };
   }
+  if (error instanceof Error && error.name === 'ArchiveError') {
+    return { status: 409, failure: { code: 'archive', message: error.message, path: null } };
+  }
   const { statusCode, message } = error as { readonly statusCode?: number; readonly message?: string };
   const status = statusCode ?? 500;
   const text =

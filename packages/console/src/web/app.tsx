@@ -107,7 +107,7 @@ function pageKeys(cluster: string, { undo, help }: { undo(): void; help(): void 
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     if (document.querySelector('dialog[open]') !== null) return;
     const nowMs = performance.now();
-    const page = PAGES['tlskez'.indexOf(event.key)];
+    const page = PAGES['tlskezh'.indexOf(event.key)];
     if (page !== undefined && goKey.take(nowMs)) {
       const { hash } = location;
       const path = hash.split('/').length > 3 ? decodeURIComponent(`/${hash.split('/').slice(3).join('/')}`) : '/';

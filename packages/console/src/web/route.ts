@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react';
 
-export type Page = 'tree' | 'live' | 'sessions' | 'lines' | 'servers' | 'sizes';
-export const PAGES: readonly Page[] = ['tree', 'live', 'sessions', 'lines', 'servers', 'sizes'];
+export type Page = 'tree' | 'live' | 'sessions' | 'lines' | 'servers' | 'sizes' | 'time';
+export const PAGES: readonly Page[] = ['tree', 'live', 'sessions', 'lines', 'servers', 'sizes', 'time'];
 
 /** Where the page is: `#/CLUSTER/PAGE/PATH`. Links to it can be kept. */
 export interface Route {

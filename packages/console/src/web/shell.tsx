@@ -17,6 +17,7 @@ const SessionsPage = lazy(() => import('./people/sessions-page.tsx'));
 const LinesPage = lazy(() => import('./people/lines-page.tsx'));
 const ServersPage = lazy(() => import('./servers/servers-page.tsx'));
 const SizesPage = lazy(() => import('./sizes/sizes-page.tsx'));
+const TimePage = lazy(() => import('./time/time-page.tsx'));
 
 export interface Toast {
   readonly id: number;
@@ -53,7 +54,7 @@ export function Shell(props: {
         <Tools onHelp={props.onHelp} />
       </header>
       <nav aria-label={TEXTS.menu} className="pages">
-        {PAGES.map((page) => (
+        {PAGES.filter((page) => page !== 'time' || cluster.hasPast).map((page) => (
           <a
             aria-current={route.page === page ? 'page' : undefined}
             href={routeHash({ cluster: cluster.name, page, path })}
@@ -72,6 +73,7 @@ export function Shell(props: {
           {route.page === 'lines' && <LinesPage />}
           {route.page === 'servers' && <ServersPage />}
           {route.page === 'sizes' && <SizesPage path={path} />}
+          {route.page === 'time' && <TimePage path={path} />}
         </Suspense>
       </main>
       <div aria-live="polite" className="toasts" role="status">

@@ -9,6 +9,7 @@ import { MEMBERS_TEXTS } from './texts/members.ts';
 import { PEOPLE_TEXTS } from './texts/people.ts';
 import { SERVERS_TEXTS } from './texts/servers.ts';
 import { SIZES_TEXTS } from './texts/sizes.ts';
+import { TIME_TEXTS } from './texts/time.ts';
 import { TREE_TEXTS } from './texts/tree.ts';
 
 export const TEXTS = {
@@ -22,5 +23,6 @@ export const TEXTS = {
   ...SERVERS_TEXTS,
   ...MEMBERS_TEXTS,
   ...SIZES_TEXTS,
+  ...TIME_TEXTS,
   ...ERRORS_TEXTS,
 } as const;

@@ -8,6 +8,7 @@ const PATHS = {
   lines: 'M6 10V7a6 6 0 1 1 12 0v3M5 10h14v11H5zM12 14v3',
   servers: 'M3 4h18v6H3zM3 14h18v6H3zM7 7h.01M7 17h.01',
   sizes: 'M3 3h11v11H3zM17 3h4v7h-4zM17 13h4v8h-4zM3 17h11v4H3z',
+  time: 'M12 22a10 10 0 1 0 0-20 10 10 0 0 0 0 20ZM12 6v6l4 3',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM20 20l-4-4',
   chevron: 'M9 6l6 6-6 6',
   edit: 'M4 20h4L19 9l-4-4L4 16zM13 7l4 4',

@@ -47,6 +47,10 @@ export const ERRORS_TEXTS = {
       hint: 'Give the whole list: "reconfig -file" of meerkat shell.',
     },
     'no-history': { title: 'No history', hint: 'Start the console with --dir or --admin.' },
+    archive: {
+      title: 'The files do not tell that',
+      hint: 'Choose a moment that the retained log and its snapshots reach.',
+    },
     'read-only': { title: 'This console only reads', hint: 'Start it with --write to change znodes.' },
     'too-large': { title: 'Too large for the console', hint: 'The command line has no such limit.' },
     offline: { title: 'The console does not answer', hint: 'Check that "meerkat console" still runs.' },

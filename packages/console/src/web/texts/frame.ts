@@ -20,6 +20,7 @@ export const FRAME_TEXTS = {
     lines: 'Locks',
     servers: 'Servers',
     sizes: 'Sizes',
+    time: 'Time',
   },
   theme: { label: 'Colours', auto: 'As the system', light: 'Light', dark: 'Dark' },
   cluster: 'Service',
@@ -42,7 +43,7 @@ export const FRAME_TEXTS = {
     title: 'Keys',
     list: [
       ['/', 'search all paths'],
-      ['g then t, l, s, k, e, z', 'tree, live, sessions, locks, servers, sizes'],
+      ['g then t, l, s, k, e, z, h', 'tree, live, sessions, locks, servers, sizes, time'],
       ['↑ ↓', 'in the tree: the znode before, the next'],
       ['→ ←', 'in the tree: open, close, or go to the parent'],
       ['Home, End, Page Up, Page Down', 'in the tree: far'],

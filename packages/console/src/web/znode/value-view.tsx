@@ -9,7 +9,7 @@ import { asText, prettyJson, toBytes, type Unpacked, unpack } from './unpack.ts'
 type Choice = 'auto' | 'text' | 'json' | 'xml' | 'hex' | 'protobuf' | 'snappy';
 
 /** What a znode holds, unpacked and shown as what it is, or as what one chooses. */
-export function ValueView({ znode }: { readonly znode: ZnodeInfo }): ReactNode {
+export function ValueView({ znode }: { readonly znode: Pick<ZnodeInfo, 'path' | 'data'> }): ReactNode {
   const bytes = useMemo(() => (znode.data === null ? null : toBytes(znode.data)), [znode.data]);
   const [choice, setChoice] = useState<Choice>('auto');
   const [unpacked, setUnpacked] = useState<Unpacked | null>(null);

@@ -21,9 +21,14 @@ export interface WatchableReadRequest {
   readonly watch: boolean;
 }
 
-/** A request whose record is one path. */
+/** A read whose record is one path. */
 export interface PathRequest {
-  readonly op: typeof OpCode.getACL | typeof OpCode.sync | typeof OpCode.getAllChildrenNumber;
+  readonly op: typeof OpCode.getACL | typeof OpCode.getAllChildrenNumber;
+  readonly path: string;
+}
+
+export interface SyncRequest {
+  readonly op: typeof OpCode.sync;
   readonly path: string;
 }
 
@@ -84,53 +89,71 @@ export interface SaslRequest {
   readonly token: Uint8Array | null;
 }
 
-/** A request without a record. */
-export interface BareRequest {
-  readonly op: typeof OpCode.ping | typeof OpCode.whoAmI | typeof OpCode.closeSession;
+export interface WhoAmIRequest {
+  readonly op: typeof OpCode.whoAmI;
 }
 
-export type Request =
-  | WriteRequest
+/** A request without a record. */
+export interface BareRequest {
+  readonly op: typeof OpCode.ping | typeof OpCode.closeSession;
+}
+
+/** What a server answers from its tree and its watches, without a txn. */
+export type ReadRequest =
   | WatchableReadRequest
   | PathRequest
   | GetEphemeralsRequest
   | SetWatchesRequest
   | AddWatchRequest
   | WatcherTypeRequest
+  | WhoAmIRequest
+  | MultiReadRequest;
+
+/**
+ * What a client may send outside a multi. A switch over its `op` has no default where a new operation has to be thought
+ * of: then the compiler asks for it.
+ */
+export type Request =
+  | ReadRequest
+  | WriteRequest
+  | MultiRequest
   | ReconfigRequest
+  | SyncRequest
   | AuthRequest
   | SaslRequest
-  | BareRequest
-  | MultiRequest
-  | MultiReadRequest;
+  | BareRequest;
+
+export type ClientOp = Request['op'];
 
 /**
  * Reads the record that follows a RequestHeader of operation `op`.
  *
- * @returns null when the bytes are not such a record or `op` has none that a client may send (`isClientOp`)
+ * @returns null when the bytes are not such a record or `op` has none that a client may send
  */
 export function readRequest(op: number, reader: JuteReader): Request | null {
-  const request = readRecord(op, reader);
+  const request = readRecord(op as ClientOp, reader);
   return reader.failed ? null : request;
 }
 
 /** True for operations that a client may send outside a multi. The rest is answered with UNIMPLEMENTED. */
-export function isClientOp(op: number): boolean {
-  switch (op) {
-    case OpCode.notification:
-    case OpCode.check:
-    case OpCode.deleteContainer:
-    case OpCode.error:
-    case OpCode.createSession:
-      return false;
-    default:
-      return CLIENT_OPS.has(op);
-  }
+export function isClientOp(op: number): op is ClientOp {
+  return CLIENT_OPS.has(op);
 }
 
-const CLIENT_OPS: ReadonlySet<number> = new Set<number>(Object.values(OpCode));
+/** Operations that are in txns, in a multi or in a header of the server's alone. */
+type ForeignOp = Exclude<OpCode, ClientOp>;
 
-function readRecord(op: number, reader: JuteReader): Request | null {
+const FOREIGN_OPS: { readonly [Op in ForeignOp]: true } = {
+  [OpCode.notification]: true,
+  [OpCode.check]: true,
+  [OpCode.deleteContainer]: true,
+  [OpCode.error]: true,
+  [OpCode.createSession]: true,
+};
+
+const CLIENT_OPS: ReadonlySet<number> = new Set<number>(Object.values(OpCode).filter((op) => !(op in FOREIGN_OPS)));
+
+function readRecord(op: ClientOp, reader: JuteReader): Request | null {
   switch (op) {
     case OpCode.getData:
     case OpCode.exists:
@@ -204,6 +227,8 @@ function readRecord(op: number, reader: JuteReader): Request | null {
     case OpCode.closeSession:
       return { op };
     default:
+      // Of the operations none is left; of the numbers that a client may send all others are.
+      op satisfies never;
       return null;
   }
 }
@@ -300,5 +325,7 @@ export function writeRequest(writer: JuteWriter, request: Request): void {
     case OpCode.whoAmI:
     case OpCode.closeSession:
       return;
+    default:
+      request satisfies never;
   }
 }

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { JuteReader } from '../jute/reader.ts';
 import { JuteWriter } from '../jute/writer.ts';
+import { OpCode } from '../op-code.ts';
 import { anyRequest, anyTreeDigest, anyTxn, anyTxnHeader } from '../testing/arbitraries.ts';
-import { readRequest, writeRequest } from './requests.ts';
+import { isClientOp, readRequest, writeRequest } from './requests.ts';
 import { DIGEST_VERSION, readTxnEntry, writeTxn, writeTxnDigest } from './txn.ts';
 
 const RUNS = { numRuns: 2000 };
@@ -19,6 +20,12 @@ test('every request that is written is read back as it was', () => {
     }),
     RUNS,
   );
+});
+
+test('the arbitrary requests are of every operation that a client may send', () => {
+  const ops = new Set<number>(fc.sample(anyRequest, { numRuns: 2000, seed: 7 }).map(({ op }) => op));
+  const missing = Object.entries(OpCode).filter(([, op]) => isClientOp(op) && !ops.has(op));
+  expect(missing).toEqual([]);
 });
 
 test('every txn that is written is read back as it was', () => {

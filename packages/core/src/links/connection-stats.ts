@@ -1,4 +1,4 @@
-import { OpCode } from '@meerkat/protocol';
+import { OPERATION_ENTRIES } from '../base/operations.ts';
 
 /** What `cons` tells of one connection (ServerCnxn). Latencies and response times in monotonic milliseconds. */
 export class ConnectionStats {
@@ -34,7 +34,7 @@ export class ConnectionStats {
   /** The short name of its last operation; null for none, and for one without a name. */
   get lastOperation(): string | null {
     const last = this.#lastOperation;
-    return typeof last === 'number' ? (OPERATION_NAMES.get(last) ?? null) : last;
+    return typeof last === 'number' ? (SHORT_NAMES.get(last) ?? null) : last;
   }
 
   onReply(zxid: number, latencyMs: number, nowMs: number): void {
@@ -67,33 +67,6 @@ export class ConnectionStats {
   }
 }
 
-/** Short names of operations, as `cons` prints them (Request.op2String). */
-const OPERATION_NAMES: ReadonlyMap<number, string> = new Map([
-  [OpCode.ping, 'PING'],
-  [OpCode.multi, 'MULT'],
-  [OpCode.multiRead, 'MLTR'],
-  [OpCode.create, 'CREA'],
-  [OpCode.create2, 'CREA'],
-  [OpCode.createContainer, 'CREA'],
-  [OpCode.createTTL, 'CREA'],
-  [OpCode.delete, 'DELE'],
-  [OpCode.setData, 'SETD'],
-  [OpCode.reconfig, 'RECO'],
-  [OpCode.setACL, 'SETA'],
-  [OpCode.closeSession, 'CLOS'],
-  [OpCode.sync, 'SYNC'],
-  [OpCode.check, 'CHEC'],
-  [OpCode.exists, 'EXIS'],
-  [OpCode.getData, 'GETD'],
-  [OpCode.setWatches, 'SETW'],
-  [OpCode.setWatches2, 'STW2'],
-  [OpCode.addWatch, 'ADDW'],
-  [OpCode.getACL, 'GETA'],
-  [OpCode.getChildren, 'GETC'],
-  [OpCode.getChildren2, 'GETC'],
-  [OpCode.getAllChildrenNumber, 'GETACN'],
-  [OpCode.checkWatches, 'CHKW'],
-  [OpCode.removeWatches, 'REMW'],
-  [OpCode.whoAmI, 'HOMI'],
-  [OpCode.getEphemerals, 'GETE'],
-]);
+const SHORT_NAMES: ReadonlyMap<number, string | null> = new Map(
+  OPERATION_ENTRIES.map(([op, { shortName }]) => [op, shortName]),
+);

@@ -1,4 +1,4 @@
-import { Fifo, OpCode, type Request, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
+import { Fifo, OpCode, type ReadRequest, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import type { ApplyResult } from '../tree/apply-result.ts';
 import type { PreparedDigest } from '../tree/digest.ts';
 import type { TxnSteps } from '../tree/txn-steps.ts';
@@ -122,7 +122,7 @@ export class ApplyPace {
   }
 
   /** Whether a read would show a part of a txn's changes, or must wait for other reasons until it is done. */
-  hides(request: Request): boolean {
+  hides(request: ReadRequest): boolean {
     if (this.#unfinished === null) return false;
     const { changed } = this.#unfinished;
     switch (request.op) {
@@ -141,7 +141,9 @@ export class ApplyPace {
       case OpCode.setWatches:
       case OpCode.setWatches2:
         return true;
-      default:
+      case OpCode.checkWatches:
+      case OpCode.removeWatches:
+      case OpCode.whoAmI:
         return false;
     }
   }

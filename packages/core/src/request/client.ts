@@ -1,4 +1,4 @@
-import type { ErrorCode, JuteChunks, JuteWriter, Request, Zxid } from '@meerkat/protocol';
+import type { ErrorCode, JuteChunks, JuteWriter, ReadRequest, Zxid } from '@meerkat/protocol';
 import type { Identity, PeerAddress } from '../base/ports.ts';
 import type { Session } from '../session/session.ts';
 import type { Watcher } from '../watch/watch-manager.ts';
@@ -90,7 +90,7 @@ export interface WaitingSync extends WaitingBehindWrite {
 /** Executed when it is the oldest, which may take several turns. */
 export interface WaitingRead extends WaitingBehindWrite {
   readonly kind: 'read';
-  readonly request: Request;
+  readonly request: ReadRequest;
   /** It takes several turns: nothing more is accepted behind it. `WaitingRequests` counts. */
   isLong: boolean;
   /** What goes on until it is done; null until it has begun. */

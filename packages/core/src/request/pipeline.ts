@@ -183,6 +183,11 @@ export class Pipeline implements TxnHost {
         this.#answers.add(client, { kind: 'sync', xid, receivedMs, bytes, ticket, after, path: request.path });
         return;
       }
+      case OpCode.auth:
+      case OpCode.sasl:
+        // The connection has taken these out.
+        this.#refuse(client, xid, ErrorCode.unimplemented, nowMs);
+        return;
       default:
         this.#answers.read(client, xid, request, WAITING_REQUEST_BYTES + reader.end - recordAt, nowMs);
     }

@@ -5,7 +5,7 @@ import {
   type JuteWriter,
   OpCode,
   Perm,
-  type Request,
+  type ReadRequest,
   writeAclList,
   writeClientInfos,
 } from '@meerkat/protocol';
@@ -86,7 +86,7 @@ export class Reads {
   answer(
     client: Client,
     xid: number,
-    request: Request,
+    request: ReadRequest,
     receivedMs: number,
     room: LongReadRoom | null,
   ): LongRead | typeof NO_ROOM | null {
@@ -102,7 +102,7 @@ export class Reads {
   }
 
   /** Whether a request will ask for room. */
-  needsRoom(client: Client, request: Request): boolean {
+  needsRoom(client: Client, request: ReadRequest): boolean {
     switch (request.op) {
       case OpCode.multiRead:
         return request.ops.length > 1 || this.isLong(client, request);
@@ -111,20 +111,28 @@ export class Reads {
       case OpCode.getEphemerals:
       case OpCode.getAllChildrenNumber:
         return this.isLong(client, request);
-      default:
+      case OpCode.exists:
+      case OpCode.getData:
+      case OpCode.getACL:
+      case OpCode.setWatches:
+      case OpCode.setWatches2:
+      case OpCode.addWatch:
+      case OpCode.checkWatches:
+      case OpCode.removeWatches:
+      case OpCode.whoAmI:
         return false;
     }
   }
 
   /** Whether a request does not begin in a turn that others have used up. */
-  isCostly(client: Client, request: Request): boolean {
+  isCostly(client: Client, request: ReadRequest): boolean {
     if (request.op !== OpCode.getData) return this.isLong(client, request) || this.needsRoom(client, request);
     const znode = this.#tree.znodes.find(request.path);
     return znode !== NO_ZNODE && this.#tree.dataLengthOf(znode) >= LARGE_DATA_BYTES;
   }
 
   /** Whether a request will probably take several turns, should its turn come as the tree is now. */
-  isLong(client: Client, request: Request): boolean {
+  isLong(client: Client, request: ReadRequest): boolean {
     switch (request.op) {
       case OpCode.getChildren:
       case OpCode.getChildren2:
@@ -140,7 +148,13 @@ export class Reads {
       case OpCode.setWatches:
       case OpCode.setWatches2:
         return true;
-      default:
+      case OpCode.exists:
+      case OpCode.getData:
+      case OpCode.getACL:
+      case OpCode.addWatch:
+      case OpCode.checkWatches:
+      case OpCode.removeWatches:
+      case OpCode.whoAmI:
         return false;
     }
   }
@@ -160,7 +174,7 @@ export class Reads {
   #answer(
     client: Client,
     xid: number,
-    request: Request,
+    request: ReadRequest,
     room: LongReadRoom | null,
   ): ErrorCode | LongRead | typeof NO_ROOM {
     switch (request.op) {
@@ -243,7 +257,7 @@ export class Reads {
         break;
       }
       default:
-        return ErrorCode.unimplemented;
+        request satisfies never;
     }
     return ErrorCode.ok;
   }
@@ -257,7 +271,7 @@ export class Reads {
     return client.output.beginReply(xid, this.#tree.lastZxid, error);
   }
 
-  #childrenOf(znode: number, op: Request['op']): LongRead {
+  #childrenOf(znode: number, op: ReadRequest['op']): LongRead {
     const { state, lastZxid } = this.#tree;
     const stat = op === OpCode.getChildren2 ? this.#tree.statOf(znode) : null;
     return new NameList(new ChildNames(state, znode, lastZxid), lastZxid, stat, this.#parts);

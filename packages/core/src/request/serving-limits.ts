@@ -101,17 +101,7 @@ function makesGrow(request: Request): boolean {
   }
 }
 
+/** What a client had before it was disconnected is given back to it. */
 function leavesWatch(request: Request): boolean {
-  switch (request.op) {
-    case OpCode.exists:
-    case OpCode.getData:
-    case OpCode.getChildren:
-    case OpCode.getChildren2:
-      return request.watch;
-    case OpCode.addWatch:
-      return true;
-    default:
-      // What a client had before it was disconnected is given back to it.
-      return false;
-  }
+  return 'watch' in request ? request.watch : request.op === OpCode.addWatch;
 }

@@ -1,4 +1,4 @@
-import { ErrorCode, OpCode, type Request, ZXID_NONE } from '@meerkat/protocol';
+import { ErrorCode, OpCode, type ReadRequest, ZXID_NONE } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { Meters } from '../base/meters/meters.ts';
 import type { Database } from '../tree/database.ts';
@@ -53,7 +53,7 @@ export class WaitingAnswers {
   }
 
   /** A read is answered at once, unless something of its session waits. One that takes several turns waits for itself. */
-  read(client: Client, xid: number, request: Request, bytes: number, nowMs: number): void {
+  read(client: Client, xid: number, request: ReadRequest, bytes: number, nowMs: number): void {
     const reads = this.#reads;
     const meters = this.#meters;
     const isLate = client.isTurnSpent && reads.isCostly(client, request);
@@ -87,7 +87,7 @@ export class WaitingAnswers {
   }
 
   /** Whether a read has to wait for a txn that is being applied; if so the client has another turn once it is done. */
-  #isHidden(client: Client, request: Request): boolean {
+  #isHidden(client: Client, request: ReadRequest): boolean {
     if (!this.#pace.isUnfinished || !this.#pace.hides(request)) return false;
     this.#hidden.add(client);
     return true;

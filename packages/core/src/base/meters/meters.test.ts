@@ -58,6 +58,12 @@ describe('meters', () => {
     expect(meters.operation(OpCode.closeSession).count).toBe(0);
   });
 
+  test('have a histogram for each operation', () => {
+    const meters = new Meters(new Hands());
+    const ops = Object.values(OpCode);
+    expect(new Set(ops.map((op) => meters.operation(op))).size).toBe(ops.length);
+  });
+
   test('lose nothing when more is answered in a turn than they keep', () => {
     const meters = new Meters(new Hands());
     meters.onTurnStart();

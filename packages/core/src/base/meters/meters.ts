@@ -1,4 +1,5 @@
-import { OpCode, type Txn } from '@meerkat/protocol';
+import type { Txn } from '@meerkat/protocol';
+import { OPERATION_ENTRIES } from '../operations.ts';
 import type { Clock } from '../ports.ts';
 import { Histogram } from './histogram.ts';
 import { LearnerMeters } from './learner-meters.ts';
@@ -23,7 +24,7 @@ export class Meters {
   /** Microseconds from a request to the end of the turn that has answered it: reads, and this server's clients' writes. */
   readonly reads: Histogram = new Histogram();
   readonly updates: Histogram = new Histogram();
-  readonly #operations: readonly Histogram[] = Array.from({ length: OPERATIONS }, () => new Histogram());
+  readonly #operations: readonly Histogram[] = Array.from({ length: SLOTS }, () => new Histogram());
 
   /** Bytes that were sent to clients, and those of watch events among them; with the lengths before them. */
   sentBytes = 0;
@@ -55,7 +56,7 @@ export class Meters {
   readonly namespaces: NamespaceMeters = new NamespaceMeters();
 
   /** Reads that were answered at once in this turn, by operation. */
-  readonly #turnReads = new Uint32Array(OPERATIONS);
+  readonly #turnReads = new Uint32Array(SLOTS);
   /** Answers of this turn to what had to wait: operation and when it came. */
   readonly #waitedOps = new Int8Array(WAITED_MAX);
   readonly #waitedSinceMs = new Float64Array(WAITED_MAX);
@@ -131,10 +132,10 @@ export class Meters {
   #measureReads(micros: number): void {
     let all = 0;
     for (const op of READS) {
-      const count = this.#turnReads[op]!;
+      const count = this.#turnReads[op & OPERATION_MASK]!;
       if (count === 0) continue;
       this.operation(op).add(micros, count);
-      this.#turnReads[op] = 0;
+      this.#turnReads[op & OPERATION_MASK] = 0;
       all += count;
     }
     if (all > 0) this.reads.add(micros, all);
@@ -159,27 +160,10 @@ export class Meters {
 
 /** Operation codes are small, the negative ones too. */
 const OPERATION_MASK = 127;
-const OPERATIONS = OPERATION_MASK + 1;
+const SLOTS = OPERATION_MASK + 1;
 /** Answers that are kept until the end of a turn; more are measured before. */
 const WAITED_MAX = 4096;
 
-const READS: readonly number[] = [
-  OpCode.ping,
-  OpCode.getData,
-  OpCode.exists,
-  OpCode.getChildren,
-  OpCode.getChildren2,
-  OpCode.getACL,
-  OpCode.getEphemerals,
-  OpCode.getAllChildrenNumber,
-  OpCode.multiRead,
-  OpCode.setWatches,
-  OpCode.setWatches2,
-  OpCode.addWatch,
-  OpCode.checkWatches,
-  OpCode.removeWatches,
-  OpCode.whoAmI,
-  OpCode.sync,
-];
-const IS_READ = new Uint8Array(OPERATIONS);
-for (const op of READS) IS_READ[op] = 1;
+const READS: readonly number[] = OPERATION_ENTRIES.filter(([, { isRead }]) => isRead).map(([op]) => op);
+const IS_READ = new Uint8Array(SLOTS);
+for (const op of READS) IS_READ[op & OPERATION_MASK] = 1;

@@ -121,7 +121,9 @@ describe('the outcome', () => {
 
   test('of a read is never in doubt: it changes nothing', () => {
     const failure = { kind: 'timed-out', wasSent: true, server, detail: '' } as const;
-    expect(makeError(failure, { operation: 'get', path: '/a' })).toMatchObject({ outcome: 'not-applied' });
+    for (const operation of ['get', 'hasLeasedAnswers', 'ping']) {
+      expect(makeError(failure, { operation, path: '/a' })).toMatchObject({ outcome: 'not-applied' });
+    }
   });
 
   test('of a larger operation may be in doubt when a part of it fails', () => {

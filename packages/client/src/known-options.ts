@@ -5,6 +5,7 @@ import type { CreateParentsOptions, EnsurePathOptions } from './conveniences/ens
 import type { ExpectedVersionOptions } from './conveniences/idempotent.ts';
 import type { UpdateOptions, UpdateOrCreateOptions } from './conveniences/update.ts';
 import { BadArgumentsError } from './errors.ts';
+import type { Method } from './methods.ts';
 import type { ObserveOptions } from './observe.ts';
 import type { CreateOptions, ExpectedVersion, ReconfigOptions, VersionOptions } from './operations.ts';
 import type { ConnectOptions } from './options.ts';
@@ -62,7 +63,7 @@ interface MethodOptions {
   readonly removeWatches: CallOptions;
 }
 
-export type MethodWithOptions = keyof MethodOptions;
+export type MethodWithOptions = Exclude<Method, 'ping'>;
 
 type Names<T> = { readonly [Name in keyof T]-?: true };
 

@@ -16,6 +16,7 @@ import {
   UnknownCodeError,
 } from './errors.ts';
 import type { CallFailure, FailureKind } from './machine/call.ts';
+import { METHODS } from './methods.ts';
 import type { About } from './requester.ts';
 import { type ErrorDetails, ZooKeeperError } from './zookeeper-error.ts';
 
@@ -55,21 +56,9 @@ export function asDoubtful(error: ZooKeeperError, about: About): ZooKeeperError 
 /** A class that is made of details alone. */
 type PlainErrorType = new (details: ErrorDetails) => ZooKeeperError;
 
-/** Methods that change nothing: whether they were carried out is all the same. */
-const READS: ReadonlySet<string> = new Set([
-  'exists',
-  'get',
-  'children',
-  'descendantCount',
-  'ephemerals',
-  'getAcl',
-  'sync',
-  'ping',
-  'whoAmI',
-  'config',
-  'checkWatches',
-  'multiRead',
-]);
+const READS: ReadonlySet<string> = new Set(
+  Object.entries(METHODS).flatMap(([method, kind]) => (kind === 'read' ? [method] : [])),
+);
 
 const TYPE_OF_KIND: Readonly<Record<FailureKind, PlainErrorType>> = {
   'connection-lost': ConnectionLossError,

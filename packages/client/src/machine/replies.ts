@@ -165,7 +165,17 @@ export function replyReaderOf(request: Request): ReplyReader {
     case OpCode.multi:
     case OpCode.multiRead:
       return readMultiResults;
-    default:
+    case OpCode.delete:
+    case OpCode.sync:
+    case OpCode.setWatches:
+    case OpCode.setWatches2:
+    case OpCode.addWatch:
+    case OpCode.checkWatches:
+    case OpCode.removeWatches:
+    case OpCode.auth:
+    case OpCode.sasl:
+    case OpCode.ping:
+    case OpCode.closeSession:
       return readNothing;
   }
 }
@@ -186,7 +196,22 @@ export function isRepeatable(request: Request): boolean {
     case OpCode.checkWatches:
     case OpCode.addWatch:
       return true;
-    default:
+    case OpCode.create:
+    case OpCode.create2:
+    case OpCode.createContainer:
+    case OpCode.createTTL:
+    case OpCode.delete:
+    case OpCode.setData:
+    case OpCode.setACL:
+    case OpCode.multi:
+    case OpCode.reconfig:
+    case OpCode.setWatches:
+    case OpCode.setWatches2:
+    case OpCode.removeWatches:
+    case OpCode.auth:
+    case OpCode.sasl:
+    case OpCode.ping:
+    case OpCode.closeSession:
       return false;
   }
 }

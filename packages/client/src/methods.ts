@@ -1,0 +1,45 @@
+/**
+ * Methods of the client, by their names in errors. A read changes nothing: it is all the same whether a lost one was
+ * carried out.
+ */
+export const METHODS = {
+  connect: 'other',
+  whenConnected: 'read',
+  moveTo: 'other',
+  close: 'other',
+  detach: 'other',
+  get: 'read',
+  exists: 'read',
+  children: 'read',
+  hasLeasedAnswers: 'read',
+  descendantCount: 'read',
+  ephemerals: 'read',
+  getAcl: 'read',
+  multiRead: 'read',
+  create: 'other',
+  set: 'other',
+  delete: 'other',
+  setAcl: 'other',
+  createParents: 'other',
+  ensurePath: 'other',
+  createProtected: 'other',
+  setIdempotent: 'other',
+  deleteIdempotent: 'other',
+  update: 'other',
+  deleteRecursive: 'other',
+  transaction: 'other',
+  'transaction.create': 'other',
+  'transaction.check': 'other',
+  retry: 'other',
+  sync: 'read',
+  whoAmI: 'read',
+  config: 'read',
+  reconfig: 'other',
+  watch: 'other',
+  observe: 'read',
+  checkWatches: 'read',
+  removeWatches: 'other',
+  ping: 'read',
+} as const;
+
+export type Method = keyof typeof METHODS;

@@ -205,11 +205,14 @@ export class TraceLog implements Trace {
       case 'log-synced':
       case 'proposed':
       case 'committed':
-        // Metrics count these; a line for each would be noise.
+      case 'membership-changed':
+        // Metrics count these, or another line tells of them; a line for each would be noise.
         break;
       case 'failed':
         // Whoever runs the server tells it once, with what to do about it.
         break;
+      default:
+        event satisfies never;
     }
   }
 

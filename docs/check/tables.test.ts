@@ -50,6 +50,14 @@ test('docs/metrics.md: every metric of the catalogue is on the page, and no othe
   expect(named.filter((name) => !known.has(name) && name !== '_other')).toEqual([]);
 });
 
+test('docs/protocol/client.md: every operation that there are requests or txns of has its number and name', () => {
+  const operations = readPage('docs/protocol/client.md').split('## Operations')[1]?.split('## Errors')[0] ?? '';
+  const written = new Set([...operations.matchAll(/(−?\d+) ([a-z]\w+)/g)].map(([, op, name]) => `${op} ${name}`));
+  const { notification: _, error: __, ...named } = OpCode;
+  const missing = Object.entries(named).filter(([name, op]) => !written.has(`${op} ${name}`.replace('-', '−')));
+  expect(missing).toEqual([]);
+});
+
 test("docs/metrics.md: every metric of Meerkat's own is on the page, and no other", () => {
   const namesIn = (text: string): string[] => [...new Set(text.match(/\bmeerkat_[a-z_]+/g))].toSorted();
   const written = readFileSync(join(ROOT, 'packages/server/src/metrics/exposition.ts'), 'utf8');

@@ -1,6 +1,13 @@
 import type { DiskObserver, DiskOperation, MemoryDisk } from '@meerkat/core';
 import type { LiveChecker } from './checkers/live-checker.ts';
-import { LOG_HEADER_BYTES, readEpoch, readLogEntries, readServerDisk, zxidBehind } from './disk-reader.ts';
+import {
+  findSnapshotFault,
+  LOG_HEADER_BYTES,
+  readEpoch,
+  readLogEntries,
+  readServerDisk,
+  zxidBehind,
+} from './disk-reader.ts';
 import type { VirtualServer } from './virtual-server.ts';
 
 /** Tells a live checker what reaches one server's disk, by looking at files and bytes alone. */
@@ -81,7 +88,16 @@ export class DiskJudge implements DiskObserver {
       if (name === 'acceptedEpoch' || name === 'currentEpoch') {
         this.#checker.onEpochDurable(this.#serverId, name, readEpoch(this.#disk(), `${path}/${name}`));
       } else if (name.startsWith('installing-snapshot.')) this.#completeInstallation();
+      else this.#judgeSnapshot(name);
     }
+  }
+
+  #judgeSnapshot(name: string): void {
+    const zxid = zxidBehind('snapshot.', name);
+    const bytes = zxid === null ? null : this.#disk().peek(`${this.#directory}/${name}`);
+    if (zxid === null || bytes === null) return;
+    const fault = findSnapshotFault(bytes, zxid);
+    if (fault !== null) this.#checker.onSnapshotFaulty(this.#serverId, zxid, fault);
   }
 
   /** A snapshot may fail: there is the log. */

@@ -1,4 +1,4 @@
-import { getInt } from '@meerkat/protocol';
+import { getInt, hexZxid, JuteReader, PERSISTED_STAT_BYTES, RECORD_BYTES_MAX, readAclList } from '@meerkat/protocol';
 import type { FoundState, LoggedTxn } from './checkers/live-checker.ts';
 
 /** Files as somebody sees them who is not their server. */
@@ -57,6 +57,41 @@ export function readLogEntries(
     at = end + 1;
   }
 }
+
+/**
+ * What is wrong with the znodes of a snapshot: each stands there once, behind its parent, and none was created after the
+ * zxid that the file is named by. null for nothing.
+ */
+export function findSnapshotFault(bytes: Uint8Array, zxid: number): string | null {
+  const reader = new JuteReader(bytes, RECORD_BYTES_MAX);
+  const skip = (count: number): void => reader.reset(bytes, reader.position + count, bytes.length);
+  skip(SNAPSHOT_HEADER_BYTES);
+  skip(SESSION_BYTES * reader.int());
+  for (let lists = reader.int(); lists > 0 && !reader.failed; lists--) {
+    reader.long();
+    readAclList(reader);
+  }
+  const paths = new Set<string>();
+  for (;;) {
+    const path = reader.ustring();
+    if (reader.failed || path === null) return `what stands behind ${paths.size} znodes cannot be read`;
+    if (path === '/') return null;
+    if (paths.has(path)) return `${path} stands in it twice`;
+    const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')));
+    if (path !== '' && !paths.has(parent)) return `${path} stands in it before its parent`;
+    paths.add(path);
+    reader.skipField();
+    reader.long();
+    const czxid = reader.long();
+    if (czxid > zxid) return `${path} was created later, by txn ${hexZxid(czxid)}`;
+    skip(PERSISTED_STAT_BYTES - CZXID_BYTES);
+  }
+}
+
+const SNAPSHOT_HEADER_BYTES = 16;
+/** Id and timeout. */
+const SESSION_BYTES = 12;
+const CZXID_BYTES = 8;
 
 export const LOG_HEADER_BYTES = 16;
 const ENTRY_HEAD_BYTES = 12;

@@ -62,6 +62,12 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual(broken);
   });
 
+  it('D6: a snapshot has a znode twice', () => {
+    const script = new EnsembleScript().serve();
+    script.checker.onSnapshotFaulty(1, 8, '/a stands in it twice');
+    expect(script.broken).toEqual(['D6']);
+  });
+
   describe('D5: the purge leaves', () => {
     function purged(leave: (zxids: readonly number[]) => [snapshots: number[], logBegin: number | null]): string[] {
       const script = serving();

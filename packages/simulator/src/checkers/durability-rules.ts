@@ -79,6 +79,11 @@ export class DurabilityRules {
     this.#cluster.report('D6', [server.id], message);
   }
 
+  /** D6: whoever reads a snapshot, another one's server too, finds each znode once and behind its parent. */
+  onSnapshotFaulty(server: ServerGhost, zxid: number, fault: string): void {
+    this.#cluster.report('D6', [server.id], `server ${server.id} has written a snapshot of ${hexZxid(zxid)}: ${fault}`);
+  }
+
   /** Its history is a snapshot that its leader has sent. */
   onSnapshotInstalled(server: ServerGhost, zxid: number): void {
     const { log } = server;

@@ -235,6 +235,11 @@ export class LiveChecker {
     this.#durability.onLogSetAside(this.#cluster.server(server), zxid, others);
   }
 
+  /** A snapshot has its name, durably, and something is wrong with its znodes. */
+  onSnapshotFaulty(server: number, zxid: number, fault: string): void {
+    this.#durability.onSnapshotFaulty(this.#cluster.server(server), zxid, fault);
+  }
+
   /** The snapshot that a leader has sent is durable, and all of the history that there is. */
   onSnapshotInstalled(server: number, zxid: number): void {
     this.#told.add('snapshot installed');

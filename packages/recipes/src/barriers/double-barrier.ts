@@ -21,6 +21,7 @@ import { Holding } from '../kernel/holding.ts';
 import { checkLayout, LAYOUTS, type Layout, makeUuidHex } from '../kernel/layout.ts';
 import { LossStreak } from '../kernel/loss-streak.ts';
 import { removeZnode } from '../kernel/removal.ts';
+import { NO_MARGIN } from '../kernel/settings.ts';
 import { Inside } from './inside.ts';
 import { awaitCreation, findFounder, isRace, membersOf, READY } from './ready.ts';
 
@@ -245,7 +246,7 @@ export class DoubleBarrier {
         }
         // A member that has counted as lost is recreated by its name: the removal of the old one must not take that.
         const remove = (call: CallOptions): Promise<void> => client.delete(path, call);
-        const member = new Holding(client, { path, stat, lost }, { isNameShared: true, remove });
+        const member = new Holding(client, { path, stat, lost }, { marginMs: NO_MARGIN, isNameShared: true, remove });
         return { member, ready: look.ready, othersMax: created.othersMax };
       }
     } catch (error) {

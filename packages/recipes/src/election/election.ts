@@ -1,11 +1,11 @@
 import { AbortedError, type CallOptions, type Client } from '@meerkat/client';
 import { firstAbortOf } from '../kernel/abort.ts';
 import { Attempt } from '../kernel/attempt.ts';
-import { checkMs } from '../kernel/bounds.ts';
 import { contend } from '../kernel/contender.ts';
 import { Holding } from '../kernel/holding.ts';
 import { type Contending, inspect, type Line } from '../kernel/line.ts';
 import type { SharedHeldOptions } from '../kernel/options.ts';
+import { sharedHeldSettings } from '../kernel/settings.ts';
 import { makeMutexLine } from '../locks/mutex.ts';
 import { observeLeader } from './observe-leader.ts';
 
@@ -47,17 +47,14 @@ export class Election {
   readonly path: string;
   readonly #client: Client;
   readonly #line: Line;
-  readonly #marginMs: number;
 
   constructor(client: Client, path: string, options: ElectionOptions = {}) {
-    const { id = '', layout = 'curator', style = 'latch', acl, marginMs = 0 } = options;
-    checkMs('marginMs', marginMs);
+    const { id = '', style = 'latch' } = options;
     this.path = path;
     this.#client = client;
-    this.#marginMs = marginMs;
     if (!STYLES.includes(style)) throw new RangeError(`there is no style '${style}'; there are 'latch', 'selector'`);
-    const line = makeMutexLine(path, layout, id, acl);
-    const marker = layout === 'curator' && style === 'latch' ? LATCH_MARKER : line.marker;
+    const line = makeMutexLine(path, { ...sharedHeldSettings(options), data: id });
+    const marker = line.layout === 'curator' && style === 'latch' ? LATCH_MARKER : line.marker;
     this.#line = { ...line, marker, markers: [marker], firstDoes: 'leads' };
   }
 
@@ -70,7 +67,7 @@ export class Election {
     const about = { operation: 'Election.campaign', path: this.path };
     const attempt = new Attempt(this.#client, options, about, { awaitsQuorum: true });
     const place = await attempt.run(() => contend(this.#line, attempt));
-    return new Holding(this.#client, place, { marginMs: this.#marginMs });
+    return new Holding(this.#client, place, { marginMs: this.#line.marginMs });
   }
 
   /**

@@ -2,6 +2,7 @@ import type { Client } from '@meerkat/client';
 import { firstAbortOf } from '../kernel/abort.ts';
 import { Deadline } from '../kernel/deadline.ts';
 import { Latest } from '../kernel/latest.ts';
+import type { Margin } from '../kernel/settings.ts';
 
 /** Whether the znode is there and ours. */
 export type Presence =
@@ -28,8 +29,7 @@ export type Presence =
 export class Certainty {
   readonly presences: Latest<Presence> = new Latest();
   readonly #client: Client;
-  /** Milliseconds. */
-  readonly #marginMs: number;
+  readonly #marginMs: Margin;
   readonly #deadline: Deadline;
   readonly #lookAgain: () => void;
   /** The client's signal of the session in which the znode is present, and what else ends its presence. */
@@ -39,7 +39,7 @@ export class Certainty {
    * @param marginMs how long before the client gives its session up it is not certain any more
    * @param lookAgain the next answer of the service may show what this one does not
    */
-  constructor(client: Client, marginMs: number, lookAgain: () => void) {
+  constructor(client: Client, marginMs: Margin, lookAgain: () => void) {
     this.#client = client;
     this.#marginMs = marginMs;
     this.#deadline = new Deadline(client, marginMs);

@@ -27,6 +27,7 @@ import { Remedy, SEQUENCE_MAX, SequenceExhaustedError, warnIfHigh } from '../ker
 import { createMarked, type OwnedZnode } from '../kernel/owned-znode.ts';
 import { removeZnode } from '../kernel/removal.ts';
 import { sequenceOf } from '../kernel/sequence.ts';
+import { NO_MARGIN } from '../kernel/settings.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
 export type NameServiceOptions = ZnodeOptions;
@@ -302,7 +303,7 @@ export class ClaimedName implements AsyncDisposable {
   }
 
   get isHeld(): boolean {
-    return !this.signal.aborted && new Deadline(this.#client).leftMs > 0;
+    return !this.signal.aborted && new Deadline(this.#client, NO_MARGIN).leftMs > 0;
   }
 
   /**

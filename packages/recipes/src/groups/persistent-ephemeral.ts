@@ -18,10 +18,10 @@ import {
 } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
 import { orDisconnected } from '../kernel/background.ts';
-import { checkMs } from '../kernel/bounds.ts';
 import { makeDeferred, Pulse } from '../kernel/latest.ts';
 import type { HeldOptions } from '../kernel/options.ts';
 import { isSame } from '../kernel/same-bytes.ts';
+import { heldSettings } from '../kernel/settings.ts';
 import { Certainty, type Presence } from './certainty.ts';
 import { Contents } from './contents.ts';
 import { COSTLY_PAUSE_MS, type Draft, isRefusal } from './draft.ts';
@@ -79,16 +79,8 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   #spared: bigint | null = null;
 
   constructor(client: Client, path: string, options: PersistentEphemeralOptions = {}) {
-    const {
-      data = '',
-      acl = OPEN,
-      owner,
-      whenStale = 'replace',
-      whenTaken = 'wait',
-      marginMs = 0,
-      parentMode = 'container',
-    } = options;
-    checkMs('marginMs', marginMs);
+    const { data = '', owner, whenStale = 'replace', whenTaken = 'wait', parentMode = 'container' } = options;
+    const { acl = OPEN, marginMs } = heldSettings(options);
     this.path = path;
     this.#client = client;
     this.#contents = new Contents(path, data);

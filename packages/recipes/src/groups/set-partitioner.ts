@@ -1,8 +1,9 @@
-import { AbortedError, type Acl, type Client, ClosedError, joinPath, nameOf, SessionLostError } from '@meerkat/client';
+import { AbortedError, type Client, ClosedError, joinPath, nameOf, SessionLostError } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
 import { ignoreRejection } from '../kernel/background.ts';
-import { checkEndingMs, checkMs } from '../kernel/bounds.ts';
+import { checkEndingMs } from '../kernel/bounds.ts';
 import type { HeldOptions } from '../kernel/options.ts';
+import { type HeldSettings, heldSettings } from '../kernel/settings.ts';
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
 import { Group, type Membership } from './group.ts';
@@ -52,8 +53,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   readonly #items: readonly string[];
   readonly #quietMs: number;
   readonly #partition: PartitionFunction;
-  readonly #acl: readonly Acl[] | undefined;
-  readonly #marginMs: number;
+  readonly #settings: HeldSettings;
   readonly #closing = new AbortController();
   readonly #attending: Attempt;
   readonly #roster: Roster;
@@ -64,22 +64,20 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   #hasConsumer = false;
 
   constructor(client: Client, path: string, items: Iterable<string>, options: SetPartitionerOptions) {
-    const { identifier, quietMs = 30_000, partition = everyNth, acl, marginMs = 0 } = options;
+    const { identifier, quietMs = 30_000, partition = everyNth } = options;
     checkEndingMs('quietMs', quietMs);
-    checkMs('marginMs', marginMs);
     this.path = path;
     this.identifier = identifier;
     this.#client = client;
     this.#items = [...new Set(items)];
     this.#quietMs = quietMs;
     this.#partition = partition;
-    this.#acl = acl;
-    this.#marginMs = marginMs;
+    this.#settings = heldSettings(options);
     const about = { operation: 'SetPartitioner', path };
     this.#attending = new Attempt(client, { signal: this.#closing.signal }, about, { awaitsQuorum: true });
     const party = joinPath(path, 'party');
     // Of a process that was started again quickly the previous member would divide the set, too.
-    this.#membership = new Group(client, party, { layout: 'kazoo-shallow', acl }).join(identifier, {
+    this.#membership = new Group(client, party, { layout: 'kazoo-shallow', acl: this.#settings.acl }).join(identifier, {
       owner: identifier,
     });
     this.#roster = new Roster(client, party, { withData: false });
@@ -210,7 +208,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
 
   #lock(item: string, signal: AbortSignal): Promise<Lock> {
     const path = joinPath(joinPath(this.path, 'locks'), item);
-    const mutex = new Mutex(this.#client, path, { layout: 'kazoo', acl: this.#acl, marginMs: this.#marginMs });
+    const mutex = new Mutex(this.#client, path, { ...this.#settings, layout: 'kazoo' });
     return mutex.acquire({ signal });
   }
 }

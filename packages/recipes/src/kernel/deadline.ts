@@ -1,4 +1,5 @@
 import type { Client } from '@meerkat/client';
+import type { Margin } from './settings.ts';
 
 /**
  * Until when a client may be sure of its session: `client.lostAtMs`, one session timeout after the sending of the last request
@@ -7,10 +8,9 @@ import type { Client } from '@meerkat/client';
  */
 export class Deadline {
   readonly #client: Client;
-  /** Milliseconds. */
-  readonly #marginMs: number;
+  readonly #marginMs: Margin;
 
-  constructor(client: Client, marginMs = 0) {
+  constructor(client: Client, marginMs: Margin) {
     this.#client = client;
     this.#marginMs = marginMs;
   }

@@ -7,6 +7,7 @@ import { type Generation, Guarded } from './guarded.ts';
 import { NotHeldError } from './not-held-error.ts';
 import type { OwnedZnode } from './owned-znode.ts';
 import { persist, type Refusal, removeIfOurs, removeZnode } from './removal.ts';
+import type { Margin } from './settings.ts';
 
 /** Something that is held: a lock, a lease, a leadership, several locks at once. */
 export interface Held extends AsyncDisposable {
@@ -26,9 +27,9 @@ export interface HoldingOptions {
   /**
    * How long before the client's deadline it ends by itself, milliseconds. It makes good for clocks that run apart and, where
    * answers are not leased (`Client.hasLeasedAnswers`), for a server that is cut off from its leader and continues
-   * answering: at most syncLimit × tickTime and a third of the session timeout. Default 0.
+   * answering: at most syncLimit × tickTime and a third of the session timeout.
    */
-  readonly marginMs?: number | undefined;
+  readonly marginMs: Margin;
   /** Instead of the zxid of the znode's creation. */
   readonly token?: bigint | undefined;
   /** Deletes the znode in a way of its own, before everything else is tried. */
@@ -68,7 +69,7 @@ export class Holding implements Held {
   #released: Promise<void> | null = null;
 
   /** @param own the znode that stands for it */
-  constructor(client: Client, own: OwnedZnode, options: HoldingOptions = {}) {
+  constructor(client: Client, own: OwnedZnode, options: HoldingOptions) {
     const { lost } = own;
     this.path = own.path;
     this.token = options.token ?? own.stat.czxid;

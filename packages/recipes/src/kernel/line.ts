@@ -1,6 +1,6 @@
-import { type Acl, type CallOptions, type Client, type Data, joinPath, NoNodeError, type Stat } from '@meerkat/client';
-import type { Layout } from './layout.ts';
+import { type CallOptions, type Client, joinPath, NoNodeError, type Stat } from '@meerkat/client';
 import { compareSequences, sequenceOf, withoutSequence } from './sequence.ts';
+import type { SharedLockSettings } from './settings.ts';
 
 /**
  * Contenders below one znode, in the order of their numbers.
@@ -11,17 +11,12 @@ import { compareSequences, sequenceOf, withoutSequence } from './sequence.ts';
  *                ╰─┬─╯╰───┬────╯
  *               marker  number
  */
-export interface Line {
+export interface Line extends SharedLockSettings {
   readonly path: string;
-  readonly layout: Layout;
   /** What stands between mark and number in the names of the znodes that are made here. */
   readonly marker: string;
   /** Markers of all znodes that stand in the line; others are not looked at. */
   readonly markers: readonly string[];
-  /** What our znode reports about us. Default: nothing. */
-  readonly data?: Data | undefined;
-  /** Of the znodes that are made. Default: all permissions for anyone. */
-  readonly acl?: readonly Acl[] | undefined;
   /** What a missing parent becomes. Default: as the library of the layout does it, a container or persistent. */
   readonly parentMode?: 'persistent' | 'container' | undefined;
   /** Whether the parent may be recreated when its numbers run out (`overflow.ts`). Default: with Curator's layout. */

@@ -10,12 +10,12 @@ import {
 import { Attempt } from '../kernel/attempt.ts';
 import { Deadline } from '../kernel/deadline.ts';
 import { isSessionEnd } from '../kernel/failures.ts';
-import type { HoldingOptions } from '../kernel/holding.ts';
 import { makeMark } from '../kernel/layout.ts';
 import type { Line } from '../kernel/line.ts';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { removeZnode } from '../kernel/removal.ts';
 import { withoutSequence } from '../kernel/sequence.ts';
+import { NO_MARGIN } from '../kernel/settings.ts';
 import { type Lock, takePlace } from './lock.ts';
 
 /*
@@ -27,13 +27,7 @@ import { type Lock, takePlace } from './lock.ts';
  */
 
 /** @throws NotHeldError; whatever it throws, nothing is held any more */
-export async function downgrade(
-  client: Client,
-  readers: Line,
-  lock: Lock,
-  holding: HoldingOptions,
-  options: CallOptions,
-): Promise<Lock> {
+export async function downgrade(client: Client, readers: Line, lock: Lock, options: CallOptions): Promise<Lock> {
   const about = { operation: 'ReadWriteLock.downgrade', path: lock.path };
   const limits = { acrossSessions: false, awaitsQuorum: true, isUnderWay: true };
   const attempt = new Attempt(client, options, about, limits);
@@ -47,9 +41,9 @@ export async function downgrade(
   try {
     await attempt.run(() => move(readers, lock, path, attempt));
     const stat = await look(path, attempt);
-    if (stat === null || lost.aborted || new Deadline(client).leftMs <= 0) throw over(lock);
+    if (stat === null || lost.aborted || new Deadline(client, NO_MARGIN).leftMs <= 0) throw over(lock);
     // Not the zxid of its own creation: those who wait behind it have smaller ones.
-    return takePlace(client, readers, { path, stat, lost }, { ...holding, token: lock.token });
+    return takePlace(client, readers, { path, stat, lost }, { token: lock.token });
   } catch (error) {
     for (const each of [path, lock.path]) void removeZnode(client, each, lock.sessionId);
     throw isSessionEnd(error) ? over(lock, error) : error;
@@ -77,7 +71,7 @@ async function look(path: string, attempt: Attempt): Promise<Stat | null> {
     try {
       return await client.exists(path, { ...attempt.next(), read: 'linearizable' });
     } catch (error) {
-      if (new Deadline(client).leftMs <= 0) throw error;
+      if (new Deadline(client, NO_MARGIN).leftMs <= 0) throw error;
       await attempt.recover(error);
     }
   }

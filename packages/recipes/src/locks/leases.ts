@@ -1,8 +1,9 @@
-import { type Acl, BadArgumentsError, type CallOptions, type Data, joinPath, text } from '@meerkat/client';
+import { BadArgumentsError, type CallOptions, joinPath, text } from '@meerkat/client';
 import type { Attempt } from '../kernel/attempt.ts';
 import { ignoreExisting, nullIfMissing } from '../kernel/failures.ts';
-import { type Layout, makeMark } from '../kernel/layout.ts';
+import { makeMark } from '../kernel/layout.ts';
 import { type OwnedZnode, standOwned } from '../kernel/owned-znode.ts';
+import type { SharedLockSettings } from '../kernel/settings.ts';
 
 /**
  * Where the leases of a semaphore are.
@@ -24,11 +25,8 @@ export interface Leases {
   create(attempt: Attempt): Promise<OwnedZnode>;
 }
 
-interface LeaseOptions {
-  readonly layout: Layout;
+interface LeaseOptions extends SharedLockSettings {
   readonly leasesMax: number;
-  readonly data: Data | undefined;
-  readonly acl: readonly Acl[] | undefined;
 }
 
 export function makeLeases(path: string, options: LeaseOptions): Leases {

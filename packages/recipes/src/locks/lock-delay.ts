@@ -12,6 +12,7 @@ import type { Turn } from '../kernel/contender.ts';
 import { Deadline } from '../kernel/deadline.ts';
 import type { OwnedZnode } from '../kernel/owned-znode.ts';
 import { persist, type Refusal, removeZnode } from '../kernel/removal.ts';
+import { NO_MARGIN } from '../kernel/settings.ts';
 
 /*
  * A lock whose holder died is not given away at once: what it had under way when it died, in other systems, gets time to
@@ -48,7 +49,7 @@ export async function takeAfterDelay(
     if (place.lost.aborted) return 'gone';
     const mark = markOf(place);
     await attempt.through((call) => client.transaction().check(place.path).set(parent, mark).commit(call));
-    return new Deadline(client).leftMs > 0 ? 'ours' : 'gone';
+    return new Deadline(client, NO_MARGIN).leftMs > 0 ? 'ours' : 'gone';
   } catch (error) {
     // Our znode, or the whole line.
     if ((error instanceof TransactionError ? error.cause : error) instanceof NoNodeError) return 'gone';

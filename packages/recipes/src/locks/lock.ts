@@ -97,10 +97,16 @@ export class Lock implements Held {
 }
 
 /** The lock that a place at the head of a line stands for. */
-export function takePlace(client: Client, line: Line, place: OwnedZnode, options: HoldingOptions = {}): Lock {
+export function takePlace(
+  client: Client,
+  line: Line,
+  place: OwnedZnode,
+  options: Omit<HoldingOptions, 'marginMs'> = {},
+): Lock {
   const revocation = new AbortController();
   const isHigh = canMove(line) && (sequenceOf(nameOf(place.path)) ?? 0) >= SEQUENCE_HIGH;
   const holding = new Holding(client, place, {
+    marginMs: line.marginMs,
     onRemoved: isHigh ? () => renewParent(client, line.path, {}) : undefined,
     onData: (data) => {
       if (isRevocation(data)) revocation.abort(new Error('another client asked for the lock'));

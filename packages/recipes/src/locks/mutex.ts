@@ -1,11 +1,11 @@
-import { type Acl, type CallOptions, type Client, type Data, joinPath } from '@meerkat/client';
+import { type CallOptions, type Client, joinPath } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
-import { checkEndingMs, checkMs } from '../kernel/bounds.ts';
+import { checkEndingMs } from '../kernel/bounds.ts';
 import { contend, keepPlace, type Turn, tryContend } from '../kernel/contender.ts';
-import { checkLayout, LAYOUTS, type Layout } from '../kernel/layout.ts';
 import { type Contending, inspect, type Line } from '../kernel/line.ts';
 import type { SharedLockOptions } from '../kernel/options.ts';
 import type { OwnedZnode } from '../kernel/owned-znode.ts';
+import { type SharedLockSettings, sharedLockSettings } from '../kernel/settings.ts';
 import { type Lock, takePlace } from './lock.ts';
 import { leaveInOrder, releaseInOrder, takeAfterDelay } from './lock-delay.ts';
 import { requestRevocation } from './revocation.ts';
@@ -31,20 +31,17 @@ export class Mutex {
   readonly #client: Client;
   readonly #line: Line;
   readonly #lockDelayMs: number;
-  readonly #marginMs: number;
 
   constructor(client: Client, path: string, options: MutexOptions = {}) {
-    const { layout = 'curator', data, acl, lockDelayMs = 0, marginMs = 0 } = options;
-    checkMs('marginMs', marginMs);
+    const { lockDelayMs = 0 } = options;
     checkEndingMs('lockDelayMs', lockDelayMs);
     this.path = path;
     this.#client = client;
     this.#lockDelayMs = lockDelayMs;
-    this.#marginMs = marginMs;
     // What the parent holds would be lost with it.
     const delayed: Pick<Line, 'parentMode' | 'canMove'> =
       lockDelayMs === 0 ? {} : { parentMode: 'persistent', canMove: false };
-    this.#line = { ...makeMutexLine(path, layout, data, acl), ...delayed };
+    this.#line = { ...makeMutexLine(path, sharedLockSettings(options)), ...delayed };
   }
 
   /**
@@ -100,14 +97,12 @@ export class Mutex {
   /** @returns null when our place was lost meanwhile, or given up because it would have to wait */
   async #take(place: OwnedZnode, attempt: Attempt, isTry: boolean): Promise<Lock | null> {
     const client = this.#client;
-    const marginMs = this.#marginMs;
-    if (this.#lockDelayMs === 0) return takePlace(client, this.#line, place, { marginMs });
+    if (this.#lockDelayMs === 0) return takePlace(client, this.#line, place);
     attempt.obstacle = `${place.path} has it once lockDelayMs has passed since the death of a holder`;
     const wait = (): Promise<Turn<'ours'>> => takeAfterDelay(attempt, this.path, place, this.#lockDelayMs, isTry);
     const turn = await keepPlace(place, attempt, wait, () => leaveInOrder(client, this.path, place));
     if (turn !== 'ours') return null;
     return takePlace(client, this.#line, place, {
-      marginMs,
       remove: () => releaseInOrder(client, this.path, place.path),
       isRemoveSafe: true,
     });
@@ -120,12 +115,11 @@ export class Mutex {
 }
 
 /** The znodes of a mutex; leader elections have the same. */
-export function makeMutexLine(path: string, layout: Layout, data?: Data, acl?: readonly Acl[]): Line {
-  checkLayout(layout, LAYOUTS);
-  const marker = layout === 'curator' ? CURATOR_MARKER : KAZOO_MARKER;
+export function makeMutexLine(path: string, settings: SharedLockSettings): Line {
+  const marker = settings.layout === 'curator' ? CURATOR_MARKER : KAZOO_MARKER;
   // A name below the path must be legal: the server refuses what is not.
   joinPath(path, marker);
-  return { path, layout, marker, markers: [marker], data, acl };
+  return { ...settings, path, marker, markers: [marker] };
 }
 
 const CURATOR_MARKER = 'lock-';

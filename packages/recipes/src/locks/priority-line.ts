@@ -1,6 +1,7 @@
-import { type Acl, type CallOptions, type Client, type Data, joinPath, NoNodeError, text } from '@meerkat/client';
+import { type CallOptions, type Client, joinPath, NoNodeError, text } from '@meerkat/client';
 import type { Contending } from '../kernel/line.ts';
 import { compareBySequence } from '../kernel/sequence.ts';
+import type { LockSettings } from '../kernel/settings.ts';
 
 /**
  * Those who wait for a lock by their priority, and the one who has it.
@@ -12,10 +13,8 @@ import { compareBySequence } from '../kernel/sequence.ts';
  *                         ╰┬╯╰───┬────╯
  *                   priority  number
  */
-export interface PriorityLine {
+export interface PriorityLine extends LockSettings {
   readonly path: string;
-  readonly data: Data | undefined;
-  readonly acl: readonly Acl[] | undefined;
   /** Milliseconds. */
   readonly lockDelayMs: number;
 }

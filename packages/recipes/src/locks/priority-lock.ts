@@ -1,10 +1,11 @@
 import { type About, type CallOptions, type Client, joinPath, NoNodeError } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
-import { checkEndingMs, checkMs } from '../kernel/bounds.ts';
+import { checkEndingMs } from '../kernel/bounds.ts';
 import { enter, keepPlace } from '../kernel/contender.ts';
 import { Holding } from '../kernel/holding.ts';
 import type { Line } from '../kernel/line.ts';
 import type { LockOptions } from '../kernel/options.ts';
+import { lockSettings } from '../kernel/settings.ts';
 import { Lock } from './lock.ts';
 import { HELD, inspectByPriority, markerOf, type PriorityContending, type PriorityLine } from './priority-line.ts';
 import { giveBack, PriorityWaiter, type Taken } from './priority-waiter.ts';
@@ -33,16 +34,13 @@ export class PriorityLock {
   readonly path: string;
   readonly #client: Client;
   readonly #line: PriorityLine;
-  readonly #marginMs: number;
 
   constructor(client: Client, path: string, options: PriorityLockOptions = {}) {
-    const { data, acl, lockDelayMs = 0, marginMs = 0 } = options;
-    checkMs('marginMs', marginMs);
+    const { lockDelayMs = 0 } = options;
     checkEndingMs('lockDelayMs', lockDelayMs);
     this.path = path;
     this.#client = client;
-    this.#line = { path, data, acl, lockDelayMs };
-    this.#marginMs = marginMs;
+    this.#line = { ...lockSettings(options), path, lockDelayMs };
   }
 
   /**
@@ -110,7 +108,7 @@ export class PriorityLock {
     const { path } = this;
     const revocation = new AbortController();
     const holding = new Holding(this.#client, taken, {
-      marginMs: this.#marginMs,
+      marginMs: this.#line.marginMs,
       isNameShared: true,
       generation: { path, version: taken.version },
       remove: () => giveBack(this.#client, path, taken),
@@ -124,9 +122,9 @@ export class PriorityLock {
 
   /** The lock's znode stays: its version is what distinguishes holders. */
   #placesOf(priority: number): Line {
-    const { path, data, acl } = this.#line;
     const marker = markerOf(priority);
-    return { path, layout: 'curator', marker, markers: [marker], data, acl, parentMode: 'persistent', canMove: false };
+    const names = { layout: 'curator', marker, markers: [marker] } as const;
+    return { ...this.#line, ...names, parentMode: 'persistent', canMove: false };
   }
 
   #about(method: string): About {

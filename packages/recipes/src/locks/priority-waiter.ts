@@ -16,6 +16,7 @@ import { Deadline } from '../kernel/deadline.ts';
 import { nullIfMissing } from '../kernel/failures.ts';
 import type { OwnedZnode } from '../kernel/owned-znode.ts';
 import { persist, type Refusal, removeIfOurs, removeZnode } from '../kernel/removal.ts';
+import { NO_MARGIN } from '../kernel/settings.ts';
 import { leftOfDelay } from './lock-delay.ts';
 import {
   aheadOf,
@@ -241,7 +242,7 @@ export class PriorityWaiter {
 
   /** It is ours: for certain as well, unless the session was lost meanwhile, or the server has no quorum. */
   #had(taken: Taken): Turn<Taken> {
-    return taken.lost.aborted || new Deadline(this.#client).leftMs <= 0 ? this.#forgo(taken) : taken;
+    return taken.lost.aborted || new Deadline(this.#client, NO_MARGIN).leftMs <= 0 ? this.#forgo(taken) : taken;
   }
 
   /** It is ours, but not for certain. Nothing was done under it, so no client has to wait for a delay. */

@@ -2,6 +2,7 @@ import { BadArgumentsError, ThrottledError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { SequenceExhaustedError } from '../kernel/overflow.ts';
+import { sharedLockSettings } from '../kernel/settings.ts';
 import { inWorld, names } from '../testing/in-world.ts';
 import { stepClient } from '../testing/stepped-client.ts';
 import { takePlace } from './lock.ts';
@@ -141,7 +142,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       const lock = new ReadWriteLock(client, '/rw', { layout });
       const path = (await lock.acquireWrite()).path.replace(/0{10}$/, '2147483647');
       const { stat } = await client.create(path, '', { mode: 'ephemeral' });
-      const line = { path: '/rw', layout, marker: '', markers: [] };
+      const line = { ...sharedLockSettings({ layout }), path: '/rw', marker: '', markers: [] };
       const last = takePlace(client, line, { path, stat: stat!, lost: client.lostSignal });
       await expect(lock.downgrade(last)).rejects.toBeInstanceOf(SequenceExhaustedError);
       expect(last.isHeld).toBe(true);

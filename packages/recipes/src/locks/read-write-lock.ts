@@ -1,13 +1,12 @@
 import { BadArgumentsError, type CallOptions, type Client, nameOf, parentOf } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
-import { checkMs } from '../kernel/bounds.ts';
 import { contend, tryContend } from '../kernel/contender.ts';
-import type { HoldingOptions } from '../kernel/holding.ts';
-import { checkLayout, LAYOUTS, type Layout } from '../kernel/layout.ts';
+import type { Layout } from '../kernel/layout.ts';
 import { type Contending, inspect, type Line } from '../kernel/line.ts';
 import type { SharedLockOptions } from '../kernel/options.ts';
 import { SEQUENCE_MAX, SequenceExhaustedError } from '../kernel/overflow.ts';
 import { sequenceOf, withoutSequence } from '../kernel/sequence.ts';
+import { sharedLockSettings } from '../kernel/settings.ts';
 import { downgrade } from './downgrade.ts';
 import { type Lock, takePlace } from './lock.ts';
 import { requestRevocation } from './revocation.ts';
@@ -30,17 +29,13 @@ export class ReadWriteLock {
   readonly #client: Client;
   readonly #readers: Line;
   readonly #writers: Line;
-  readonly #holding: HoldingOptions;
 
   constructor(client: Client, path: string, options: ReadWriteLockOptions = {}) {
-    const { layout = 'curator', data, acl, marginMs = 0 } = options;
-    checkMs('marginMs', marginMs);
-    checkLayout(layout, LAYOUTS);
-    const { read, write } = MARKERS[layout];
-    const line = { path, layout, markers: [read, write], data, acl };
+    const settings = sharedLockSettings(options);
+    const { read, write } = MARKERS[settings.layout];
+    const line = { ...settings, path, markers: [read, write] };
     this.path = path;
     this.#client = client;
-    this.#holding = { marginMs };
     this.#writers = { ...line, marker: write };
     this.#readers = { ...line, marker: read, blocker: (names, index) => lastWriter(names, index, write) };
   }
@@ -100,19 +95,19 @@ export class ReadWriteLock {
         'so that others would get in beside a reader with this one. Release it, and acquire it for reading';
       throw new SequenceExhaustedError(this.path, consequence);
     }
-    return downgrade(this.#client, this.#readers, writing, this.#holding, options);
+    return downgrade(this.#client, this.#readers, writing, options);
   }
 
   async #acquire(method: string, line: Line, options: CallOptions): Promise<Lock> {
     const attempt = this.#attempt(method, options);
     const place = await attempt.run(() => contend(line, attempt));
-    return takePlace(this.#client, line, place, this.#holding);
+    return takePlace(this.#client, line, place);
   }
 
   async #tryAcquire(method: string, line: Line, options: CallOptions): Promise<Lock | null> {
     const attempt = this.#attempt(method, options);
     const place = await attempt.run(() => tryContend(line, attempt));
-    return place && takePlace(this.#client, line, place, this.#holding);
+    return place && takePlace(this.#client, line, place);
   }
 
   #attempt(method: string, options: CallOptions): Attempt {

@@ -1,12 +1,12 @@
 import { BadArgumentsError, type CallOptions, type Client, joinPath, NoNodeError, nameOf } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
-import { checkMs } from '../kernel/bounds.ts';
 import { keepPlace } from '../kernel/contender.ts';
 import { nullIfMissing } from '../kernel/failures.ts';
 import { Holding } from '../kernel/holding.ts';
 import type { SharedLockOptions } from '../kernel/options.ts';
 import type { OwnedZnode } from '../kernel/owned-znode.ts';
 import { removeZnode } from '../kernel/removal.ts';
+import { type Margin, NO_MARGIN, sharedLockSettings } from '../kernel/settings.ts';
 import { type Leases, makeLeases } from './leases.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
@@ -40,13 +40,13 @@ export class Semaphore {
   readonly path: string;
   readonly #client: Client;
   readonly #leasesMax: number;
-  readonly #marginMs: number;
+  readonly #marginMs: Margin;
   readonly #mutex: Mutex;
   readonly #leases: Leases;
 
   constructor(client: Client, path: string, options: SemaphoreOptions) {
-    const { leasesMax, layout = 'curator', data, acl, marginMs = 0 } = options;
-    checkMs('marginMs', marginMs);
+    const { leasesMax } = options;
+    const settings = sharedLockSettings(options);
     if (!Number.isSafeInteger(leasesMax) || leasesMax < 1) {
       throw new BadArgumentsError({
         operation: 'Semaphore',
@@ -57,12 +57,13 @@ export class Semaphore {
     this.path = path;
     this.#client = client;
     this.#leasesMax = leasesMax;
-    this.#marginMs = marginMs;
-    this.#leases = makeLeases(path, { layout, data, acl, leasesMax });
+    this.#marginMs = settings.marginMs;
+    this.#leases = makeLeases(path, { ...settings, leasesMax });
     this.#mutex = new Mutex(client, this.#leases.lockPath, {
-      layout,
-      acl,
-      data: layout === 'kazoo' ? data : undefined,
+      ...settings,
+      // Only the lease is what the caller holds.
+      marginMs: NO_MARGIN,
+      data: settings.layout === 'kazoo' ? settings.data : undefined,
     });
   }
 

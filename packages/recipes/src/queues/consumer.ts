@@ -13,6 +13,7 @@ import { contend } from '../kernel/contender.ts';
 import type { Line } from '../kernel/line.ts';
 import type { OwnedZnode } from '../kernel/owned-znode.ts';
 import { removeZnode } from '../kernel/removal.ts';
+import { sharedLockSettings } from '../kernel/settings.ts';
 import type { Claim, Claimer } from './claim.ts';
 import { type ItemNaming, orderedItems, type QueuePaths } from './layout.ts';
 import type { Tally } from './tally.ts';
@@ -49,8 +50,8 @@ export class Consumer {
     this.#tally = parts.tally;
     this.#hasLeases = parts.hasLeases;
     this.#line = {
+      ...sharedLockSettings({}),
       path: parts.paths.consumers,
-      layout: 'curator',
       marker: MARKER,
       markers: [MARKER],
       firstDoes: 'is the first to wait',

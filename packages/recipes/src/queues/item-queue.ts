@@ -7,7 +7,8 @@ import {
   type Codec,
   DecodeError,
 } from '@meerkat/client';
-import { checkLimit, checkMs } from '../kernel/bounds.ts';
+import { checkLimit } from '../kernel/bounds.ts';
+import { heldSettings } from '../kernel/settings.ts';
 import type { Claim } from './claim.ts';
 import { Consumer } from './consumer.ts';
 import { readEnvelope, writeEnvelope } from './envelope.ts';
@@ -49,8 +50,8 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   readonly #codec: Codec<T>;
 
   protected constructor(client: Client, path: string, naming: ItemNaming, options: QueueOptions<T>) {
-    const { layout = 'curator', leases = true, marginMs = 0, itemsMax = Number.POSITIVE_INFINITY } = options;
-    checkMs('marginMs', marginMs);
+    const { layout = 'curator', leases = true, itemsMax = Number.POSITIVE_INFINITY } = options;
+    const { marginMs } = heldSettings(options);
     checkLimit('itemsMax', itemsMax);
     const paths = makePaths(path, layout, options.leasesPath);
     this.path = path;

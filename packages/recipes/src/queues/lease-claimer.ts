@@ -15,6 +15,7 @@ import { Uncertainty } from '../kernel/doubt.ts';
 import { isSessionEnd, nullIfMissing } from '../kernel/failures.ts';
 import { makeUuidHex } from '../kernel/layout.ts';
 import { persist } from '../kernel/removal.ts';
+import type { Margin } from '../kernel/settings.ts';
 import { type Claim, type Claimer, refused } from './claim.ts';
 import type { QueuePaths } from './layout.ts';
 import { LeasedClaim, type LeaseOrder } from './leased-claim.ts';
@@ -30,9 +31,9 @@ export class LeaseClaimer implements Claimer {
   readonly leavesPlace = true;
   readonly #client: Client;
   readonly #paths: QueuePaths;
-  readonly #marginMs: number;
+  readonly #marginMs: Margin;
 
-  constructor(client: Client, paths: QueuePaths, marginMs: number) {
+  constructor(client: Client, paths: QueuePaths, marginMs: Margin) {
     this.#client = client;
     this.#paths = paths;
     this.#marginMs = marginMs;

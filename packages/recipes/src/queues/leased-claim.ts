@@ -15,6 +15,7 @@ import { isPassing, isSessionEnd } from '../kernel/failures.ts';
 import type { Guarded } from '../kernel/guarded.ts';
 import { Holding } from '../kernel/holding.ts';
 import { NotHeldError } from '../kernel/not-held-error.ts';
+import type { Margin } from '../kernel/settings.ts';
 import type { Claim } from './claim.ts';
 
 /** A lease that is to be, or is. */
@@ -27,7 +28,7 @@ export interface LeaseOrder {
   readonly sessionId: bigint;
   /** The client's signal of the loss of that session. */
   readonly lost: AbortSignal;
-  readonly marginMs: number;
+  readonly marginMs: Margin;
 }
 
 /** An item under a lease of ours. */

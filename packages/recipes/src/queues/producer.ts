@@ -22,6 +22,7 @@ import { Remedy, SequenceExhaustedError, warnIfHigh } from '../kernel/overflow.t
 import type { OwnedZnode } from '../kernel/owned-znode.ts';
 import { removeZnode } from '../kernel/removal.ts';
 import { sequenceOf } from '../kernel/sequence.ts';
+import { sharedLockSettings } from '../kernel/settings.ts';
 import type { QueuePaths } from './layout.ts';
 import type { Progress, Tally } from './tally.ts';
 
@@ -56,7 +57,7 @@ export class Producer {
     this.#paths = paths;
     this.#tally = tally;
     this.#itemsMax = itemsMax;
-    this.#line = { path: paths.producers, layout: 'curator', marker: MARKER, markers: [MARKER] };
+    this.#line = { ...sharedLockSettings({}), path: paths.producers, marker: MARKER, markers: [MARKER] };
   }
 
   /**

@@ -151,7 +151,14 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     const refusal = isNew ? this.#limits.sessionRefusal(sessionCount, nowMs) : null;
     const isLocal = this.#options.ensemble?.localSessionsEnabled ?? false;
     const session = !isNew ? 'renewed' : isLocal ? 'local' : 'new';
-    if (refusal !== null || this.#throttle.take(session, nowMs)) return refusal;
+    if (refusal !== null) return refusal;
+    const isLetIn = this.#throttle.take(session, nowMs);
+    const { meters } = this.turn;
+    meters.connectDropChance = this.#throttle.dropChance;
+    if (isLetIn) {
+      meters.tokenDeficit.add(this.#throttle.deficit);
+      return null;
+    }
     this.#limits.refuse('connects', THROTTLED, nowMs);
     return LIMIT_REACHED + THROTTLED;
   }

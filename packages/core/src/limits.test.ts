@@ -44,6 +44,19 @@ describe('a limit', () => {
     expect(limitsReached(server)).toEqual([['sessions', 1]]);
   });
 
+  test('of connects tells how empty the bucket is, and how many it drops by chance', () => {
+    const { connecting } = DEFAULT_LIMIT_OPTIONS;
+    const limits = { tokens: 2, fillTimeMs: 1_000_000, freezeTimeMs: 0, dropIncrease: 0.5 };
+    const server = serverWith({ connecting: { ...connecting, ...limits } });
+    server.connect();
+    server.connect();
+    server.advance(100);
+    server.open().connect();
+    server.run();
+    const { tokenDeficit, connectDropChance } = server.core.view.meters;
+    expect([tokenDeficit.count, tokenDeficit.min, tokenDeficit.max, connectDropChance]).toEqual([2, 1, 2, 0.5]);
+  });
+
   test('of watches refuses the read that would leave one more', () => {
     const server = serverWith({ watchesMax: 1 });
     const client = server.connect();

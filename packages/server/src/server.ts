@@ -59,7 +59,9 @@ import { TraceLog } from './trace-log.ts';
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<RunningServer> {
   const own = await loadOwnProviders(configuration.server.auth.providerModules, options.logger ?? SILENT_LOGGER);
-  const server = new Server(configuration, options, makeAuthenticator(configuration.server.auth, own));
+  const metrics = new Metrics(NODE_CLOCK, configuration.core.syncWarningMs);
+  const authenticator = makeAuthenticator(configuration.server.auth, own, metrics.ensembleAnswers);
+  const server = new Server(configuration, options, authenticator, metrics);
   await server.start(options.signal);
   return server;
 }
@@ -98,11 +100,11 @@ class Server implements RunningServer {
   readonly #stopped = new Deferred<void>();
   readonly #failure = new Deferred<ServerError>();
 
-  constructor(configuration: Configuration, options: StartOptions, authenticator: Authenticator) {
+  constructor(configuration: Configuration, options: StartOptions, authenticator: Authenticator, metrics: Metrics) {
     const { logger = SILENT_LOGGER, trace, disk, decorateDisk, decorateNetwork } = options;
     this.#configuration = configuration;
     this.#logger = logger;
-    this.#metrics = new Metrics(NODE_CLOCK, configuration.core.syncWarningMs);
+    this.#metrics = metrics;
     this.failed = this.#failure.promise;
     this.serving = this.#served.promise;
     // Whoever waits for the start hears of its failure there; nobody has to.

@@ -26,6 +26,11 @@ export class ConnectThrottle {
     return this.#dropChance;
   }
 
+  /** Tokens that are missing in the bucket. */
+  get deficit(): number {
+    return this.#options.tokens - this.#tokens;
+  }
+
   /** @returns false when this client has to come again later */
   take(session: 'new' | 'renewed' | 'local', nowMs: number): boolean {
     const { tokens, freezeTimeMs } = this.#options;

@@ -21,6 +21,17 @@ describe('ensemble', () => {
     expect(named.refusesSilently('digest')).toBe(false);
   });
 
+  test("counts what clients say, as Apache's: wrong, right, or nothing", () => {
+    const answers = { success: 0, fail: 0, skip: 0 };
+    const counting = makeAuthenticator({ ...DEFAULT_AUTH_OPTIONS, ensembleNames: ['blue'] }, new Map(), answers);
+    for (const auth of [bytes('blue'), bytes('red'), bytes('green'), bytes(''), null, bytes('')])
+      counting.authenticate('ensemble', auth, remote, null);
+    expect(answers).toEqual({ success: 1, fail: 2, skip: 3 });
+    const nameless = makeAuthenticator({ ...DEFAULT_AUTH_OPTIONS, ensembleNames: [] }, new Map(), answers);
+    nameless.authenticate('ensemble', bytes('red'), remote, null);
+    expect(answers.skip).toBe(4);
+  });
+
   test('is nothing for ACLs, and does not exist unless it is asked for', () => {
     expect(named.isValidAclId('ensemble', 'blue')).toBe(false);
     expect(named.isAuthenticatedScheme('ensemble')).toBe(false);

@@ -2,20 +2,33 @@ import type { Scheme } from './scheme.ts';
 
 const TEXT = new TextDecoder('utf-8', { ignoreBOM: true });
 
+/** How often clients have named the ensemble rightly, wrongly, or not at all; where it has no name all are of the last kind. */
+export interface EnsembleAnswers {
+  success: number;
+  fail: number;
+  skip: number;
+}
+
 /**
  * `ensemble` (EnsembleAuthenticationProvider): the client says which ensemble it means. It makes nobody known, and keeps clients
  * with an old list of servers out of the wrong ensemble. A refusal is not answered, so that the client tries another server.
  *
  * @param names of this ensemble; none: every client is right
  */
-export function makeEnsembleScheme(names: readonly string[]): Scheme {
+export function makeEnsembleScheme(names: readonly string[], answers: EnsembleAnswers): Scheme {
   return {
     isAuthenticated: false,
     isExact: true,
     refusesSilently: true,
     authenticate(auth) {
-      const saysNothing = auth === null || auth.length === 0;
-      return saysNothing || names.length === 0 || names.includes(TEXT.decode(auth)) ? [] : null;
+      const kind =
+        auth === null || auth.length === 0 || names.length === 0
+          ? 'skip'
+          : names.includes(TEXT.decode(auth))
+            ? 'success'
+            : 'fail';
+      answers[kind]++;
+      return kind === 'fail' ? null : [];
     },
     isValidAclId: () => false,
     matches: () => false,

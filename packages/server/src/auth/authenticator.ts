@@ -3,7 +3,7 @@ import { type Authenticator, SaslFailure } from '@meerkat/core';
 import { ExitCode, ServerError } from '../exit-codes.ts';
 import { parsePrincipal } from '../sasl/principal.ts';
 import { DEFAULT_SASL_OPTIONS, makeSaslStarter, type SaslOptions } from '../sasl/sasl-login.ts';
-import { KEY_SCHEME, makeEnsembleScheme } from './apache-schemes.ts';
+import { type EnsembleAnswers, KEY_SCHEME, makeEnsembleScheme } from './apache-schemes.ts';
 import { formatIp, IpNetwork, parseIp } from './ip-address.ts';
 import type { Scheme } from './scheme.ts';
 import { identitiesOfCertificate, isAlternativeName, isDistinguishedName, type X509Options } from './x509.ts';
@@ -52,11 +52,16 @@ const SCHEMES_WITHOUT_PROVIDER: ReadonlySet<string> = new Set(['', 'world', 'dig
  * configuration.
  *
  * @param own schemes of the user's own, by their names
+ * @param answers counts what clients say of the scheme `ensemble`
  * @throws ServerError when a scheme that connections must have does not exist
  */
-export function makeAuthenticator(options: AuthOptions, own: ReadonlyMap<string, Scheme> = new Map()): Authenticator {
+export function makeAuthenticator(
+  options: AuthOptions,
+  own: ReadonlyMap<string, Scheme> = new Map(),
+  answers: EnsembleAnswers = { success: 0, fail: 0, skip: 0 },
+): Authenticator {
   const schemes = new Map<string, Scheme>([...own, ['ip', IP_SCHEME]]);
-  if (options.ensembleNames !== null) schemes.set('ensemble', makeEnsembleScheme(options.ensembleNames));
+  if (options.ensembleNames !== null) schemes.set('ensemble', makeEnsembleScheme(options.ensembleNames, answers));
   if (options.keyEnabled) schemes.set('key', KEY_SCHEME);
   if (options.digestEnabled) schemes.set('digest', makeDigestScheme(options));
   if (options.sasl.isScheme) schemes.set('sasl', makeSaslScheme(options.sasl));

@@ -79,9 +79,6 @@ const ABSENT_COUNTERS: readonly string[] = [
   'response_packet_cache_misses',
   'response_packet_get_children_cache_hits',
   'response_packet_get_children_cache_misses',
-  'ensemble_auth_success',
-  'ensemble_auth_fail',
-  'ensemble_auth_skip',
   'cnxn_closed_without_zk_server_running',
   'skip_learner_request_to_next_processor_count',
   'requests_not_forwarded_to_commit_processor',
@@ -90,7 +87,6 @@ const ABSENT_COUNTERS: readonly string[] = [
   'dead_watchers_cleared',
 ];
 const ABSENT_SUMMARIES: readonly string[] = [
-  'connection_token_deficit',
   'prep_processor_queue_size',
   'prep_process_time',
   'proposal_process_time',
@@ -157,7 +153,7 @@ export const GAUGES: readonly Gauge[] = [
   gauge('uptime', ({ metrics }) => metrics.uptimeMs),
   gauge('global_sessions', ({ view }) => view.sessionCount),
   gauge('local_sessions', ({ view }) => view.localSessionCount ?? 0),
-  gauge('connection_drop_probability', () => 0, true),
+  gauge('connection_drop_probability', ({ view }) => view.meters.connectDropChance, true),
   gauge('last_client_response_size', ({ view }) => view.stats.responseBytesLast),
   gauge('max_client_response_size', ({ view }) => view.stats.responseBytesMax),
   gauge('min_client_response_size', ({ view }) => view.stats.responseBytesMin),
@@ -197,6 +193,9 @@ export const COUNTERS: readonly Counter[] = [
   counter('throttled_ops', ({ view }) => {
     return refused(view, 'watches') + refused(view, 'growth') + refused(view, 'late-requests');
   }),
+  counter('ensemble_auth_success', ({ metrics }) => metrics.ensembleAnswers.success),
+  counter('ensemble_auth_fail', ({ metrics }) => metrics.ensembleAnswers.fail),
+  counter('ensemble_auth_skip', ({ metrics }) => metrics.ensembleAnswers.skip),
   counter('request_throttle_wait_count', ({ view }) => view.meters.throttleWaits),
   counter('stale_requests', ({ view }) => view.meters.staleRequests),
   counter('stale_requests_dropped', ({ view }) => view.meters.staleRequestsDropped),
@@ -252,6 +251,7 @@ export const SUMMARIES: readonly Summary[] = [
   plain('node_changed_watch_count', ({ view }) => view.watches.fired.dataChanged),
   plain('node_children_watch_count', ({ view }) => view.watches.fired.childrenChanged),
   plain('sync_processor_batch_size', ({ metrics }) => metrics.batch),
+  plain('connection_token_deficit', ({ view }) => view.meters.tokenDeficit),
   ...ABSENT_SUMMARIES.map((name) => plain(name, () => NEVER)),
   micros('readlatency', ({ view }) => view.meters.reads, true),
   micros('updatelatency', ({ view }) => view.meters.updates, true),

@@ -1,4 +1,5 @@
 import { type Clock, Histogram, type Meters, type Trace, type TraceEvent } from '@meerkat/core';
+import type { EnsembleAnswers } from '../auth/apache-schemes.ts';
 
 type Role = 'none' | 'looking' | 'leading' | 'following' | 'observing';
 
@@ -23,6 +24,7 @@ export class Metrics implements Trace {
   /** TLS handshakes that failed because of the client's certificate. */
   certificateFailures = 0;
   syncsOverThreshold = 0;
+  readonly ensembleAnswers: EnsembleAnswers = { success: 0, fail: 0, skip: 0 };
   lookings = 0;
   diffs = 0;
   snaps = 0;

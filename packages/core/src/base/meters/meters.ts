@@ -53,6 +53,9 @@ export class Meters {
   /** Requests that were older than the timeout of their session, and connections that were closed, or left, with such. */
   staleRequests = 0;
   staleRequestsDropped = 0;
+  /** The chance that a client that connects is dropped, 0 … 1; tokens that the bucket lacked when one was let in. */
+  connectDropChance = 0;
+  readonly tokenDeficit: Histogram = new Histogram();
   readonly namespaces: NamespaceMeters = new NamespaceMeters();
 
   /** Reads that were answered at once in this turn, by operation. */

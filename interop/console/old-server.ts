@@ -62,6 +62,8 @@ class Requests {
   readonly #refusedOps: number[];
   #input: Buffer = Buffer.alloc(0);
   #isFirst = true;
+  /** The server has closed: what comes behind is not looked at. */
+  #isOver = false;
 
   constructor(client: Socket, server: Socket, refusedOps: number[]) {
     this.#client = client;
@@ -74,7 +76,7 @@ class Requests {
   }
 
   #passFrames(): void {
-    while (this.#input.length >= 4) {
+    while (this.#input.length >= 4 && !this.#isOver) {
       const length = this.#input.readInt32BE(0);
       // A four-letter word: four bytes that are no length of a frame.
       const end = length > 1 << 24 ? this.#input.length : 4 + length;
@@ -92,6 +94,7 @@ class Requests {
   }
 
   #refuse(frame: Buffer): void {
+    this.#isOver = true;
     this.#refusedOps.push(frame.readInt32BE(8));
     const reply = Buffer.alloc(20);
     reply.writeInt32BE(16, 0);

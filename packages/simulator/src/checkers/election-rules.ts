@@ -30,7 +30,7 @@ export class ElectionRules {
       this.#looking.set(id, { own: null, heard: new Map(), last: new Map() });
       return;
     }
-    if (role === 'leading' && !server.isVoter) {
+    if (role === 'leading' && !server.isVoter && !this.#cluster.mayLead(id)) {
       this.#cluster.report('E13', [id], `server ${id} leads although it has no vote`);
     }
     if (before !== 'looking') {

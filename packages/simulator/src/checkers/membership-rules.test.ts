@@ -40,6 +40,14 @@ describe('the rules of the membership', () => {
     expect(script.broken).toEqual([]);
   });
 
+  it('allow an observer to lead that a change has given a vote (E13)', () => {
+    const script = new EnsembleScript().serve();
+    change(script, [1, 2, 3, 4]);
+    script.role(4, 'looking');
+    script.role(4, 'leading', 4);
+    expect(script.broken).not.toContain('E13');
+  });
+
   it('R1: two servers have other members under one version', () => {
     const script = new EnsembleScript().serve();
     const version = change(script, [1, 2, 3, 4]);

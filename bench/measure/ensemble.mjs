@@ -17,7 +17,7 @@ const AMOUNTS = {
     warmUp: 3,
     alternations: 3,
     sliceSeconds: 0.3,
-    kills: 2,
+    kills: 1,
     killsWithZnodes: 1,
     znodes: 20_000,
     txnsAway: 100_000,

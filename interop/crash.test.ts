@@ -21,8 +21,8 @@ interface Case {
 
 const CASES: readonly Case[] = [
   { name: 'apache', kind: 'apache', crashes: 1 },
-  { name: 'meerkat', kind: 'meerkat', crashes: isLong ? 8 : 3 },
-  { name: 'meerkat with an I/O thread', kind: 'meerkat', crashes: isLong ? 4 : 1, config: { clientThreads: 1 } },
+  { name: 'meerkat', kind: 'meerkat', crashes: isLong ? 5 : 3 },
+  { name: 'meerkat with an I/O thread', kind: 'meerkat', crashes: isLong ? 3 : 1, config: { clientThreads: 1 } },
   {
     name: 'meerkat with compressed snapshots',
     kind: 'meerkat',

@@ -18,9 +18,9 @@ const LONG = ['{packages/cli,interop,examples,torture}/**/*.long.test.ts', 'inte
 /** Of those, what starts the command most often: as a single executable, where there is one, because it starts faster. */
 const LONG_COMMANDS = [
   'interop/{cli,ensemble}/*.long.test.ts',
-  'interop/{frames,offline}.long.test.ts',
+  'interop/{backup,data-directory,drain,frames,offline}.long.test.ts',
   'interop/console/operating.long.test.ts',
-  'interop/sasl/{kerberos,quorum-kerberos}.long.test.ts',
+  'interop/sasl/{kerberos,quorum,quorum-kerberos}.long.test.ts',
 ];
 const SINGLE_FILE = env['MEERKAT_SINGLE_FILE'];
 /** Of those, what starts no process. */

@@ -35,6 +35,12 @@ it.each([
   ['get', { timeout: 5 }, "there is no option 'timeout'; it is called timeoutMs, in milliseconds"],
   ['transaction.check', { v: 1 }, "there is no option 'v'; did you mean version?"],
   ['whoAmI', { colour: 1 }, "there is no option 'colour'; there are signal, timeoutMs"],
+  [
+    'exists',
+    { watch: () => {} },
+    'the option watch is true or false, not a function; with true, `changed` of the result is a promise of the event',
+  ],
+  ['create', { sequential: 1 }, 'the option sequential is true or false, not a number'],
   ['set', 3, 'options are an object with some of signal, timeoutMs, version, codec, not 3'],
   ['delete', null, 'options are an object with some of signal, timeoutMs, version, not null'],
 ] as const)('%s with %o is refused with advice', (method, options, advice) => {

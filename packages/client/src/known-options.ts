@@ -130,6 +130,9 @@ const NAMES: { readonly [Method in MethodWithOptions]: Names<MethodOptions[Metho
   removeWatches: CALL,
 };
 
+/** Options that are true or false, whatever method they are of: a listener for `watch`, say, would never be called. */
+const SWITCHES: ReadonlySet<string> = new Set(['watch', 'sequential', 'recursive', 'idempotent', 'canBeReadOnly']);
+
 /** @throws BadArgumentsError for an option that the method does not have, or something else in the place of options */
 export function checkOptions(method: MethodWithOptions, options: object | undefined, about: About): void {
   const detail = wrongOption(method, options);
@@ -145,8 +148,16 @@ export function wrongOption(method: MethodWithOptions, options: object | undefin
   }
   for (const name in options) {
     if (known[name] !== true) return `there is no option '${name}'; ${adviceFor(name, Object.keys(known))}`;
+    if (!SWITCHES.has(name)) continue;
+    const value = options[name as keyof typeof options] as unknown;
+    if (value !== undefined && typeof value !== 'boolean') return wrongSwitch(name, value);
   }
   return null;
+}
+
+function wrongSwitch(name: string, value: unknown): string {
+  const found = `the option ${name} is true or false, not a ${typeof value}`;
+  return name === 'watch' ? `${found}; with true, \`changed\` of the result is a promise of the event` : found;
 }
 
 /** What other clients call options of ours. */

@@ -108,6 +108,16 @@ export class Cluster {
     return all.some(({ voters, hierarchy }) => isQuorum(voters, hierarchy, ids));
   }
 
+  /**
+   * A quorum of the list that a server may have been started with: one that is no member is given the membership of that
+   * time with itself in it.
+   */
+  isQuorumOfOwnList(id: number, ids: readonly number[]): boolean {
+    return [...this.#memberships.values()].some(
+      ({ voters }) => !voters.includes(id) && isQuorum([...voters, id], null, ids),
+    );
+  }
+
   server(id: number): ServerGhost {
     const server = this.servers.get(id);
     if (server === undefined) throw new Error(`server ${id} is no member`);

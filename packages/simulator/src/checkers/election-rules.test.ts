@@ -27,6 +27,20 @@ describe('the rules of elections', () => {
     expect(script.broken).toEqual(['E10']);
   });
 
+  it.each([
+    [[1, 2], [3], []],
+    [[1, 2, 3], [], ['E10']],
+  ])(
+    'E10: a server that is no member follows by a quorum of its own list, %j and itself',
+    (voters, observers, broken) => {
+      const script = new EnsembleScript({ voters, observers, spares: [4] });
+      script.vote(4, 1, { leader: 1 });
+      script.vote(1, 4, { leader: 1 });
+      script.role(4, 'following', 1);
+      expect(script.broken).toEqual(broken);
+    },
+  );
+
   it('E10 holds for a later round than the one of which a server could tell the others', () => {
     const script = new EnsembleScript();
     script.vote(1, 2, { leader: 1, electionEpoch: 1 });

@@ -118,7 +118,8 @@ export class ElectionRules {
     for (const round of new Set(electing.map(({ vote }) => vote.electionEpoch))) {
       if (round < ownRound || (round === ownRound && own?.leader !== leader)) continue;
       const voters = electing.filter(({ vote }) => vote.electionEpoch === round).map(({ from }) => from);
-      if (this.#cluster.isQuorumOfAny([id, ...voters])) return;
+      const backers = [id, ...voters];
+      if (this.#cluster.isQuorumOfAny(backers) || this.#cluster.isQuorumOfOwnList(id, backers)) return;
     }
     const sameRound = electing.filter(({ vote }) => vote.electionEpoch === own?.electionEpoch);
     const voters = sameRound.map(({ from }) => from).join(', ') || 'nobody';

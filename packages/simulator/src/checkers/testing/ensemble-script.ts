@@ -21,6 +21,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { bodyHash } from '../body-hash.ts';
+import type { Members } from '../cluster.ts';
 import type { Limits } from '../contact-rules.ts';
 import { LiveChecker } from '../live-checker.ts';
 import type { WireEvent } from '../wire.ts';
@@ -79,9 +80,9 @@ export class EnsembleScript {
   #nextConnection = 1;
   #nextPath = 1;
 
-  constructor() {
+  constructor(members: Members = { voters: [1, 2, 3], observers: [4] }) {
     this.checker = new LiveChecker({
-      members: { voters: [1, 2, 3], observers: [4] },
+      members,
       nowMs: () => this.nowMs,
       limits: LIMITS,
       txnBytesMax: TXN_BYTES_MAX,

@@ -26,6 +26,8 @@ export interface SiteOptions extends Partial<Omit<ConsoleOptions, 'clusters'>> {
   readonly width?: number;
   readonly height?: number;
   readonly cluster?: Partial<ClusterOptions>;
+  /** Further services: connect strings by names. */
+  readonly others?: Readonly<Record<string, string>>;
 }
 
 /** A console for a service, a page of a browser that shows it, and a client beside that changes what is shown. */
@@ -39,16 +41,21 @@ export class ConsoleSite implements AsyncDisposable {
 
   /** @param servers `host:port,host:port` */
   static async open(browser: Browser, servers: string, options: SiteOptions = {}): Promise<ConsoleSite> {
-    const { name = 'service', colorScheme = 'light', width = 1280, height = 800, cluster, ...others } = options;
-    const service: ClusterOptions = {
-      name,
-      connection: { servers },
-      servers: servers.split(',').map((text) => monitored(text)),
-      hasOwnLogin: false,
-      ...cluster,
-    };
+    const {
+      name = 'service',
+      colorScheme = 'light',
+      width = 1280,
+      height = 800,
+      cluster,
+      others = {},
+      ...rest
+    } = options;
+    const clusters = [
+      { ...serviceOf(name, servers), ...cluster },
+      ...Object.entries(others).map(([other, connectString]) => serviceOf(other, connectString)),
+    ];
     const running = await startConsole(
-      { version: '0.0.0', key: null, isWritable: true, ...others, clusters: [service] },
+      { version: '0.0.0', key: null, isWritable: true, ...rest, clusters },
       { host: '127.0.0.1', port: 0 },
     );
     const client = await connect(cluster?.connection ?? servers);
@@ -105,6 +112,15 @@ export class ConsoleSite implements AsyncDisposable {
     await this.client.close().catch(() => {});
     await this.console.close();
   }
+}
+
+function serviceOf(name: string, servers: string): ClusterOptions {
+  return {
+    name,
+    connection: { servers },
+    servers: servers.split(',').map((text) => monitored(text)),
+    hasOwnLogin: false,
+  };
 }
 
 function monitored(name: string): ClusterOptions['servers'][number] {

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { acl, connect } from '@meerkat/client';
 import { Barrier, DoubleBarrier, Mutex } from '@meerkat/recipes';
 import { TestEnsemble, TestServer } from '@meerkat/testing';
@@ -171,6 +173,83 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     } finally {
       await ensemble.dispose();
     }
+  });
+
+  test.each(SERVER_KINDS)('in which settings the servers of an ensemble of %s differ', async (kind) => {
+    const ensemble = await ChangingEnsemble.start([kind, kind, kind]);
+    try {
+      await using site = await ConsoleSite.open(browser, ensemble.connectString());
+      const { page } = site;
+      await site.enter('/', 'servers');
+      const table = page.getByRole('region', { name: 'Configuration' });
+      const chips = table.getByText('differs', { exact: true });
+      // What is of each server by itself, as its ports and directories, is no difference.
+      await expect.poll(() => table.getByRole('columnheader').count()).toBe(4);
+      await page.getByText('All servers have the same configuration').waitFor();
+      expect(await chips.count()).toBe(0);
+
+      const odd = ensemble.server(2);
+      await odd.kill('SIGTERM');
+      writeFileSync(
+        join(odd.directory, 'zoo.cfg'),
+        odd.staticText.replace(/^maxSessionTimeout=.*$/m, 'maxSessionTimeout=50000'),
+      );
+      odd.launch();
+      await page.getByText('1 setting differs between servers.').waitFor();
+      await expect.poll(() => chips.count()).toBe(1);
+      const row = table.getByRole('row').filter({ has: page.getByText('differs', { exact: true }) });
+      await row.getByText('maxSessionTimeout').waitFor();
+      const names = await table.getByRole('columnheader').allTextContents();
+      const values = await row.getByRole('cell').allTextContents();
+      expect(values).toEqual(names.slice(1).map((name) => (name === odd.address ? '50000' : '60000')));
+      await page.getByLabel('Only differences').check();
+      expect(await table.getByRole('rowheader').count()).toBe(1);
+      site.expectNoComplaints();
+    } finally {
+      await ensemble.dispose();
+    }
+  });
+
+  test('several services, each with a log-in of its own', async () => {
+    await using blue = await TestServer.start();
+    await using green = await TestServer.start();
+    await using site = await ConsoleSite.open(browser, blue.connectString, {
+      name: 'service',
+      others: { green: green.connectString },
+    });
+    const { client, page } = site;
+    const elsewhere = await connect(green.connectString);
+    await client.create('/only-blue', 'b');
+    await elsewhere.create('/only-green', 'g');
+    await site.enter();
+    await page.getByRole('treeitem', { name: 'only-blue' }).waitFor();
+    const services = page.getByLabel('Service', { exact: true });
+    expect(await services.locator('option').allTextContents()).toEqual(['service', 'green']);
+
+    await services.selectOption('green');
+    await page.getByRole('heading', { name: 'Log in to green' }).waitFor();
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('treeitem', { name: 'only-green' }).waitFor();
+    expect(await page.getByRole('treeitem', { name: 'only-blue' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Create child' }).click();
+    await page.getByLabel('Name').fill('made-here');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText('/made-here is created.').waitFor();
+    expect(await elsewhere.exists('/made-here')).not.toBeNull();
+    expect(await client.exists('/made-here')).toBeNull();
+
+    // The first session is still there, and changes come from the service that is shown.
+    await services.selectOption('service');
+    await page.getByRole('treeitem', { name: 'only-blue' }).waitFor();
+    await elsewhere.create('/later', '');
+    await client.create('/later-in-blue', '');
+    await page.getByRole('treeitem', { name: 'later-in-blue' }).waitFor();
+    expect(await page.getByRole('treeitem', { name: 'later', exact: true }).count()).toBe(0);
+
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('heading', { name: 'Log in to service' }).waitFor();
+    await elsewhere.close();
+    site.expectNoComplaints();
   });
 
   test('where the bytes and the znodes of a tree are', async () => {

@@ -35,7 +35,8 @@ export const SERVERS_TEXTS = {
     },
     config: 'Configuration',
     configSame: 'All servers have the same configuration, but for what is of each one.',
-    configDiffers: (n: number): string => `${n} settings differ between servers.`,
+    configDiffers: (n: number): string =>
+      n === 1 ? '1 setting differs between servers.' : `${n} settings differ between servers.`,
     setting: 'Setting',
     differs: 'differs',
     onlyDifferences: 'Only differences',

@@ -18,7 +18,7 @@ export const TIME_TEXTS = {
     more: (n: number): string => `and ${count(n)} more`,
     between: (from: string, to: string): string => `From ${from} to ${to}:`,
     compared: (compared: number, found: number): string =>
-      `${count(found)} ${found === 1 ? 'difference' : 'differences'} in ${count(compared)} znodes.`,
+      `${count(found)} ${found === 1 ? 'difference' : 'differences'} in ${count(compared)} ${compared === 1 ? 'znode' : 'znodes'}.`,
     cut: 'There are more znodes than are compared at once: choose a subtree.',
     withheldSome: (n: number): string => `${count(n)} may not be read: what was below them is left out.`,
     differences: 'Differences',

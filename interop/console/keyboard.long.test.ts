@@ -1,10 +1,13 @@
 import { connect } from '@meerkat/client';
+import type { PastTrees } from '@meerkat/console';
 import { Mutex } from '@meerkat/recipes';
 import { TestServer } from '@meerkat/testing';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ChangingEnsemble } from '../ensemble/changing-ensemble.ts';
 import { describeWith } from '../harness/peers.ts';
 import { ConsoleSite, launchBrowser } from './console-site.ts';
+import { recordPicture } from './pictures.ts';
 
 /** What has the focus, as assistive techniques name it. */
 const FOCUSED = `(() => {
@@ -12,6 +15,9 @@ const FOCUSED = `(() => {
   const label = element?.closest('label');
   return element?.getAttribute('aria-label') || (label ?? element)?.textContent?.trim() || '';
 })()`;
+
+const FROM_MS = Date.parse('2026-01-01');
+const DAY_MS = 86_400_000;
 
 /** A hand on the keyboard of a page, and none on its mouse. */
 class Keyboard {
@@ -90,7 +96,7 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
     const held = await new Mutex(other, '/locks/job').acquire();
     const keys = new Keyboard(page);
     const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
-    const tasks: readonly (readonly [string, () => Promise<unknown>])[] = [
+    const tasks: Tasks = [
       [
         'log in',
         async () => {
@@ -383,16 +389,163 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
       ],
     ];
     expect(tasks.length).toBeGreaterThanOrEqual(30);
-    for (const [task, work] of tasks) {
-      try {
-        await work();
-      } catch (error) {
-        const focused = await page.evaluate(FOCUSED);
-        throw new Error(`with the keyboard alone one cannot ${task} (focus: ${focused}): ${error}`, { cause: error });
-      }
-    }
+    await perform(page, tasks);
     await held.release();
     await other.close();
     site.expectNoComplaints();
   });
+
+  test('a plan of members and its change, and the tree of the past', async () => {
+    await using before = await TestServer.start();
+    const older = await connect(before.connectString);
+    await older.createParents('/app/config', 'old');
+    const ensemble = await ChangingEnsemble.start(['meerkat', 'meerkat', 'meerkat']);
+    try {
+      const past: PastTrees = {
+        span: () => Promise.resolve({ fromMs: FROM_MS, toMs: FROM_MS + DAY_MS }),
+        async open(moment) {
+          const isFirst = moment === `${FROM_MS}` || moment === '0x10';
+          const client = await connect(isFirst ? before.connectString : ensemble.connectString());
+          return { zxid: isFirst ? '0x10' : '0x20', atMs: null, client, close: () => client.close() };
+        },
+      };
+      await using site = await ConsoleSite.open(browser, ensemble.connectString(), {
+        cluster: { past },
+        width: 1000,
+        height: 560,
+      });
+      const { client, page } = site;
+      await client.createParents('/app/config', 'new');
+      const keys = new Keyboard(page);
+      const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
+      const plan = page.getByRole('region', { name: 'Plan' });
+      const leader = await ensemble.leader();
+      const [edited, removed] = [1, 2, 3].filter((id) => id !== leader.id);
+      await perform(page, [
+        [
+          'log in as somebody',
+          async () => {
+            await page.goto(site.console.url);
+            await page.getByRole('button', { name: 'Log in' }).waitFor();
+            await keys.tabTo(/^How/);
+            await keys.press('d');
+            await keys.tabTo('User');
+            await keys.type('super');
+            await keys.tabTo('Password');
+            await keys.type('test');
+            await keys.press('Enter');
+            await page.getByRole('treeitem', { name: 'app' }).waitFor();
+          },
+        ],
+        [
+          'plan another role for a member',
+          async () => {
+            await keys.press('g', 'e');
+            await page.getByRole('button', { name: `Edit server ${edited}` }).waitFor();
+            await keys.tabTo(`Edit server ${edited}`);
+            await keys.press('Enter');
+            await page.getByRole('dialog').waitFor();
+            await keys.tabTo(/^Role/);
+            await keys.press('o');
+            await keys.tabTo('Plan it');
+            await keys.press('Enter');
+            await plan.getByText(`make server ${edited} an observer`).waitFor();
+          },
+        ],
+        [
+          'drop that plan',
+          async () => {
+            await keys.tabTo('Drop the plan');
+            await keys.press('Enter');
+            await plan.waitFor({ state: 'detached' });
+          },
+        ],
+        [
+          'plan that a member leaves',
+          async () => {
+            await keys.tabTo(`Remove server ${removed}`);
+            await keys.press('Enter');
+            await plan.getByText(`remove server ${removed}`).waitFor();
+            await page.getByRole('button', { name: 'Apply…' }).scrollIntoViewIfNeeded();
+            await recordPicture(page, 'members');
+          },
+        ],
+        [
+          'apply the plan, and confirm it',
+          async () => {
+            await keys.tabTo('Apply…');
+            await keys.press('Enter');
+            await page.getByRole('dialog').waitFor();
+            await keys.tabTo('Change');
+            await keys.press('Enter');
+            await see('All steps are made.');
+            await keys.press('Escape');
+            await page.getByRole('button', { name: `Remove server ${removed}` }).waitFor({ state: 'detached' });
+            const listed = new TextDecoder().decode((await client.config()).data);
+            expect(listed).not.toContain(`server.${removed}=`);
+          },
+        ],
+        [
+          'go to an earlier moment with the slider',
+          async () => {
+            await keys.press('g', 'h');
+            await see('as of 0x20');
+            await keys.tabTo('Moment');
+            await keys.press('Home');
+            await see('as of 0x10');
+          },
+        ],
+        [
+          'read a value as it was',
+          async () => {
+            await keys.tabTo('app');
+            await keys.press('Enter');
+            await page.getByRole('button', { name: 'config', exact: true }).waitFor();
+            await keys.tabTo('config');
+            await keys.press('Enter');
+            await expect.poll(() => site.value()).toBe('old');
+          },
+        ],
+        [
+          'see what has become of it',
+          async () => {
+            await keys.tabTo('Compare with', 'Shift+Tab');
+            await keys.type('now');
+            await keys.press('Enter');
+            await page.getByRole('region', { name: 'Differences' }).waitFor();
+            await keys.tabTo('/app/config');
+            await keys.press('Enter');
+            await page.locator('.cm-deletedChunk').filter({ hasText: 'old' }).waitFor();
+            await recordPicture(page, 'time');
+          },
+        ],
+        [
+          'end the comparison',
+          async () => {
+            await keys.tabTo('End comparison', 'Shift+Tab');
+            await keys.press('Enter');
+            await page.getByRole('region', { name: 'Differences' }).waitFor({ state: 'detached' });
+            await expect.poll(() => site.value()).toBe('old');
+          },
+        ],
+      ]);
+      site.expectNoComplaints();
+    } finally {
+      await older.close();
+      await ensemble.dispose();
+    }
+  });
 });
+
+type Tasks = readonly (readonly [name: string, work: () => Promise<unknown>])[];
+
+async function perform(page: Page, tasks: Tasks): Promise<void> {
+  for (const [task, work] of tasks) {
+    try {
+      await work();
+    } catch (error) {
+      const focused = await page.evaluate(FOCUSED);
+      throw new Error(`with the keyboard alone one cannot ${task} (focus: ${focused}): ${error}`, { cause: error });
+    }
+  }
+}

@@ -39,28 +39,32 @@ describeWith(['apache'], 'limits', () => {
     await client.close();
   });
 
-  test.each(SERVER_KINDS)('%s: requests that wait for too long are refused, each in its place', async (kind) => {
-    const config = { request_throttle_max_requests: 1, throttled_op_wait_time: 10 };
-    await using server = await ServerProcess.start(kind, { config });
-    const client = await connect(`127.0.0.1:${server.port}`);
-    await client.create('/first');
-    const order: number[] = [];
-    const create = (i: number): Promise<string> =>
-      client
-        .create(`/${i}`)
-        .then(
-          () => 'ok',
-          ({ code }: { code: string }) => code,
-        )
-        .finally(() => order.push(i));
-    const outcomes = await Promise.all(Array.from({ length: 1000 }, (_, i) => create(i)));
-    expect(order).toEqual(order.toSorted((a, b) => a - b));
-    expect(new Set(outcomes)).toEqual(new Set(['ok', 'THROTTLEDOP']));
-    const { children } = await client.children('/');
-    const made = outcomes.flatMap((outcome, i) => (outcome === 'ok' ? [`${i}`] : []));
-    expect(children.toSorted()).toEqual([...made, 'first', 'zookeeper'].toSorted());
-    await client.close();
-  });
+  test.each(SERVER_KINDS)(
+    '%s: requests that wait for too long are refused, by Meerkat each in its place',
+    async (kind) => {
+      const config = { request_throttle_max_requests: 1, throttled_op_wait_time: 10 };
+      await using server = await ServerProcess.start(kind, { config });
+      const client = await connect(`127.0.0.1:${server.port}`);
+      await client.create('/first');
+      const order: number[] = [];
+      const create = (i: number): Promise<string> =>
+        client
+          .create(`/${i}`)
+          .then(
+            () => 'ok',
+            ({ code }: { code: string }) => code,
+          )
+          .finally(() => order.push(i));
+      const outcomes = await Promise.all(Array.from({ length: 1000 }, (_, i) => create(i)));
+      // Apache's server refuses in a thread of its own: what is carried out may be answered later.
+      if (kind === 'meerkat') expect(order).toEqual(order.toSorted((a, b) => a - b));
+      expect(new Set(outcomes)).toEqual(new Set(['ok', 'THROTTLEDOP']));
+      const { children } = await client.children('/');
+      const made = outcomes.flatMap((outcome, i) => (outcome === 'ok' ? [`${i}`] : []));
+      expect(children.toSorted()).toEqual([...made, 'first', 'zookeeper'].toSorted());
+      await client.close();
+    },
+  );
 
   test('sessions beyond sessions.max are refused, counted, and told of once a second', async () => {
     await using server = await ServerProcess.start('meerkat', { config: { 'sessions.max': 2 }, hasAdmin: true });

@@ -74,8 +74,10 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await expect.poll(() => site.value()).toBe('meanwhile');
     await page.getByRole('treeitem', { name: 'held' }).waitFor({ state: 'detached' });
     const said = page.locator('.toast').filter({ hasText: 'The service has ended the session' });
-    await said.getByRole('button', { name: 'Close' }).click();
-    await said.waitFor({ state: 'detached' });
+    // More than one session may have ended meanwhile, on a busy machine.
+    while ((await said.count()) > 0) {
+      await said.first().getByRole('button', { name: 'Close' }).click();
+    }
     site.expectNoComplaints();
   });
 

@@ -254,7 +254,8 @@ export class ServerProcess {
     child.stdout.on('data', collect);
     child.stderr.on('data', collect);
     child.once('error', (error) => onFault(error.message));
-    child.once('exit', (code, signal) => {
+    // Not at its exit: its last words may come after that.
+    child.once('close', (code, signal) => {
       release();
       onFault(`the process ended with ${signal ?? `exit code ${code}`}`);
     });

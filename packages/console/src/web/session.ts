@@ -61,4 +61,16 @@ export function useResource<T>(key: string | null, read: (signal: AbortSignal) =
   return { ...state, reload: () => setRound((n) => n + 1) };
 }
 
+/** Asks again, after a while, for what could not be read; not for what is not allowed or not there. */
+export function useRetry({ failure, reload }: Resource<unknown>): void {
+  const again = useRef(reload);
+  again.current = reload;
+  useEffect(() => {
+    if (failure === null || failure.code === 'NOAUTH' || failure.code === 'NONODE') return undefined;
+    const timer = setTimeout(() => again.current(), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [failure]);
+}
+
+const RETRY_MS = 2000;
 const NOTHING = { value: null, failure: null };

@@ -2,7 +2,7 @@ import { type ReactNode, useState } from 'react';
 import type { MemberChange, MemberInfo, MembersInfo, MembersPlan } from '../../api/messages.ts';
 import { ask, clusterUrl } from '../api.ts';
 import { FailureNote } from '../parts/failure-view.tsx';
-import { useResource, useSession, useSubscription } from '../session.ts';
+import { useResource, useRetry, useSession, useSubscription } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 import { ApplyDialog } from './apply-dialog.tsx';
 import { MemberDialog } from './member-dialog.tsx';
@@ -29,6 +29,8 @@ export function Members({ signs }: { readonly signs: string }): ReactNode {
   const planned = useResource(changes.length === 0 ? null : `${JSON.stringify(changes)} ${zxid} ${signs}`, (signal) =>
     ask<MembersPlan>(clusterUrl(cluster.name, 'members/plan'), { changes }, signal),
   );
+  useRetry(read);
+  useRetry(planned);
   const put = (change: MemberChange): void =>
     setChanges((all) => [...all.filter(({ id }) => id !== change.id), change]);
   if (read.value === null) {

@@ -41,6 +41,10 @@ export async function readMembers(session: ClusterSession): Promise<MembersInfo>
  */
 export async function planMembers(session: ClusterSession, fields: Fields, isWritable: boolean): Promise<MembersPlan> {
   const changes = fields.list('changes').map((change) => readChange(new Fields(change)));
+  // Each that joins is asked at an address of its own.
+  if (changes.length > CHANGES_MAX) {
+    throw new Refusal(400, 'bad-member', `a plan has at most ${CHANGES_MAX} changes, and this one ${changes.length}`);
+  }
   const config = await readEnsemble(session);
   const steps = await makePlan(config, changes, (members) =>
     askMembers(session, isWritable ? members : members.filter((member) => isListed(config, member))),
@@ -128,3 +132,4 @@ function readChange(fields: Fields): MemberChange & Change {
 }
 
 const ANSWER_MS = 3000;
+const CHANGES_MAX = 100;

@@ -38,7 +38,7 @@ export interface LearnerLinkEvents {
    * was sent, and otherwise as soon as it is so.
    */
   onRoom(): void;
-  /** The learner has taken a part of a snapshot, or of what waits behind one. */
+  /** The learner has taken bytes for which there was no room before: it is there. */
   onProgress(): void;
   /** Told once, as the last event, unless `close` was called. */
   onLinkClosed(reason: string): void;
@@ -189,7 +189,6 @@ export class LearnerLink implements StreamEvents, Flushable {
       this.#snapshot = null;
     }
     this.#output.flush();
-    this.#events.onProgress();
     // The stream may take it as fast as it is made: without this the whole of it would be made in one turn.
     if (this.#isBusy && !this.#output.isBackedUp) this.#awaitFlush();
   }
@@ -211,6 +210,7 @@ export class LearnerLink implements StreamEvents, Flushable {
   onDrain(): void {
     this.#output.onDrain();
     if (!this.#isOpen) return;
+    this.#events.onProgress();
     this.#pump();
     this.#maybeTellRoom();
   }

@@ -240,8 +240,8 @@ describe('a snapshot', () => {
         learnerLink.send(commitOf(counter++));
       }
       expect(learnerLink.hasRoom).toBe(true);
-      // Parts of the snapshot were made while the tree changed, and told of; there was no room before its end.
-      expect(pair.atLeader.slice(0, 3)).toEqual(['progress', 'progress', 'progress']);
+      // The learner took parts of the snapshot while the tree changed; there was no room before its end.
+      expect(pair.atLeader.slice(0, 3)).toEqual(['progress', 'progress', 'room']);
       expect(zxidsOf(pair.packetsAtLearner.slice(0, 2))).toEqual([makeZxid(1, 1), zxid]);
 
       const at = pair.atLearner.findIndex((told) => typeof told === 'object' && 'database' in told);
@@ -417,10 +417,10 @@ describe('output', () => {
     expect(told).toEqual(['room']);
     stream.queuedBytes = 0;
     link.onDrain();
-    expect(told).toEqual(['room', 'room']);
+    expect(told).toEqual(['room', 'progress', 'room']);
     expect(link.hasRoom).toBe(true);
     host.endTurn();
-    expect(told).toHaveLength(2);
+    expect(told).toHaveLength(3);
   });
 
   it('that is sent in answer to room leaves in the same turn', () => {

@@ -1081,6 +1081,15 @@ describe('liveness', () => {
     expect(saidTo(test, 2).at(-1)).toBe('UPTODATE');
   });
 
+  test('a learner that serves and takes what it is sent, but says nothing, is closed after syncLimit ticks', () => {
+    const test = broadcasting([1, 2]);
+    for (let i = 0; i < 11; i++) {
+      test.advance(500, [1]);
+      test.progress(2);
+    }
+    expect(test.said()).toContain('closes 2: learner 2 is silent');
+  });
+
   test('a follower that answers pings but acknowledges nothing is closed after syncLimit ticks', () => {
     const test = broadcasting([1, 2]);
     test.propose(1);
@@ -1109,6 +1118,21 @@ describe('liveness', () => {
     // Its own disk does not work: nothing is committed, and learner 1 is not sent anything.
     test.advance(10_000);
     expect(test.said().filter((text) => /^(closes|steps)/.test(text))).toEqual([]);
+    test.advance(1500);
+    expect(test.said().at(-1)).toMatch(/^steps down: fewer than a quorum/);
+  });
+
+  test('a leader does not take what its own disk has read for a learner as a sign that the learner is there', () => {
+    const test = broadcasting([1], { memory: 1 });
+    test.connect(2);
+    test.info(2);
+    test.ackEpoch(2, '(1,1)');
+    test.advance(9000, [1]);
+    test.disk();
+    expect(saidTo(test, 2).at(-1)).toBe('NEWLEADER (2,0)');
+    test.disconnect(1);
+    test.advance(1000);
+    expect(test.said().some((text) => text.startsWith('steps'))).toBe(false);
     test.advance(1500);
     expect(test.said().at(-1)).toMatch(/^steps down: fewer than a quorum/);
   });

@@ -267,9 +267,9 @@ export class Leader implements Broadcast, DurabilityEvents {
     if (this.phase !== 'over' && peer !== undefined) this.#synchronization.onRoom(peer);
   }
 
-  /** A part of a snapshot has left: its learner takes its time, but it is there (ZOOKEEPER-1697). */
+  /** The learner has taken what there was no room for before: it takes its time, but it is there (ZOOKEEPER-1697). */
   onLearnerProgress(link: LinkId): void {
-    this.#peers.get(link)?.onSignOfLife(this.#clock.monotonicMs());
+    this.#peers.get(link)?.onProgress(this.#clock.monotonicMs());
   }
 
   #onNewLeaderAck(peer: LearnerPeer): void {

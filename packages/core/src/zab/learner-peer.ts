@@ -87,7 +87,7 @@ export class LearnerPeer {
 
   #heardMs: number;
   #silenceMaxMs: number;
-  /** As `#heardMs`, but nothing else than a sign of life moves it. */
+  /** As `#heardMs`, but only a sign of life moves it: not what this server's own disk or buffers have done. */
   #aliveMs: number;
 
   constructor(link: LinkId, nowMs: number, silenceMaxMs: number) {
@@ -121,7 +121,12 @@ export class LearnerPeer {
     this.#silenceMaxMs = NO_LIMIT;
   }
 
-  /** It has sent something, or taken a part of what it was sent. */
+  /** It has taken a part of what it was sent. Its process may stand still all the same: once it serves, it must answer. */
+  onProgress(nowMs: number): void {
+    if (this.state !== PeerState.serving) this.onSignOfLife(nowMs);
+  }
+
+  /** It has sent something, or taken a part of the history that it is sent. */
   onSignOfLife(nowMs: number): void {
     this.#heardMs = nowMs;
     this.#aliveMs = nowMs;

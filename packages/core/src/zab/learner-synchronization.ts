@@ -43,13 +43,13 @@ export class LearnerSynchronization {
 
   onHistoryRead(peer: LearnerPeer, entries: readonly HistoryEntry[]): void {
     if (peer.state !== PeerState.reading) return;
-    peer.onSignOfLife(this.#clock.monotonicMs());
+    peer.expect(this.#clock.monotonicMs(), this.#initMs);
     this.#onCaughtUp(peer, this.#catchUp.onHistoryRead(peer, entries));
   }
 
   onRoom(peer: LearnerPeer): void {
     if (peer.state !== PeerState.streaming) return;
-    peer.onSignOfLife(this.#clock.monotonicMs());
+    peer.expect(this.#clock.monotonicMs(), this.#initMs);
     this.#onCaughtUp(peer, this.#catchUp.onRoom(peer));
   }
 

@@ -199,7 +199,7 @@ export class ObserverMaster {
   onHistoryRead(link: LinkId, entries: readonly HistoryEntry[]): void {
     const peer = this.#peers.get(link);
     if (peer?.state !== PeerState.reading) return;
-    peer.onSignOfLife(this.#clock.monotonicMs());
+    peer.expect(this.#clock.monotonicMs(), this.#initMs);
     this.#onCaughtUp(peer, this.#catchUp.onHistoryRead(peer, entries));
   }
 
@@ -207,13 +207,13 @@ export class ObserverMaster {
   onLearnerRoom(link: LinkId): void {
     const peer = this.#peers.get(link);
     if (peer?.state !== PeerState.streaming) return;
-    peer.onSignOfLife(this.#clock.monotonicMs());
+    peer.expect(this.#clock.monotonicMs(), this.#initMs);
     this.#onCaughtUp(peer, this.#catchUp.onRoom(peer));
   }
 
-  /** A part of a snapshot has left. */
+  /** The observer has taken what there was no room for before. */
   onLearnerProgress(link: LinkId): void {
-    this.#peers.get(link)?.onSignOfLife(this.#clock.monotonicMs());
+    this.#peers.get(link)?.onProgress(this.#clock.monotonicMs());
   }
 
   /* -------------------------------------------------------------------------------------- from the leader ---- */

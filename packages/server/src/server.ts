@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import {
   type Authenticator,
+  type ByteStream,
   type CoreOptions,
   type Disk,
   type MembershipStore,
@@ -8,6 +9,7 @@ import {
   type Ports,
   ServerCore,
   type ServerView,
+  type StreamEvents,
   type Trace,
 } from '@meerkat/core';
 import { makeFourLetterWords } from './admin/four-letter-words.ts';
@@ -235,7 +237,7 @@ class Server implements RunningServer {
       descriptors: this.#descriptors,
       tlsSettings: () => this.#credentials.ofClients,
       tlsEvents: clientTlsEvents,
-      onStream: (stream) => this.#core.onStreamOpened(stream),
+      onStream: (stream) => this.#onClient(stream),
     });
     this.#http = makeHttpPorts({
       configuration,
@@ -368,6 +370,13 @@ class Server implements RunningServer {
       const message = `the data directory ${directory} does not exist and datadir.autocreate is off: create it, or correct dataDir`;
       throw new ServerError(ExitCode.dataDirectory, message);
     }
+  }
+
+  #onClient(stream: ByteStream): StreamEvents {
+    if (this.#credentials.ofClients !== null && stream.isSecure !== true) {
+      this.#metrics.onPlainClient(stream.remote.ip);
+    }
+    return this.#core.onStreamOpened(stream);
   }
 
   #onServing(): void {

@@ -300,8 +300,8 @@ function* showServer({ view, metrics, configuration: { core } }: CommandSource):
       ['num_alive_client_connections', view.connectionCount],
       ['uptime', metrics.uptimeMs],
       ['auth_failed_count', stats.authFailures + metrics.certificateFailures],
-      ['non_mtlsremote_conn_count', 0],
-      ['non_mtlslocal_conn_count', 0],
+      ['non_mtlsremote_conn_count', metrics.plainRemoteClients],
+      ['non_mtlslocal_conn_count', metrics.plainLocalClients],
     ]),
   ];
   yield ['client_response', sizes];

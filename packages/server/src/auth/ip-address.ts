@@ -19,6 +19,12 @@ export function formatIp(ip: Uint8Array): string {
   return groups.join(':');
 }
 
+/** 127.0.0.0/8 and ::1. */
+export function isLoopback(ip: Uint8Array): boolean {
+  if (ip.length === 4) return ip[0] === 127;
+  return ip[15] === 1 && ip.subarray(0, 15).every((byte) => byte === 0);
+}
+
 /** An address or a network, `address/bits`, as an ACL names it. One object for one after the other: lists may be long. */
 export class IpNetwork {
   readonly #bytes = new Uint8Array(16);

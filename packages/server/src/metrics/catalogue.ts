@@ -163,8 +163,8 @@ export const GAUGES: readonly Gauge[] = [
   gauge('ssl_quorum_certificate_days_left', ({ tls }) => tls().quorumCertificateDays),
   gauge('ssl_admin_certificate_days_left', ({ tls }) => tls().adminCertificateDays),
   // Apache counts connections to a port that does not ask for certificates here, which is not done.
-  gauge('non_mtls_remote_conn_count', () => 0),
-  gauge('non_mtls_local_conn_count', () => 0),
+  gauge('non_mtls_remote_conn_count', ({ metrics }) => metrics.plainRemoteClients),
+  gauge('non_mtls_local_conn_count', ({ metrics }) => metrics.plainLocalClients),
   gauge('quorum_size', ({ view }) => (view.ensemble === null ? null : countVoters(view.ensemble.membership))),
   ofLeader('synced_non_voting_followers', (leader) => leader.learners.syncedNonVotingFollowers),
   {

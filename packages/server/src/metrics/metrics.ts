@@ -1,5 +1,6 @@
 import { type Clock, Histogram, type Meters, type Trace, type TraceEvent } from '@meerkat/core';
 import type { EnsembleAnswers } from '../auth/apache-schemes.ts';
+import { isLoopback } from '../auth/ip-address.ts';
 
 type Role = 'none' | 'looking' | 'leading' | 'following' | 'observing';
 
@@ -21,6 +22,9 @@ export class Metrics implements Trace {
   unrecoverableErrors = 0;
   handshakesFailed = 0;
   handshakesExceeded = 0;
+  /** Connections of clients without TLS, of a server that speaks TLS to clients: from this machine, and from others. */
+  plainLocalClients = 0;
+  plainRemoteClients = 0;
   /** TLS handshakes that failed because of the client's certificate. */
   certificateFailures = 0;
   syncsOverThreshold = 0;
@@ -90,6 +94,12 @@ export class Metrics implements Trace {
 
   onBytesReceived(bytes: number): void {
     this.bytesReceived += bytes;
+  }
+
+  /** @param ip of the other end */
+  onPlainClient(ip: Uint8Array): void {
+    if (isLoopback(ip)) this.plainLocalClients++;
+    else this.plainRemoteClients++;
   }
 
   onHandshakeFailed(isAuthentication: boolean): void {

@@ -48,6 +48,15 @@ describe('a client', () => {
     expect(await ask(plain(server.address.port))).toBe('imok');
   });
 
+  test('without TLS is counted where others have it', async () => {
+    const { server } = await start('client.portUnification=true');
+    expect(await ask(plain(server.address.port))).toBe('imok');
+    expect(await ask(secure(server, identity(ann), server.address.port))).toBe('imok');
+    expect(await ask(secure(server, identity(ann)), 'mntr')).toMatch(
+      /zk_non_mtls_remote_conn_count\t0\nzk_non_mtls_local_conn_count\t1\n/,
+    );
+  });
+
   test('whose first bytes come one by one is understood on a unified port', async () => {
     const { server } = await start('client.portUnification=true');
     const socket = plain(server.address.port);

@@ -69,6 +69,13 @@ export class Call {
     this.isRepeatable = isRepeatable;
   }
 
+  /** Settles it without a result, unless it is settled. @param server host:port; null when none was reached */
+  fail(kind: FailureKind, server: string | null, detail: string): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    this.reject({ kind, wasSent: this.wasSent, server, detail });
+  }
+
   /** The server may have done what it asks for. */
   get wasSent(): boolean {
     return this.xid !== 0 || this.losses > 0;

@@ -98,13 +98,13 @@ export class Connection {
       frameBytes = this.#outbox.write(xid, sent, this.#requestBytesMax);
     } catch (error) {
       this.#takeBack(call);
-      this.#reject(call, 'malformed-request', error instanceof Error ? error.message : String(error));
+      call.fail('malformed-request', this.#serverName, error instanceof Error ? error.message : String(error));
       return;
     }
     if (frameBytes > this.#requestBytesMax) {
       this.#takeBack(call);
       const detail = `the request takes ${frameBytes} bytes, servers take ${this.#requestBytesMax}`;
-      this.#reject(call, 'request-too-large', detail);
+      call.fail('request-too-large', this.#serverName, detail);
       return;
     }
     this.#nextXid = xid === XID_MAX ? 1 : xid + 1;
@@ -329,7 +329,7 @@ export class Connection {
   /** The oldest request in flight makes the server send nonsense: it is not to be sent again. */
   rejectOldest(what: string): void {
     const call = this.#inFlight.peek();
-    if (call !== undefined) this.#reject(call, 'bad-reply', `${this.#serverName} sent ${what}`);
+    if (call !== undefined) call.fail('bad-reply', this.#serverName, `${this.#serverName} sent ${what}`);
   }
 
   /** The stream is gone. @returns the requests that may be sent again; the others, and pings, have failed */
@@ -342,16 +342,10 @@ export class Connection {
       if (call.isSettled) continue;
       call.losses++;
       if (kind === 'connection-lost' && call.isRepeatable && call.losses < LOSSES_MAX) again.push(call);
-      else this.#reject(call, kind, reason);
+      else call.fail(kind, this.#serverName, reason);
       call.xid = 0;
     }
     return again;
-  }
-
-  #reject(call: Call, kind: FailureKind, detail: string): void {
-    if (call.isSettled) return;
-    call.isSettled = true;
-    call.reject({ kind, wasSent: call.wasSent, server: this.#serverName, detail });
   }
 }
 

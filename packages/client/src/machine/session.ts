@@ -154,19 +154,19 @@ export class Session {
     }
     const refusal = this.#refusal();
     if (refusal === null) this.#waiting.push(call);
-    else this.#reject(call, refusal[0], refusal[1]);
+    else call.fail(refusal[0], this.#serverOrNull, refusal[1]);
   }
 
   /** Cancels a call; its reply is dropped when it comes. */
   cancel(call: Call, kind: 'timed-out' | 'aborted', detail: string): void {
-    this.#reject(call, kind, detail);
+    call.fail(kind, this.#serverOrNull, detail);
   }
 
   /** Proves who this client is, now and on every later connection. `settle(null)` when a server has accepted it. */
   addCredentials(scheme: string, auth: Uint8Array, settle: Settle): void {
     const refusal = this.#refusal();
     if (refusal !== null) {
-      settle(this.#failure(refusal[0], false, refusal[1]));
+      settle(this.#failure(refusal[0], refusal[1]));
       return;
     }
     const credentials = new Credentials(scheme, auth, settle);
@@ -177,9 +177,9 @@ export class Session {
   /** A round trip to the server; fails while there is no connection. */
   ping(settle: Settle): void {
     const refusal = this.#refusal();
-    if (refusal !== null) settle(this.#failure(refusal[0], false, refusal[1]));
+    if (refusal !== null) settle(this.#failure(refusal[0], refusal[1]));
     else if (this.#connection !== null) this.#connection.sendPing(settle);
-    else settle(this.#failure('connection-lost', false, 'there is no connection'));
+    else settle(this.#failure('connection-lost', 'there is no connection'));
   }
 
   /** Takes a listener off, and its watch off the server when it was the last. */
@@ -494,18 +494,16 @@ export class Session {
   }
 
   #rejectWaiting(kind: FailureKind, reason: string): void {
-    for (const call of this.#waiting.takeAll()) this.#reject(call, kind, reason);
-    for (const credentials of this.#credentials) credentials.settleOnce(this.#failure(kind, false, reason));
+    for (const call of this.#waiting.takeAll()) call.fail(kind, this.#serverOrNull, reason);
+    for (const credentials of this.#credentials) credentials.settleOnce(this.#failure(kind, reason));
   }
 
-  #reject(call: Call, kind: FailureKind, detail: string): void {
-    if (call.isSettled) return;
-    call.isSettled = true;
-    call.reject(this.#failure(kind, call.wasSent, detail));
+  #failure(kind: FailureKind, detail: string): CallFailure {
+    return { kind, wasSent: false, server: this.#serverOrNull, detail };
   }
 
-  #failure(kind: FailureKind, wasSent: boolean, detail: string): CallFailure {
-    return { kind, wasSent, server: this.#contact.server === null ? null : this.#contact.serverName, detail };
+  get #serverOrNull(): string | null {
+    return this.#contact.server === null ? null : this.#contact.serverName;
   }
 
   #setState(state: ClientState, reason: string): void {

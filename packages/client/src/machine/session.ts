@@ -1,4 +1,4 @@
-import { Fifo, OpCode } from '@meerkat/protocol';
+import { OpCode } from '@meerkat/protocol';
 import { Call, type CallFailure, type FailureKind } from './call.ts';
 import { Connection, type Settle } from './connection.ts';
 import { Contact } from './contact.ts';
@@ -12,6 +12,7 @@ import { readNothing } from './replies.ts';
 import type { SessionEffects, SessionIdentity, SessionListener, SessionOptions } from './session-ports.ts';
 import { type ClientState, isConnectedState } from './state.ts';
 import { Timing } from './timing.ts';
+import { WaitingCalls } from './waiting-calls.ts';
 import type { WatchListener } from './watch-listener.ts';
 import { Watches } from './watches.ts';
 
@@ -45,8 +46,7 @@ export class Session {
   readonly #outbox: Outbox;
   readonly #assembler: FrameAssembler;
   readonly #credentials: Credentials[];
-  /** Requests for the next connection. */
-  #waiting: Fifo<Call> = new Fifo();
+  readonly #waiting: WaitingCalls = new WaitingCalls();
   #state: ClientState = 'connecting';
   #hasEnded = false;
   /** null while `#contact` searches, and at the end. */
@@ -211,7 +211,7 @@ export class Session {
     }
     const done = (): void => this.end('closed', CLOSED);
     // What waits because the connection was about to move still goes out before.
-    this.#sendWaiting(this.#connection);
+    this.#waiting.sendOn(this.#connection);
     this.#isClosing = true;
     this.#listener.onClosing();
     // The listener may have ended it at once.
@@ -358,7 +358,7 @@ export class Session {
     for (const credentials of this.#credentials) connection.sendCredentials(credentials);
     if (this.watches.isEmpty) this.#onArmed();
     connection.rearmWatches(this.#negotiated.lastZxid);
-    this.#sendWaiting(connection);
+    this.#waiting.sendOn(connection);
   }
 
   #onRearmed(): void {
@@ -377,14 +377,6 @@ export class Session {
   #onRearmRefused(code: number): void {
     this.#closeStream();
     this.#disconnect(`${this.#contact.serverName} refused to arm the watches (code ${code})`, true);
-  }
-
-  #sendWaiting(connection: Connection): void {
-    const waiting = this.#waiting;
-    this.#waiting = new Fifo();
-    for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) {
-      if (!call.isSettled) connection.send(call);
-    }
   }
 
   /* ------------------------------------------------------------------------------------------- losing contact ---- */
@@ -421,16 +413,13 @@ export class Session {
     else this.#contact.begin(isPrompt);
   }
 
-  /** What was in flight and may be sent again waits, before what waits already. */
+  /** What was in flight and may be sent again waits. */
   #endConnection(kind: FailureKind, reason: string): void {
     this.#isMoving = false;
     const connection = this.#connection;
     if (connection === null) return;
     this.#connection = null;
-    const waiting = new Fifo<Call>();
-    for (const call of connection.end(kind, reason)) waiting.push(call);
-    for (const call of this.#waiting.takeAll()) if (!call.isSettled) waiting.push(call);
-    this.#waiting = waiting;
+    this.#waiting.putFirst(connection.end(kind, reason));
   }
 
   /** When silence makes the session lost or doubtful next. */
@@ -494,7 +483,7 @@ export class Session {
   }
 
   #rejectWaiting(kind: FailureKind, reason: string): void {
-    for (const call of this.#waiting.takeAll()) call.fail(kind, this.#serverOrNull, reason);
+    this.#waiting.failAll(kind, this.#serverOrNull, reason);
     for (const credentials of this.#credentials) credentials.settleOnce(this.#failure(kind, reason));
   }
 

@@ -210,6 +210,11 @@ export class Contact {
     } else this.fail('not-serving', `closed before it answered: ${detail}`);
   }
 
+  /** What came is no frame. */
+  onStrangeBytes(chunk: Uint8Array): void {
+    this.fail('not-zookeeper', describeStranger(chunk));
+  }
+
   /** The attempt came to nothing; the next follows by itself. */
   fail(failure: AttemptFailure, detail: string): void {
     this.#abandonAttempt();
@@ -235,4 +240,14 @@ export class Contact {
     this.#handshake = null;
     this.#effects.closeStream();
   }
+}
+
+/** The beginning of what came instead of a frame, for people: "HTTP/1.1 400 Bad Request". */
+function describeStranger(chunk: Uint8Array): string {
+  let text = '';
+  for (const byte of chunk.subarray(0, 40)) {
+    if (byte < 0x20 || byte > 0x7e) break;
+    text += String.fromCharCode(byte);
+  }
+  return text.length >= 4 ? `it answered "${text}"` : 'its answer is no ZooKeeper frame';
 }

@@ -8,6 +8,7 @@ import type { AcceptedSession } from './handshake.ts';
 import { NegotiatedSession } from './negotiated-session.ts';
 import { Outbox } from './outbox.ts';
 import type { AttemptFailure, HostPort, MonotonicClock, Random, Target } from './ports.ts';
+import { ReadWriteSearch } from './read-write-search.ts';
 import { readNothing } from './replies.ts';
 import type { SessionEffects, SessionIdentity, SessionListener, SessionOptions } from './session-ports.ts';
 import { type ClientState, isConnectedState } from './state.ts';
@@ -46,6 +47,7 @@ export class Session {
   readonly #outbox: Outbox;
   readonly #assembler: FrameAssembler;
   readonly #credentials: Credentials[];
+  readonly #readWriteSearch: ReadWriteSearch;
   readonly #waiting: WaitingCalls = new WaitingCalls();
   #state: ClientState = 'connecting';
   #hasEnded = false;
@@ -58,7 +60,6 @@ export class Session {
   #isClosing = false;
   /** Once the requests in flight are answered the connection moves to another server. */
   #isMoving = false;
-  #probes = 0;
 
   constructor(
     options: SessionOptions,
@@ -78,6 +79,7 @@ export class Session {
       this.#onFrame(bytes, start, end),
     );
     this.#credentials = options.credentials.map(({ scheme, auth }) => new Credentials(scheme, auth, null));
+    this.#readWriteSearch = new ReadWriteSearch(options.hosts);
     this.#contact = new Contact(
       options,
       clock,
@@ -257,7 +259,7 @@ export class Session {
     const badLength = this.#assembler.onBytes(chunk);
     if (badLength !== null) {
       if (this.#connection !== null) this.#onBadReply(`a reply of ${badLength} bytes`);
-      else this.#contact.fail('not-zookeeper', describeStranger(chunk));
+      else this.#contact.onStrangeBytes(chunk);
     }
     // After a stall bytes may be read before the timer rings: no caller may act on them as the owner of a lost session.
     this.#maybeLose(nowMs);
@@ -283,7 +285,7 @@ export class Session {
     if (this.#hasEnded) return Number.POSITIVE_INFINITY;
     const lostAtMs = this.#canBeLost() ? this.#nextLossAtMs() : Number.POSITIVE_INFINITY;
     if (this.#connection === null) return Math.min(this.#contact.deadlineMs, lostAtMs);
-    const probeAtMs = this.#state === 'read-only' ? this.#timing.probeAtMs : Number.POSITIVE_INFINITY;
+    const probeAtMs = this.#state === 'read-only' ? this.#readWriteSearch.nextAtMs : Number.POSITIVE_INFINITY;
     return Math.min(this.#timing.pingAtMs, this.#timing.silentAtMs, lostAtMs, probeAtMs);
   }
 
@@ -302,7 +304,7 @@ export class Session {
       this.#drop(`the server was silent for ${Math.round(nowMs - this.#timing.heardAtMs)} ms`);
     } else {
       if (nowMs >= this.#timing.pingAtMs) this.#connection.sendPing(null);
-      if (this.#state === 'read-only' && nowMs >= this.#timing.probeAtMs) this.#probeNext(nowMs);
+      if (this.#state === 'read-only' && nowMs >= this.#readWriteSearch.nextAtMs) this.#probeNext(nowMs);
     }
   }
 
@@ -329,7 +331,9 @@ export class Session {
     const { id } = this.#negotiated;
     this.#isSameSession = id === 0n ? this.#state === 'connecting' : id === session.sessionId;
     this.#negotiated.onAccepted(session);
-    this.#timing.onReady(this.#clock.monotonicMs(), this.#negotiated.timeoutMs, !session.isReadOnly);
+    const nowMs = this.#clock.monotonicMs();
+    this.#timing.onReady(nowMs, this.#negotiated.timeoutMs, !session.isReadOnly);
+    this.#readWriteSearch.begin(nowMs);
     const connection = new Connection(
       {
         outbox: this.#outbox,
@@ -458,10 +462,7 @@ export class Session {
   }
 
   #probeNext(nowMs: number): void {
-    this.#timing.onProbe(nowMs);
-    const here = this.#contact.server;
-    const others = this.#options.hosts.filter(({ host, port }) => host !== here?.host || port !== here.port);
-    const next = others[this.#probes++ % Math.max(others.length, 1)];
+    const next = this.#readWriteSearch.next(nowMs, this.#contact.server);
     if (next !== undefined) this.#effects.probe(next);
   }
 
@@ -514,13 +515,3 @@ export class Session {
 
 const CLOSED = 'closed by the user';
 const MOVING = 'moving to another server on request';
-
-/** The beginning of what came instead of a frame, for people: "HTTP/1.1 400 Bad Request". */
-function describeStranger(chunk: Uint8Array): string {
-  let text = '';
-  for (const byte of chunk.subarray(0, 40)) {
-    if (byte < 0x20 || byte > 0x7e) break;
-    text += String.fromCharCode(byte);
-  }
-  return text.length >= 4 ? `it answered "${text}"` : 'its answer is no ZooKeeper frame';
-}

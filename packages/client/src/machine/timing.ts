@@ -20,8 +20,6 @@ export class Timing {
   #hasQuorum = false;
   #connectSentAtMs = 0;
   #graceUntilMs = 0;
-  #probeAtMs = Number.POSITIVE_INFINITY;
-  #probePauseMs = PROBE_PAUSE_MIN_MS;
 
   constructor(sessionTimeoutMs: number) {
     this.#sessionTimeoutMs = sessionTimeoutMs;
@@ -57,11 +55,6 @@ export class Timing {
     return this.#sureUntilMs;
   }
 
-  /** While read-only: when the next server is asked whether it is read-write. */
-  get probeAtMs(): number {
-    return this.#probeAtMs;
-  }
-
   /** The connect request is about to be sent. */
   onConnecting(nowMs: number): void {
     this.#connectSentAtMs = nowMs;
@@ -76,8 +69,6 @@ export class Timing {
     if (hasQuorum) this.#sureUntilMs = this.#connectSentAtMs + sessionTimeoutMs;
     this.#heardAtMs = nowMs;
     this.#graceUntilMs = 0;
-    this.#probePauseMs = PROBE_PAUSE_MIN_MS;
-    this.#probeAtMs = nowMs + this.#probePauseMs;
   }
 
   onSending(nowMs: number): void {
@@ -104,13 +95,4 @@ export class Timing {
   onStall(nowMs: number): void {
     this.#graceUntilMs = nowMs + this.#sessionTimeoutMs / 6;
   }
-
-  onProbe(nowMs: number): void {
-    this.#probePauseMs = Math.min(this.#probePauseMs * 2, PROBE_PAUSE_MAX_MS);
-    this.#probeAtMs = nowMs + this.#probePauseMs;
-  }
 }
-
-/** Pauses between two probes while read-only double from the one to the other (ClientCnxn). Milliseconds. */
-const PROBE_PAUSE_MIN_MS = 100;
-const PROBE_PAUSE_MAX_MS = 60_000;

@@ -1,0 +1,36 @@
+import type { HostPort, Target } from './ports.ts';
+
+/** While connected to a server without a quorum: which server is asked next whether it has one, and when. */
+export class ReadWriteSearch {
+  readonly #hosts: readonly HostPort[];
+  #asked = 0;
+  #pauseMs = PAUSE_MIN_MS;
+  #nextAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(hosts: readonly HostPort[]) {
+    this.#hosts = hosts;
+  }
+
+  /** Monotonic milliseconds. */
+  get nextAtMs(): number {
+    return this.#nextAtMs;
+  }
+
+  /** A connection stands. */
+  begin(nowMs: number): void {
+    this.#pauseMs = PAUSE_MIN_MS;
+    this.#nextAtMs = nowMs + this.#pauseMs;
+  }
+
+  /** @returns the server to ask now; undefined when there is none but `here` */
+  next(nowMs: number, here: Target | null): HostPort | undefined {
+    this.#pauseMs = Math.min(this.#pauseMs * 2, PAUSE_MAX_MS);
+    this.#nextAtMs = nowMs + this.#pauseMs;
+    const others = this.#hosts.filter(({ host, port }) => host !== here?.host || port !== here.port);
+    return others[this.#asked++ % Math.max(others.length, 1)];
+  }
+}
+
+/** Pauses double from the one to the other (ClientCnxn). Milliseconds. */
+const PAUSE_MIN_MS = 100;
+const PAUSE_MAX_MS = 60_000;

@@ -130,7 +130,7 @@ export function submit(
   };
   if (options === undefined || (options.signal === undefined && options.timeoutMs === undefined)) {
     const made = new Call(plan.request, plan.read, resolve, onFailure, plan.listener, repeatable);
-    session.session.submit(made);
+    session.session.calls.submit(made);
     return;
   }
   submitLimited(session, plan, repeatable, options, resolve, onFailure);
@@ -165,9 +165,9 @@ function submitLimited(
     plan.listener,
     repeatable,
   );
-  const giveUp = (): void => session.session.cancel(made, 'aborted', 'the signal was aborted');
+  const giveUp = (): void => session.session.calls.cancel(made, 'aborted', 'the signal was aborted');
   const onTimeout = (): void =>
-    session.session.cancel(made, 'timed-out', `no answer within ${Math.round(timeoutMs ?? 0)} ms`);
+    session.session.calls.cancel(made, 'timed-out', `no answer within ${Math.round(timeoutMs ?? 0)} ms`);
   let cancelTimer: (() => void) | undefined;
   let releaseSignal: (() => void) | undefined;
   if (signal?.aborted === true) {
@@ -176,5 +176,5 @@ function submitLimited(
   }
   if (signal !== undefined) releaseSignal = onAbort(signal, giveUp);
   if (timeoutMs !== undefined) cancelTimer = session.clock.schedule(Math.max(timeoutMs, 0), onTimeout);
-  session.session.submit(made);
+  session.session.calls.submit(made);
 }

@@ -56,7 +56,7 @@ export class ClientRequester implements Requester {
     );
     const kind = isRecursive ? 'recursive' : 'persistent';
     return {
-      close: () => new Promise((resolve) => this.session.session.removeWatch(kind, path, listener, resolve)),
+      close: () => new Promise((resolve) => this.session.session.calls.removeWatch(kind, path, listener, resolve)),
     };
   }
 }

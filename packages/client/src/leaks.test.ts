@@ -62,8 +62,8 @@ const collectGarbage = ((): (() => void) => {
 function tables(): Record<string, number> {
   return {
     watches: session.session.watches.size,
-    inFlight: session.session.inFlightCount,
-    waiting: session.session.waitingCount,
+    inFlight: session.session.calls.inFlightCount,
+    waiting: session.session.calls.waitingCount,
     stateListeners: session.stateListeners.size,
     stallListeners: session.stallListeners.size,
     timers: timers.size,

@@ -157,7 +157,7 @@ export abstract class SessionClient implements AsyncDisposable {
     const { clock, session } = this.#session;
     const startedMs = clock.monotonicMs();
     return new Promise((resolve, reject) => {
-      session.ping((failure) => {
+      session.calls.ping((failure) => {
         if (failure === null) resolve(clock.monotonicMs() - startedMs);
         else reject(makeError(failure, { operation: 'ping', path: null }));
       });
@@ -181,7 +181,7 @@ export abstract class SessionClient implements AsyncDisposable {
   addAuth(scheme: string, auth: Data): Promise<void> {
     return new Promise((resolve, reject) => {
       const made = makeAuth(scheme, auth, 'addAuth');
-      this.#session.session.addCredentials(made.scheme, made.auth, (failure) => {
+      this.#session.session.calls.addCredentials(made.scheme, made.auth, (failure) => {
         if (failure === null) resolve();
         else reject(makeError(failure, { operation: 'addAuth', path: null }));
       });

@@ -103,7 +103,7 @@ class Scene {
       outcome.failure = failure;
     };
     const request = { op: OpCode.exists, path: '/a', watch: false } as const;
-    this.host.session.submit(new Call(request, readNothing, () => {}, onFailure, null, true));
+    this.host.session.calls.submit(new Call(request, readNothing, () => {}, onFailure, null, true));
     return outcome;
   }
 }

@@ -202,7 +202,7 @@ describe('requests', () => {
     world.connect();
     const given = world.submit(GET_A);
     const kept = world.submit(GET_A);
-    world.session.cancel(given.call, 'timed-out', 'too late');
+    world.session.calls.cancel(given.call, 'timed-out', 'too late');
     expect(given.failure).toMatchObject({ kind: 'timed-out', wasSent: true });
     world.receive(new Uint8Array([...dataReply(1, 8), ...dataReply(2, 8)]));
     expect(kept.result).toBeDefined();
@@ -323,7 +323,7 @@ describe('time', () => {
   test('a ping without a connection fails with the reason that requests fail with', () => {
     const world = new ScriptedWorld();
     const failures: (string | undefined)[] = [];
-    const ping = (): void => world.session.ping((failure) => failures.push(failure?.kind));
+    const ping = (): void => world.session.calls.ping((failure) => failures.push(failure?.kind));
     ping();
     world.connect();
     world.session.onStreamClosed(null, 'gone');
@@ -675,7 +675,7 @@ describe('the end', () => {
     world.receive(dataReply(1, 8));
     const read = world.submit(GET_A);
     let failure: unknown;
-    world.session.addCredentials('digest', new Uint8Array(1), (told) => {
+    world.session.calls.addCredentials('digest', new Uint8Array(1), (told) => {
       failure = told;
     });
     world.reply(-4, 0, -115);
@@ -955,9 +955,9 @@ describe('watches', () => {
     world.reply(3, 8, 0, new Bytes().int(0));
     world.takeFrames();
     let isDone = false;
-    world.session.removeWatch('recursive', '/a', one, () => {});
+    world.session.calls.removeWatch('recursive', '/a', one, () => {});
     expect(world.takeFrames()).toEqual([]);
-    world.session.removeWatch('recursive', '/a', two, () => {
+    world.session.calls.removeWatch('recursive', '/a', two, () => {
       isDone = true;
     });
     const [frame] = world.takeFrames();
@@ -977,7 +977,7 @@ describe('watches', () => {
     world.reply(2, 8, -5);
     world.receive(dataReply(3, 8));
     world.takeFrames();
-    world.session.removeWatch('recursive', '/a', recursive, () => {});
+    world.session.calls.removeWatch('recursive', '/a', recursive, () => {});
     const frames = world.takeFrames();
     expect(frames.map(({ xid, op }) => [xid, op])).toEqual([
       [4, 18],
@@ -990,7 +990,7 @@ describe('watches', () => {
     const world = new ScriptedWorld();
     world.connect();
     const added = world.submit(ADD_RECURSIVE, new Watcher());
-    world.session.cancel(added.call, 'aborted', 'not wanted');
+    world.session.calls.cancel(added.call, 'aborted', 'not wanted');
     world.takeFrames();
     world.reply(1, 8, 0, new Bytes().int(0));
     world.reply(2, 8, 0);
@@ -1008,7 +1008,7 @@ describe('watches', () => {
       expect(world.takeFrames().at(-1)?.body.at(-1)).toBe(0);
       world.reply(1, 8, 0, new Bytes().int(0));
       world.reply(2, 8, modes === 'one' ? -5 : -121);
-      world.session.removeWatch('persistent', '/a', persistent, () => {});
+      world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
       expect(world.takeFrames().map(({ op }) => op)).toEqual([18]);
       world.receive(dataReply(3, 9));
       // What changes from the reply on is told: the zxid of the reply is the one to compare with.
@@ -1032,7 +1032,7 @@ describe('watches', () => {
       world.reply(1, 8, 0, new Bytes().int(0));
       world.reply(2, 8, -5);
       world.submit({ ...GET_A, watch: true }, data);
-      world.session.removeWatch('persistent', '/a', persistent, () => {});
+      world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
       world.submit({ op: OpCode.addWatch, path: '/a', mode }, new Watcher());
       expect(world.takeFrames().map(({ op }) => op)).toEqual([106, 17, OpCode.getData, 18, 106]);
       world.receive(dataReply(3, 9));
@@ -1050,13 +1050,13 @@ describe('watches', () => {
     const [persistent, data] = [new Watcher(), new Watcher()];
     const recursive = world.submit(ADD_RECURSIVE, new Watcher());
     world.submit(ADD_PERSISTENT, persistent);
-    world.session.cancel(recursive.call, 'aborted', 'not wanted');
+    world.session.calls.cancel(recursive.call, 'aborted', 'not wanted');
     world.reply(1, 8, 0, new Bytes().int(0));
     world.reply(2, 8, -121);
     world.reply(3, 8, 0, new Bytes().int(0));
     world.submit({ ...GET_A, watch: true }, data);
     world.takeFrames();
-    world.session.removeWatch('persistent', '/a', persistent, () => {});
+    world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
     // By kind: all watches of the path would be those of the read, too.
     const frames = world.takeFrames();
     expect(frames.map(({ op, body }) => [op, body.at(-1)])).toEqual([
@@ -1085,7 +1085,7 @@ describe('watches', () => {
       }
       persistent.told.length = 0;
       world.takeFrames();
-      world.session.removeWatch('recursive', '/a', recursive, () => {});
+      world.session.calls.removeWatch('recursive', '/a', recursive, () => {});
       const removal = world.takeFrames().find(({ op }) => op === 18);
       // It was on its way when the recursive watch went.
       world.notify(1, '/a/b', 9);
@@ -1094,7 +1094,7 @@ describe('watches', () => {
       // From here on the server reports by itself; others may learn of the subtree still.
       world.notify(1, '/a/c', 10);
       expect(persistent.told).toEqual(['children /a 9']);
-      world.session.removeWatch('persistent', '/a', persistent, () => {});
+      world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
       expect(world.session.watches.size).toBe(0);
     }
   });

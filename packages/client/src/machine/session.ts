@@ -1,6 +1,6 @@
 import { OpCode } from '@meerkat/protocol';
-import { Call, type CallFailure, type FailureKind } from './call.ts';
-import { Connection, type Settle } from './connection.ts';
+import { Call, type FailureKind } from './call.ts';
+import { Connection } from './connection.ts';
 import { Contact } from './contact.ts';
 import { Credentials } from './credentials.ts';
 import { FrameAssembler } from './frame-assembler.ts';
@@ -10,11 +10,10 @@ import { Outbox } from './outbox.ts';
 import type { AttemptFailure, HostPort, MonotonicClock, Random, Target } from './ports.ts';
 import { ReadWriteSearch } from './read-write-search.ts';
 import { readNothing } from './replies.ts';
+import { SessionCalls } from './session-calls.ts';
 import type { SessionEffects, SessionIdentity, SessionListener, SessionOptions } from './session-ports.ts';
 import { type ClientState, isConnectedState } from './state.ts';
 import { Timing } from './timing.ts';
-import { WaitingCalls } from './waiting-calls.ts';
-import type { WatchListener } from './watch-listener.ts';
 import { Watches } from './watches.ts';
 
 /**
@@ -22,9 +21,9 @@ import { Watches } from './watches.ts';
  *
  * Promises:
  *
- * 1. Requests are sent in the order of `submit` and answered in that order; a reply and the events around it are
+ * 1. Requests are sent in the order of `calls.submit` and answered in that order; a reply and the events around it are
  *    delivered in the order in which the server sent them.
- * 2. After `submit` a call is settled exactly once. It is settled at the latest when the session is lost, so no request
+ * 2. A submitted call is settled exactly once, at the latest when the session is lost, so no request
  *    waits longer than the session timeout for a server that does not answer.
  * 3. Only repeatable calls are sent a second time. What was in flight otherwise fails with `wasSent`.
  * 4. On a new connection credentials go first, then the watches, then requests: no new data are seen before the event.
@@ -38,6 +37,7 @@ import { Watches } from './watches.ts';
  */
 export class Session {
   readonly watches: Watches = new Watches();
+  readonly calls: SessionCalls;
   readonly #options: SessionOptions;
   readonly #clock: MonotonicClock;
   readonly #effects: SessionEffects;
@@ -46,9 +46,7 @@ export class Session {
   readonly #timing: Timing;
   readonly #outbox: Outbox;
   readonly #assembler: FrameAssembler;
-  readonly #credentials: Credentials[];
   readonly #readWriteSearch: ReadWriteSearch;
-  readonly #waiting: WaitingCalls = new WaitingCalls();
   #state: ClientState = 'connecting';
   #hasEnded = false;
   /** null while `#contact` searches, and at the end. */
@@ -78,7 +76,6 @@ export class Session {
     this.#assembler = new FrameAssembler(options.replyBytesMax, (bytes, start, end) =>
       this.#onFrame(bytes, start, end),
     );
-    this.#credentials = options.credentials.map(({ scheme, auth }) => new Credentials(scheme, auth, null));
     this.#readWriteSearch = new ReadWriteSearch(options.hosts);
     this.#contact = new Contact(
       options,
@@ -99,6 +96,8 @@ export class Session {
         onAttemptFailed: (attempt) => listener.onAttemptFailed(attempt),
       },
     );
+    const credentials = options.credentials.map(({ scheme, auth }) => new Credentials(scheme, auth, null));
+    this.calls = new SessionCalls(this.watches, this.#contact, credentials);
   }
 
   get state(): ClientState {
@@ -128,16 +127,6 @@ export class Session {
     return this.#connection === null ? null : this.#contact.server;
   }
 
-  /** Requests that have been sent and not been answered. */
-  get inFlightCount(): number {
-    return this.#connection?.inFlightCount ?? 0;
-  }
-
-  /** Requests that wait for a connection. */
-  get waitingCount(): number {
-    return this.#waiting.length;
-  }
-
   get lastZxid(): number {
     return this.#negotiated.lastZxid;
   }
@@ -148,51 +137,6 @@ export class Session {
     this.#contact.begin(true);
   }
 
-  /** Sends a request, or lets it wait for a connection. */
-  submit(call: Call): void {
-    if (this.#connection !== null && !this.#isMoving && !this.#isClosing) {
-      this.#connection.send(call);
-      return;
-    }
-    const refusal = this.#refusal();
-    if (refusal === null) this.#waiting.push(call);
-    else call.fail(refusal[0], this.#serverOrNull, refusal[1]);
-  }
-
-  /** Cancels a call; its reply is dropped when it comes. */
-  cancel(call: Call, kind: 'timed-out' | 'aborted', detail: string): void {
-    call.fail(kind, this.#serverOrNull, detail);
-  }
-
-  /** Proves who this client is, now and on every later connection. `settle(null)` when a server has accepted it. */
-  addCredentials(scheme: string, auth: Uint8Array, settle: Settle): void {
-    const refusal = this.#refusal();
-    if (refusal !== null) {
-      settle(this.#failure(refusal[0], refusal[1]));
-      return;
-    }
-    const credentials = new Credentials(scheme, auth, settle);
-    this.#credentials.push(credentials);
-    this.#connection?.sendCredentials(credentials);
-  }
-
-  /** A round trip to the server; fails while there is no connection. */
-  ping(settle: Settle): void {
-    const refusal = this.#refusal();
-    if (refusal !== null) settle(this.#failure(refusal[0], refusal[1]));
-    else if (this.#connection !== null) this.#connection.sendPing(settle);
-    else settle(this.#failure('connection-lost', 'there is no connection'));
-  }
-
-  /** Takes a listener off, and its watch off the server when it was the last. */
-  removeWatch(kind: 'persistent' | 'recursive', path: string, listener: WatchListener, done: () => void): void {
-    if (this.#connection !== null && !this.#isClosing) this.#connection.removeWatch(kind, path, listener, done);
-    else {
-      this.watches.remove(kind, path, listener);
-      done();
-    }
-  }
-
   /** Continues the same session on another server (null: the next in turn), once what is in flight is answered. */
   moveTo(host: HostPort | null): void {
     if (this.#hasEnded || this.#isClosing) return;
@@ -200,6 +144,7 @@ export class Session {
     if (this.#connection === null) this.#contact.begin(true);
     else {
       this.#isMoving = true;
+      this.calls.hold();
       if (this.#connection.inFlightCount === 0) this.#drop(MOVING);
     }
   }
@@ -213,8 +158,9 @@ export class Session {
     }
     const done = (): void => this.end('closed', CLOSED);
     // What waits because the connection was about to move still goes out before.
-    this.#waiting.sendOn(this.#connection);
+    this.calls.sendWaiting(this.#connection);
     this.#isClosing = true;
+    this.calls.refuse({ kind: 'closed', detail: 'the client is closing' });
     this.#listener.onClosing();
     // The listener may have ended it at once.
     this.#connection?.send(new Call({ op: OpCode.closeSession }, readNothing, done, done, null, false));
@@ -232,7 +178,8 @@ export class Session {
     this.#hasEnded = true;
     this.#contact.stop();
     this.#endConnection(state, reason);
-    this.#rejectWaiting(state, reason);
+    this.calls.failWaiting(state, reason);
+    this.calls.refuse({ kind: state, detail: REFUSED[state] });
     this.#setState(state, reason);
     this.watches.end(state);
   }
@@ -358,11 +305,12 @@ export class Session {
       },
     );
     this.#connection = connection;
+    this.calls.onConnected(connection);
     this.#setState(session.isReadOnly ? 'read-only' : 'connected', `connected to ${this.#contact.serverName}`);
-    for (const credentials of this.#credentials) connection.sendCredentials(credentials);
+    this.calls.sendCredentials(connection);
     if (this.watches.isEmpty) this.#onArmed();
     connection.rearmWatches(this.#negotiated.lastZxid);
-    this.#waiting.sendOn(connection);
+    this.calls.sendWaiting(connection);
   }
 
   #onRearmed(): void {
@@ -417,13 +365,12 @@ export class Session {
     else this.#contact.begin(isPrompt);
   }
 
-  /** What was in flight and may be sent again waits. */
   #endConnection(kind: FailureKind, reason: string): void {
     this.#isMoving = false;
     const connection = this.#connection;
     if (connection === null) return;
     this.#connection = null;
-    this.#waiting.putFirst(connection.end(kind, reason));
+    this.calls.onDisconnected(connection, kind, reason);
   }
 
   /** When silence makes the session lost or doubtful next. */
@@ -449,7 +396,8 @@ export class Session {
     if (this.#connection !== null) this.#drop(reason);
     if (this.#hasEnded) return;
     this.#timing.onUnsure();
-    this.#rejectWaiting(kind, reason);
+    this.calls.failWaiting(kind, reason);
+    this.calls.refuse({ kind: 'session-lost', detail: 'the session is lost and there is no new one yet' });
     this.#setState('lost', reason);
   }
 
@@ -464,36 +412,6 @@ export class Session {
   #probeNext(nowMs: number): void {
     const next = this.#readWriteSearch.next(nowMs, this.#contact.server);
     if (next !== undefined) this.#effects.probe(next);
-  }
-
-  /* ------------------------------------------------------------------------------------------------ answers ---- */
-
-  /** Why a request cannot even wait; null when it can. */
-  #refusal(): readonly [FailureKind, string] | null {
-    if (this.#isClosing) return ['closed', 'the client is closing'];
-    switch (this.#state) {
-      case 'lost':
-        return ['session-lost', 'the session is lost and there is no new one yet'];
-      case 'closed':
-        return ['closed', 'the client is closed'];
-      case 'auth-failed':
-        return ['auth-failed', 'a server has refused the credentials of this client'];
-      default:
-        return null;
-    }
-  }
-
-  #rejectWaiting(kind: FailureKind, reason: string): void {
-    this.#waiting.failAll(kind, this.#serverOrNull, reason);
-    for (const credentials of this.#credentials) credentials.settleOnce(this.#failure(kind, reason));
-  }
-
-  #failure(kind: FailureKind, detail: string): CallFailure {
-    return { kind, wasSent: false, server: this.#serverOrNull, detail };
-  }
-
-  get #serverOrNull(): string | null {
-    return this.#contact.server === null ? null : this.#contact.serverName;
   }
 
   #setState(state: ClientState, reason: string): void {
@@ -513,5 +431,10 @@ export class Session {
   }
 }
 
+/** What is said to who asks for something then. */
+const REFUSED = {
+  closed: 'the client is closed',
+  'auth-failed': 'a server has refused the credentials of this client',
+} as const;
 const CLOSED = 'closed by the user';
 const MOVING = 'moving to another server on request';

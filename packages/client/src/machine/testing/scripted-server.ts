@@ -242,7 +242,7 @@ export class ScriptedWorld {
       listener,
       isRepeatable(request),
     );
-    this.session.submit(call);
+    this.session.calls.submit(call);
     return Object.assign(outcome, { call });
   }
 

@@ -1,23 +1,13 @@
-import {
-  EMPTY_BYTES,
-  ErrorCode,
-  getInt,
-  isClientOp,
-  JuteReader,
-  OpCode,
-  PASSWORD_BYTES,
-  Perm,
-  readConnectRequest,
-} from '@meerkat/protocol';
+import { EMPTY_BYTES, ErrorCode, getInt, isClientOp, JuteReader, OpCode, Perm } from '@meerkat/protocol';
 import type { ByteStream, Identity, StreamEvents } from '../base/ports.ts';
-import type { ClientRequests, SessionClient } from '../request/client.ts';
+import type { Client, ClientRequests } from '../request/client.ts';
 import { LIMIT_REACHED } from '../request/serving-limits.ts';
 import { WaitingRequests } from '../request/waiting-requests.ts';
-import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
 import { ClientAuthentication } from './client-authentication.ts';
 import { ClientInput } from './client-input.ts';
+import { ClientOpening } from './client-opening.ts';
 import { ClientOutput } from './client-output.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import { LENGTH_BYTES } from './connection-output.ts';
@@ -33,7 +23,7 @@ const Phase = {
   opening: 0,
   /** A four-letter word is being answered: nothing more is read. */
   telling: 1,
-  /** The session is being created, or the leader asked about it: nothing is read until that is decided. */
+  /** Whether it gets a session is being decided: nothing is read until then. */
   awaitingSession: 2,
   established: 3,
   /** What was written may still leave; nothing else happens. */
@@ -55,7 +45,7 @@ const TLS_HANDSHAKE = 0x1603;
  * the output, it is disconnected. What waits is bounded, too: a client that waits for replies is not read while a megabyte
  * of its requests waits, writes included, or the server owes more than `globalOutstandingLimit` replies in all.
  */
-export class ClientConnection implements SessionClient, ResumingClient, StreamEvents {
+export class ClientConnection implements Client, StreamEvents {
   readonly stats: ConnectionStats;
   readonly openedMs: number;
   readonly waiting: ClientRequests = new WaitingRequests();
@@ -66,7 +56,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
   readonly #reader: JuteReader;
   #phase: Phase = Phase.opening;
   readonly #input: ClientInput;
-  #hasReadOnlyByte = true;
+  readonly #opening: ClientOpening<ClientConnection>;
   /** To a four-letter word. */
   #answer: WordAnswer | null = null;
   #closeReason = 'closed by peer';
@@ -89,6 +79,7 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.openedMs = host.turn.nowMs();
     this.stats = new ConnectionStats(host.turn.wallMs());
     this.output = new ClientOutput(this, stream, host);
+    this.#opening = new ClientOpening(this, this.output, host);
   }
 
   get remote(): ByteStream['remote'] {
@@ -294,7 +285,8 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.#host.stats.packetsReceived++;
     this.stats.packetsReceived++;
     if (this.#phase === Phase.opening) {
-      this.#onConnectRequest(reader);
+      this.#phase = Phase.awaitingSession;
+      this.#opening.onConnectRequest(reader);
       return;
     }
     const xid = reader.int();
@@ -356,67 +348,10 @@ export class ClientConnection implements SessionClient, ResumingClient, StreamEv
     this.closeAfterReplies(this.#closeReason);
   }
 
-  #onConnectRequest(reader: JuteReader): void {
-    const request = readConnectRequest(reader);
-    if (reader.failed) {
-      this.close('its first frame is not a connect request');
-      return;
-    }
-    this.#host.connections.onAsked(this);
-    this.#hasReadOnlyByte = request.hasReadOnlyByte;
-    this.stats.onConnectRequest();
-    if (request.sessionId !== 0n) this.#host.turn.meters.reconnections++;
-    const decision = this.#host.decideConnect(request);
-    switch (decision.kind) {
-      case 'close':
-        this.close(decision.reason);
-        return;
-      case 'refuse':
-        this.#refuse(request.sessionId, decision.reason);
-        return;
-      case 'create':
-        this.#phase = Phase.awaitingSession;
-        this.#host.pipeline.createSession(this, decision.timeoutMs, this.#host.turn.nowMs(), this.#host.turn.wallMs());
-        return;
-      case 'resume':
-        this.#establish(decision.session, 'session-resumed');
-        return;
-      case 'revalidate':
-        this.#phase = Phase.awaitingSession;
-        decision.revalidations.ask(this, request.sessionId, decision.timeoutMs, this.#host.turn.nowMs());
-        return;
-    }
-  }
-
-  onSessionCreated(session: Session): void {
-    if (this.#phase !== Phase.awaitingSession) return;
-    this.#establish(session, 'session-created');
-    this.#host.connections.onHeldBack(this);
-  }
-
-  onSessionResumed(session: Session): void {
-    if (this.#phase !== Phase.awaitingSession) return;
-    this.#establish(session, 'session-resumed');
-    this.#host.connections.onHeldBack(this);
-  }
-
-  onSessionRefused(sessionId: bigint, reason: string): void {
-    if (this.#phase === Phase.awaitingSession) this.#refuse(sessionId, reason);
-  }
-
-  #refuse(sessionId: bigint, reason: string): void {
-    this.#host.trace.emit({ kind: 'session-refused', sessionId, remote: this.remote, reason });
-    this.output.connectResponse(0n, 0, new Uint8Array(PASSWORD_BYTES), this.#hasReadOnlyByte);
-    this.closeAfterReplies(reason);
-  }
-
-  #establish(session: Session, kind: 'session-created' | 'session-resumed'): void {
-    const { id: sessionId, timeoutMs } = session;
+  onSession(session: Session): void {
     this.#phase = Phase.established;
     this.session = session;
     this.#host.pipeline.attach(this, session);
-    this.output.connectResponse(sessionId, timeoutMs, this.#host.passwords.make(sessionId), this.#hasReadOnlyByte);
-    this.#host.trace.emit({ kind, sessionId, timeoutMs, remote: this.remote });
   }
 
   /* ------------------------------------------------------------------------------------------- output ---- */

@@ -47,8 +47,10 @@ export interface ReplyOutput {
 }
 
 /** What the pipeline asks of the client of a session that begins. */
-export interface SessionClient extends Client {
+export interface SessionCreator {
+  readonly isOpen: boolean;
   onSessionCreated(session: Session): void;
+  close(reason: string): void;
 }
 
 interface Waiting {

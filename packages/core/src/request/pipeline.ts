@@ -24,7 +24,7 @@ import type { WatchManager } from '../watch/watch-manager.ts';
 import type { Committed } from '../zab/committed.ts';
 import { ApplyPace, type CommittedTxn, type CommittedTxns, type PaceLimits, type TxnHost } from './apply-pace.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import type { Client, SessionClient, WaitingWrite } from './client.ts';
+import type { Client, SessionCreator, WaitingWrite } from './client.ts';
 import type { Reads } from './read.ts';
 import type { RequestGate } from './request-gate.ts';
 import type { ServingLimits } from './serving-limits.ts';
@@ -84,7 +84,7 @@ export class Pipeline implements TxnHost {
   readonly #answers: WaitingAnswers;
   readonly #clientOf = new Map<bigint, Client>();
   /** Who asked for the sessions that are being created. */
-  readonly #creators = new Map<bigint, SessionClient>();
+  readonly #creators = new Map<bigint, SessionCreator>();
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -259,13 +259,13 @@ export class Pipeline implements TxnHost {
   }
 
   /** Asks for a new session; `onSessionCreated` tells the client when it exists. */
-  createSession(client: SessionClient, timeoutMs: number, nowMs: number, wallMs: number): void {
+  createSession(creator: SessionCreator, timeoutMs: number, nowMs: number, wallMs: number): void {
     const { local = null } = this.#parts;
     if (local !== null) {
-      client.onSessionCreated(local.create(timeoutMs, nowMs));
+      creator.onSessionCreated(local.create(timeoutMs, nowMs));
       return;
     }
-    this.#creators.set(this.#parts.writes.createSession(timeoutMs, nowMs, wallMs), client);
+    this.#creators.set(this.#parts.writes.createSession(timeoutMs, nowMs, wallMs), creator);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { ErrorCode, JuteReader, JuteWriter, type Request, writeRequest } from '@meerkat/protocol';
 import type { Identity } from '../base/ports.ts';
-import type { ClientRequests, ReplyOutput, SessionClient } from '../request/client.ts';
+import type { Client, ClientRequests, ReplyOutput, SessionCreator } from '../request/client.ts';
 import type { Pipeline } from '../request/pipeline.ts';
 import { WaitingRequests } from '../request/waiting-requests.ts';
 import type { ResumingClient } from '../session/revalidations.ts';
@@ -16,7 +16,7 @@ export interface PipelineReply {
 }
 
 /** A client of a pipeline: no stream and no frames, only requests and what comes of them. */
-export class PipelineClient implements SessionClient, ResumingClient {
+export class PipelineClient implements Client, SessionCreator, ResumingClient {
   readonly remote = { ip: new Uint8Array([10, 0, 0, 1]), host: '10.0.0.1', port: 40_000 };
   readonly waiting: ClientRequests = new WaitingRequests();
   readonly identities: readonly Identity[] = [

@@ -13,7 +13,7 @@ import type { ConnectionHost } from './connection-host.ts';
 import { LENGTH_BYTES } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
 import { encodeEvent } from './event-frame.ts';
-import { ThrottledInput } from './throttled-input.ts';
+import type { ThrottledInput } from './throttled-input.ts';
 import { TurnShare } from './turn-share.ts';
 import { WordAnswer } from './word-answer.ts';
 
@@ -64,8 +64,6 @@ export class ClientConnection implements Client, StreamEvents {
   #waitsSinceMs = 0;
   #isGone = false;
   readonly #authentication: ClientAuthentication;
-  /** null until requests wait for `request_throttle_max_requests`. */
-  #throttled: ThrottledInput | null = null;
   readonly #share: TurnShare = new TurnShare();
   /** It goes on with what had to wait for a turn. */
   #isItsTurn = false;
@@ -229,7 +227,8 @@ export class ClientConnection implements Client, StreamEvents {
       }
       input.start = next;
       if (isLarge) this.#host.connections.onLargeComplete(this);
-      const waitedMs = this.#throttled === null ? 0 : this.#endWait(this.#throttled, next - start);
+      const { throttled } = this.#input;
+      const waitedMs = throttled === null ? 0 : this.#endWait(throttled, next - start);
       this.#onFrame(bytes, start + LENGTH_BYTES, next, waitedMs);
       this.charge(FRAME_UNITS + (length >> BYTES_PER_UNIT_SHIFT));
     }
@@ -255,16 +254,10 @@ export class ClientConnection implements Client, StreamEvents {
   }
 
   #holdBack(): void {
-    this.#input.pause();
-    const { start, end } = this.#input.buffer;
-    if (this.session !== null && this.#host.isThrottled) this.#beginWait(end - start);
+    const { isThrottled, requestWaits, turn } = this.#host;
+    if (this.session !== null && isThrottled) this.#input.pauseThrottled(requestWaits, turn);
+    else this.#input.pause();
     this.#host.connections.onHeldBack(this);
-  }
-
-  #beginWait(bytes: number): void {
-    const { requestWaits, turn } = this.#host;
-    this.#throttled ??= new ThrottledInput(requestWaits, turn.meters);
-    this.#throttled.begin(bytes, turn.nowMs());
   }
 
   #endWait(throttled: ThrottledInput, bytes: number): number {
@@ -419,7 +412,7 @@ export class ClientConnection implements Client, StreamEvents {
       this.close(`it sent no connect request within ${sessionlessTimeoutMs} ms`);
     } else if (this.#phase === Phase.telling && nowMs - this.#waitsSinceMs > LINGER_MS) {
       this.close('it does not read the answer to its four-letter word');
-    } else if (this.session !== null && this.#throttled?.isStale(nowMs, this.session.timeoutMs)) {
+    } else if (this.session !== null && this.#input.throttled?.isStale(nowMs, this.session.timeoutMs)) {
       this.close(`its requests have waited for longer than the ${this.session.timeoutMs} ms of its session`);
     } else if (this.session !== null && this.#input.onTick(this.session.timeoutMs, tickMs)) {
       // A client pings several times within that. Where it has gone on at another server and the end of this connection was
@@ -431,7 +424,7 @@ export class ClientConnection implements Client, StreamEvents {
   #leave(): void {
     if (this.#phase === Phase.opening) this.#host.connections.onAsked(this);
     this.#phase = Phase.closing;
-    this.#throttled?.drop();
+    this.#input.throttled?.drop();
     this.#answer = null;
     this.#waitsSinceMs = this.#host.turn.nowMs();
     // Without a session there is nothing in the pipeline to leave, and before the recovery there is no pipeline either.

@@ -1,7 +1,9 @@
 import type { ByteStream } from '../base/ports.ts';
+import type { Turn } from '../base/turn.ts';
 import { InputBuffer } from './input-buffer.ts';
+import { ThrottledInput, type WaitLimits } from './throttled-input.ts';
 
-/** What has come from a client and was not read yet, and whether more is taken from its stream. */
+/** What has come from a client and was not read yet, whether more is taken from its stream, and how long it waits. */
 export class ClientInput {
   readonly buffer: InputBuffer = new InputBuffer();
   readonly #stream: ByteStream;
@@ -10,9 +12,15 @@ export class ClientInput {
   #frameBytes = 0;
   /** Ticks since it has sent anything, of those in which it was read. */
   #silentTicks = 0;
+  #throttled: ThrottledInput | null = null;
 
   constructor(stream: ByteStream) {
     this.#stream = stream;
+  }
+
+  /** null until requests have waited for `request_throttle_max_requests`. */
+  get throttled(): ThrottledInput | null {
+    return this.#throttled;
   }
 
   get isPaused(): boolean {
@@ -32,6 +40,13 @@ export class ClientInput {
   pause(): void {
     this.#isPaused = true;
     this.#stream.pause();
+  }
+
+  /** As `pause`, with requests, because as much is in progress as may be. */
+  pauseThrottled(limits: WaitLimits, turn: Turn): void {
+    this.pause();
+    this.#throttled ??= new ThrottledInput(limits, turn.meters);
+    this.#throttled.begin(this.buffer.end - this.buffer.start, turn.nowMs());
   }
 
   /** What is here is read; `resume` has more come. */

@@ -1,5 +1,4 @@
 import type { Acl, ConnectRequest } from '@meerkat/protocol';
-import type { LimitOptions } from '../base/limit-options.ts';
 import type { Authenticator, SessionPasswords, Trace } from '../base/ports.ts';
 import type { ServerStats } from '../base/server-stats.ts';
 import type { FourLetterWords } from '../base/server-view.ts';
@@ -10,6 +9,7 @@ import type { WorkMeter } from '../request/work-meter.ts';
 import type { ConnectDecision } from '../session/connect-decision.ts';
 import type { AnswerGate } from './answer-gate.ts';
 import type { OutputPool } from './output-pool.ts';
+import type { WaitLimits } from './throttled-input.ts';
 
 /** What a connection tells of itself to the one that keeps all of them (`ClientConnections`). */
 export interface ConnectionEvents<Connection> {
@@ -73,7 +73,7 @@ export interface ConnectionHost<Connection> {
   /** True while as much is in progress as `request_throttle_max_requests` allows. */
   readonly isThrottled: boolean;
   /** How long requests may wait for that. */
-  readonly requestWaits: Pick<LimitOptions, 'requestWaitMaxMs' | 'countsStale' | 'dropsStale'>;
+  readonly requestWaits: WaitLimits;
   /** A request is refused because it has waited for so long. */
   refuseLateRequest(waitedMs: number): void;
   /** A connection is closed for a request for which there is no room. */

@@ -1,19 +1,21 @@
 import type { LimitOptions } from '../base/limit-options.ts';
 import type { Meters } from '../base/meters/meters.ts';
 
+export type WaitLimits = Pick<LimitOptions, 'requestWaitMaxMs' | 'countsStale' | 'dropsStale'>;
+
 /**
  * How long the requests of one connection have waited because as much is in progress as `request_throttle_max_requests`
  * allows. Those count that were in this server's memory when the connection stopped being read; what the kernel has of
  * them has no age here.
  */
 export class ThrottledInput {
-  readonly #waits: Pick<LimitOptions, 'requestWaitMaxMs' | 'countsStale' | 'dropsStale'>;
+  readonly #waits: WaitLimits;
   readonly #meters: Meters;
   #sinceMs = 0;
   /** Bytes of them that were not read since. */
   #bytes = 0;
 
-  constructor(waits: Pick<LimitOptions, 'requestWaitMaxMs' | 'countsStale' | 'dropsStale'>, meters: Meters) {
+  constructor(waits: WaitLimits, meters: Meters) {
     this.#waits = waits;
     this.#meters = meters;
   }

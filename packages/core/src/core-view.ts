@@ -168,6 +168,10 @@ export class CoreView implements ServerView {
     return this.#parts.life.serving?.database.tree.quotas.uses() ?? [];
   }
 
+  ephemeralCountOf(sessionId: bigint): number {
+    return this.#parts.life.serving?.database.tree.ephemeralCountOf(sessionId) ?? 0;
+  }
+
   *ephemeralsOf(sessionId: bigint): Iterable<string> {
     const tree = this.#parts.life.serving?.database.tree;
     if (tree === undefined) return;

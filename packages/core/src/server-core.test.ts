@@ -481,6 +481,21 @@ describe('a session that is expired by hand', () => {
     expect(server.trace.map(({ kind }) => kind)).toContain('session-expired');
     expect(server.core.expireSession(id)).toBe(false);
   });
+
+  it('ends as an operator wants it, and the trace says nothing of silence', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    ask(server, client, create('/e', CreateMode.ephemeral));
+    const { id } = client.session!;
+    expect(server.core.view.ephemeralCountOf(id)).toBe(1);
+    expect(server.core.expireSession(id, 'operator')).toBe(true);
+    server.run();
+    expect(client.isClosed).toBe(true);
+    expect(server.core.view.ephemeralCountOf(id)).toBe(0);
+    const kinds = server.trace.map(({ kind }) => kind);
+    expect(kinds).toContain('session-closed');
+    expect(kinds).not.toContain('session-expired');
+  });
 });
 
 describe('stopping', () => {

@@ -8,6 +8,7 @@ import { CoreView } from './core-view.ts';
 import { AnswerGate } from './links/answer-gate.ts';
 import { ClientConnections } from './links/client-connections.ts';
 import { AuditTrail } from './request/audit-trail.ts';
+import type { EndCause } from './request/leader-serving.ts';
 import { Permission } from './request/permission.ts';
 import type { OnApplied } from './request/pipeline.ts';
 import type { LeaseKnowledge } from './request/read.ts';
@@ -138,13 +139,14 @@ export class ServerCore {
   }
 
   /**
-   * Ends a session now, as if nothing had been heard of it for its timeout. The trace tells `session-closed` once its
-   * closeSession is applied: then its ephemerals are gone and their watchers told.
+   * Ends a session now; a learner asks its leader for it. The trace tells `session-closed` once its closeSession is applied:
+   * then its ephemerals are gone and their watchers told. What was asked may come to nothing when the role ends before.
    *
-   * @returns false when there is no such session
+   * @param cause `silence`: as if nothing had been heard of it for its timeout, which the trace of a leader says
+   * @returns false when this server knows no such session
    */
-  expireSession(id: bigint): boolean {
-    return this.isServing && this.#life.serving!.expireSession(id, this.#turn.wallMs());
+  expireSession(id: bigint, cause: EndCause = 'silence'): boolean {
+    return this.isServing && this.#life.serving!.expireSession(id, this.#turn.wallMs(), cause);
   }
 
   /**

@@ -250,6 +250,8 @@ class Server implements RunningServer {
       },
       authenticator: ports.authenticator,
       core: this.#core,
+      sessionEnds: this.#sessionEnds,
+      audit: this.#audit,
       logger,
       figures,
       deliver,
@@ -353,11 +355,15 @@ class Server implements RunningServer {
 
   async expireSession(id: bigint): Promise<boolean> {
     if (this.#state !== 'serving') throw new ServerError(ExitCode.unexpected, `the server is ${this.#state}`);
-    const ended = this.#sessionEnds.next(id);
-    this.#turn.run(() => {
-      if (!this.#core.expireSession(id)) this.#sessionEnds.onUnknown(id);
+    const isKnown = await new Promise<boolean>((resolve, reject) => {
+      const forget = this.#sessionEnds.onNext(id, (error) => (error === null ? resolve(true) : reject(error)));
+      this.#turn.run(() => {
+        if (this.#core.expireSession(id)) return;
+        forget();
+        resolve(false);
+      });
     });
-    if (!(await ended)) return false;
+    if (!isKnown) return false;
     await this.#turn.ended();
     return true;
   }

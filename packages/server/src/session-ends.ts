@@ -1,36 +1,38 @@
 import type { Trace, TraceEvent } from '@meerkat/core';
-import { Deferred } from './deferred.ts';
+
+/** @param error null: the session has ended */
+type OnEnd = (error: Error | null) => void;
 
 /** Waits for the ends of sessions: a listener of the core's trace. */
 export class SessionEnds implements Trace {
-  readonly #awaited = new Map<bigint, Deferred<boolean>>();
+  /** Each that waits by itself: some give up before. */
+  readonly #waiting = new Map<bigint, Set<OnEnd>>();
 
   emit(event: TraceEvent): void {
-    if (event.kind === 'session-closed') this.#resolve(event.sessionId, true);
+    if (event.kind !== 'session-closed') return;
+    const waiting = this.#waiting.get(event.sessionId);
+    this.#waiting.delete(event.sessionId);
+    for (const onEnd of waiting ?? []) onEnd(null);
   }
 
-  /** @returns true once the session has ended, false when it is unknown */
-  next(sessionId: bigint): Promise<boolean> {
-    let end = this.#awaited.get(sessionId);
-    if (end === undefined) {
-      end = new Deferred();
-      this.#awaited.set(sessionId, end);
-    }
-    return end.promise;
-  }
-
-  onUnknown(sessionId: bigint): void {
-    this.#resolve(sessionId, false);
+  /**
+   * @param onEnd called once, when the session ends next; must not call back into the core
+   * @returns gives up waiting
+   */
+  onNext(sessionId: bigint, onEnd: OnEnd): () => void {
+    const waiting = this.#waiting.get(sessionId);
+    if (waiting === undefined) this.#waiting.set(sessionId, new Set([onEnd]));
+    else waiting.add(onEnd);
+    return () => {
+      const others = this.#waiting.get(sessionId);
+      if (others?.delete(onEnd) === true && others.size === 0) this.#waiting.delete(sessionId);
+    };
   }
 
   /** No session ends any more. */
   fail(error: Error): void {
-    for (const end of this.#awaited.values()) end.reject(error);
-    this.#awaited.clear();
-  }
-
-  #resolve(sessionId: bigint, value: boolean): void {
-    this.#awaited.get(sessionId)?.resolve(value);
-    this.#awaited.delete(sessionId);
+    const all = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const waiting of all) for (const onEnd of waiting) onEnd(error);
   }
 }

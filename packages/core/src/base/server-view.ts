@@ -149,6 +149,7 @@ export interface ServerView {
   sessionsWithEphemerals(): readonly bigint[];
   /** The paths of a session's ephemerals; each is looked at when its turn comes. */
   ephemeralsOf(sessionId: bigint): Iterable<string>;
+  ephemeralCountOf(sessionId: bigint): number;
   /** Quotas and their use; each is looked at when its turn comes. */
   quotas(): Iterable<QuotaUse>;
   /** Digests kept of every 128th zxid, oldest first, at most 1024. */

@@ -56,6 +56,9 @@ export function readsPartsOf({ options, database, knowledge, ...parts }: Serving
   return { ...parts, ...leases, tree: database.tree, multiReadBytesMax: options.multiReadBytesMax };
 }
 
+/** Why a session is ended that its client has not closed: nothing is said of silence where an operator wants it. */
+export type EndCause = 'silence' | 'operator';
+
 /** Ends those sessions that only this server knows and whose clients have been silent for too long: nobody else is asked. */
 export function endDueSessions(local: LocalSessions, pipeline: Pipeline, trace: Trace, nowMs: number): void {
   local.onTick(nowMs);
@@ -257,12 +260,12 @@ export class LeaderServing {
     for (const path of this.#containers.onTick(nowMs, wallMs)) this.#proposer.collect(path, wallMs);
   }
 
-  /** Ends a session now, as if nothing had been heard of it for its timeout. @returns false when there is no such session */
-  expireSession(id: bigint, wallMs: number): boolean {
+  /** Ends a session now. @returns false when there is no such session */
+  expireSession(id: bigint, wallMs: number, cause: EndCause = 'silence'): boolean {
     const session = this.table.get(id);
     if (session === undefined) return false;
     if (session.isLocal) endLocalSession(session, this.table, this.pipeline);
-    else this.#expire(session, wallMs);
+    else this.#expire(session, wallMs, cause);
     return true;
   }
 
@@ -319,10 +322,12 @@ export class LeaderServing {
     return 1 + this.database.tree.ephemeralCountOf(session.id);
   }
 
-  #expire(session: Session, wallMs: number): void {
+  #expire(session: Session, wallMs: number, cause: EndCause = 'silence'): void {
     if (session.isClosing) return;
     this.sessions.setClosing(session);
-    this.#trace.emit({ kind: 'session-expired', sessionId: session.id, timeoutMs: session.timeoutMs });
+    if (cause === 'silence') {
+      this.#trace.emit({ kind: 'session-expired', sessionId: session.id, timeoutMs: session.timeoutMs });
+    }
     this.#proposer.endSession(session.id, wallMs);
   }
 }

@@ -31,7 +31,7 @@ export interface AuthorizationParts {
 }
 
 /**
- * Who may read or replace all data by HTTP: whoever has each of the five permissions of the root (3.9.4 and later).
+ * Who may read or replace all data, or end sessions, by HTTP: whoever has each of the five permissions of the root (3.9.4 and later).
  *
  *     Authorization: digest ann:secret
  *     Authorization: ip
@@ -44,23 +44,39 @@ export class AdminAuthorization {
     this.#parts = parts;
   }
 
-  refusalOf({ authorization: header, remote, forwardedFor, certificate }: Caller): Refusal | null {
-    const { authenticator, skipAcl, usesForwardedFor, view } = this.#parts;
-    if (header === null) return { status: 401, error: 'Auth info is missing for the command' };
-    const [scheme = '', credentials, ...more] = header.split(' ');
-    // What stands before the last one is what the caller has told the proxy (CVE-2024-51504).
-    const host = usesForwardedFor ? (forwardedFor?.split(',').at(-1)?.trim() ?? remote) : remote;
-    const ip = parseIp(host);
-    if (more.length > 0 || ip === null) return NOT_AUTHENTICATED;
-    const address: PeerAddress = { ip, host, port: 0 };
-    const identities = this.#identitiesOf(scheme.toLowerCase(), credentials, address, certificate);
-    if (identities === null || identities.length === 0) return NOT_AUTHENTICATED;
+  refusalOf(caller: Caller): Refusal | null {
+    const { authenticator, skipAcl, view } = this.#parts;
+    if (caller.authorization === null) return { status: 401, error: 'Auth info is missing for the command' };
+    const identities = this.#identify(caller);
+    if (identities.length === 0) return NOT_AUTHENTICATED;
     if (skipAcl || identities.some((identity) => identity.scheme === 'super')) return null;
     const [root] = view.database()?.znodes() ?? [];
     const isAllowed = EACH.every(
       (perm) => root?.acl.some((entry) => grants(entry, perm, identities, authenticator)) === true,
     );
     return isAllowed ? null : { status: 403, error: 'Not authorized' };
+  }
+
+  /** As the audit log names who asks. */
+  describe(caller: Caller): { readonly users: readonly string[]; readonly host: string } {
+    const { authenticator } = this.#parts;
+    const users = this.#identify(caller).map((identity) => authenticator.userName(identity));
+    return { users: users.filter((user) => user !== ''), host: this.#hostOf(caller) };
+  }
+
+  #hostOf({ remote, forwardedFor }: Caller): string {
+    // What stands before the last one is what the caller has told the proxy (CVE-2024-51504).
+    return this.#parts.usesForwardedFor ? (forwardedFor?.split(',').at(-1)?.trim() ?? remote) : remote;
+  }
+
+  /** None of one who does not authenticate. */
+  #identify(caller: Caller): readonly Identity[] {
+    const [scheme = '', credentials, ...more] = (caller.authorization ?? '').split(' ');
+    const host = this.#hostOf(caller);
+    const ip = parseIp(host);
+    if (more.length > 0 || ip === null) return [];
+    const address: PeerAddress = { ip, host, port: 0 };
+    return this.#identitiesOf(scheme.toLowerCase(), credentials, address, caller.certificate) ?? [];
   }
 
   #identitiesOf(

@@ -1,4 +1,5 @@
 import type { ServerView } from '@meerkat/core';
+import { formatSessionId } from '../audit/audit-line.ts';
 import type { Answer, Desk } from '../http/http-thread.ts';
 import type { Question, Uploaded } from '../http/messages.ts';
 import type { Exposition } from '../metrics/exposition.ts';
@@ -7,8 +8,9 @@ import type { ArchiveCommand } from './archive-command.ts';
 import type { Refusal } from './authorization.ts';
 import { ADMIN_COMMANDS, type AdminCommand, type CommandSource } from './commands.ts';
 import type { DrainCommand } from './drain-command.ts';
+import type { EndSessionCommand } from './end-session-command.ts';
 import { checkHealth, type HealthSource } from './health.ts';
-import { type Fields, formatJson, JsonFields } from './java-json.ts';
+import { type Fields, formatJson, JsonFields, JsonList } from './java-json.ts';
 import { makeOpenApi } from './openapi.ts';
 import type { RestoreCommand } from './restore-command.ts';
 import type { SnapshotCommand } from './snapshot-command.ts';
@@ -21,6 +23,7 @@ export interface AdminDeskParts {
   readonly restore: RestoreCommand;
   readonly archive: ArchiveCommand;
   readonly drain: DrainCommand;
+  readonly endSession: EndSessionCommand;
   readonly commandUrl: string;
 }
 
@@ -63,13 +66,14 @@ export class AdminDesk implements Desk {
   }
 
   *#index(): Generator<string> {
-    const names = [...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name), SNAPSHOT, RESTORE, ARCHIVE];
+    const names = [...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name), SNAPSHOT, RESTORE, ARCHIVE, END_SESSION];
     for (const name of names.toSorted()) yield `<a href="${this.#parts.commandUrl}/${name}">${name}</a>\n<br/>\n`;
   }
 
   #onCommand(question: Command): Answer | Promise<Answer> {
     const { method, name } = question;
     if (name === RESTORE || name === 'rest') return this.#onRestore(question);
+    if (name === END_SESSION) return this.#onEndSession(question);
     if (method !== 'GET' && method !== 'HEAD') {
       return { ...PLAIN, status: 405, headers: { allow: 'GET, HEAD' }, pieces: [`${name} is asked for with GET\n`] };
     }
@@ -121,6 +125,19 @@ export class AdminDesk implements Desk {
     return commandAnswer(name, fields, null);
   }
 
+  async #onEndSession(question: Command): Promise<Answer> {
+    const outcome = await this.#parts.endSession.run(question.method === 'POST', question.query, question);
+    if (isRefusal(outcome)) return commandAnswer(END_SESSION, [], outcome.error, outcome.status);
+    const { sessionId, ephemerals, paths, isEnded } = outcome;
+    const fields: Fields = [
+      ['session', formatSessionId(sessionId)],
+      ['ephemerals', ephemerals],
+      ['ephemeral_paths', new JsonList(paths)],
+      ['is_ended', isEnded],
+    ];
+    return commandAnswer(END_SESSION, fields, null);
+  }
+
   async #onArchive(question: Command): Promise<Answer> {
     const outcome = await this.#parts.archive.run(question.query, question);
     if (isRefusal(outcome)) return commandAnswer(ARCHIVE, [], outcome.error, outcome.status);
@@ -160,6 +177,7 @@ function* whileServing(fields: Fields, command: AdminCommand, view: ServerView):
 const SNAPSHOT = 'snapshot';
 const RESTORE = 'restore';
 const ARCHIVE = 'archive';
+const END_SESSION = 'end_session';
 const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';
 const JSON_HEAD = { status: 200, contentType: 'application/json', headers: {}, file: null };
 const PLAIN = { status: 200, contentType: 'text/plain; charset=utf-8', headers: {}, file: null };

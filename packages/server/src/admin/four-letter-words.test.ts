@@ -114,6 +114,7 @@ function view(more: Partial<ServerView> = {}): ServerView {
     quotas: () => [],
     sessionsWithEphemerals: () => [],
     ephemeralsOf: () => [],
+    ephemeralCountOf: () => 0,
     digests: () => [],
     database: () => null,
     resetConnectionStats() {},

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { Authenticator, ServerCore, SnapshotFile } from '@meerkat/core';
+import type { AuditLog } from '../audit/audit-log.ts';
 import type { Configuration } from '../config/options.ts';
 import type { HttpFigures } from '../http/figures.ts';
 import { HttpThread } from '../http/http-thread.ts';
@@ -9,11 +10,13 @@ import type { Logger } from '../logger.ts';
 import { Exposition } from '../metrics/exposition.ts';
 import { LoopDelay } from '../metrics/loop-delay.ts';
 import { NODE_CLOCK } from '../node/clock.ts';
+import type { SessionEnds } from '../session-ends.ts';
 import { ArchiveCommand } from './archive-command.ts';
 import { AdminAuthorization } from './authorization.ts';
 import type { CommandSource } from './commands.ts';
 import { AdminDesk } from './desk.ts';
 import { DrainCommand } from './drain-command.ts';
+import { END_CONFIRM_MS, EndSessionCommand } from './end-session-command.ts';
 import type { HealthSource } from './health.ts';
 import { RestoreCommand } from './restore-command.ts';
 import { SnapshotCommand, type TakenSnapshot } from './snapshot-command.ts';
@@ -23,7 +26,12 @@ export interface HttpPortsParts {
   readonly source: CommandSource;
   readonly health: HealthSource;
   readonly authenticator: Authenticator;
-  readonly core: Pick<ServerCore, 'takeSnapshot' | 'restore' | 'shed' | 'isDraining' | 'setDraining' | 'view'>;
+  readonly core: Pick<
+    ServerCore,
+    'takeSnapshot' | 'restore' | 'shed' | 'isDraining' | 'setDraining' | 'expireSession' | 'view'
+  >;
+  readonly sessionEnds: SessionEnds;
+  readonly audit: AuditLog | null;
   readonly logger: Logger;
   /** What the thread counts. */
   readonly figures: HttpFigures;
@@ -46,6 +54,15 @@ export function makeHttpPorts(parts: HttpPortsParts): HttpThread | null {
     drain: new DrainCommand({
       authorization: authorizationOf(parts),
       core: parts.core,
+      deliver: (event) => parts.deliver(event),
+    }),
+    endSession: new EndSessionCommand({
+      authorization: authorizationOf(parts),
+      core: parts.core,
+      sessionEnds: parts.sessionEnds,
+      audit: parts.audit,
+      logger,
+      confirmMs: END_CONFIRM_MS,
       deliver: (event) => parts.deliver(event),
     }),
     commandUrl: admin?.commandUrl ?? '',

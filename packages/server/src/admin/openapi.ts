@@ -75,6 +75,22 @@ export function makeOpenApi(commandUrl: string): object {
           },
         },
       },
+      [`${commandUrl}/end_session`]: {
+        get: {
+          operationId: 'look_at_session',
+          summary: 'whether a session is there, and the ephemerals that would go with it',
+          description: 'The caller needs each permission of the root. Not a command of ZooKeeper.',
+          ...OF_SESSION,
+        },
+        post: {
+          operationId: 'end_session',
+          summary: 'ends a session, whatever its client does',
+          description:
+            'The caller needs each permission of the root. Any server does it for any session, but for local ones. Not a command of ZooKeeper.',
+          ...OF_SESSION,
+          responses: { ...OF_SESSION.responses, 504: { description: 'asked for, and what came of it is not known' } },
+        },
+      },
       '/livez': { get: health('livez', 'whether the process is worth keeping') },
       '/readyz': { get: health('readyz', 'whether clients can be sent here: false without a quorum') },
       '/metrics': {
@@ -103,6 +119,19 @@ const OF_COMMAND = {
   200: {
     description: 'what was asked for, with `command` and `error`, which is null unless something is wrong',
     content: { 'application/json': { schema: { type: 'object', required: ['command', 'error'] } } },
+  },
+};
+
+const OF_SESSION = {
+  security: [{ authorization: [] }],
+  parameters: [{ ...query('session', 'its id: 0x and hexadecimal digits, or decimal'), required: true }],
+  responses: {
+    200: { description: 'session, ephemerals, ephemeral_paths (the first 20); is_ended says whether it has ended' },
+    400: { description: 'that is no id' },
+    401: { description: 'no, or no valid, header Authorization' },
+    403: { description: 'a permission of the root is missing' },
+    404: { description: 'this server knows no such session' },
+    503: { description: 'without a quorum nothing was asked for' },
   },
 };
 

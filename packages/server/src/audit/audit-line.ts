@@ -7,6 +7,16 @@ export interface ServerEvent {
   readonly result: 'success' | 'failure' | 'invoked';
 }
 
+/** What was asked for at the admin port. */
+export interface AdminEvent {
+  readonly operation: 'endSession';
+  /** The one that ends; who asks has none. */
+  readonly sessionId: bigint;
+  readonly caller: { readonly users: readonly string[]; readonly host: string };
+  /** `invoked`: nobody knows what came of it. */
+  readonly result: 'success' | 'failure' | 'invoked';
+}
+
 /** The fields of a line, in the order of Apache's; what does not apply is undefined, and left out. */
 export interface AuditFields {
   readonly session: string | undefined;
@@ -24,10 +34,17 @@ export interface AuditFields {
  * @param sessionText writes the id of a session
  */
 export function fieldsOf(
-  entry: AuditEntry | ServerEvent,
+  entry: AuditEntry | ServerEvent | AdminEvent,
   serverUser: string,
   sessionText: (id: bigint) => string = formatSessionId,
 ): AuditFields {
+  if ('caller' in entry) {
+    const { operation, result, sessionId, caller } = entry;
+    const [znode, znode_type, acl] = [undefined, undefined, undefined];
+    const session = sessionText(sessionId);
+    const user = caller.users.join(',') || undefined;
+    return { session, user, ip: caller.host || undefined, operation, znode, znode_type, acl, result };
+  }
   if ('result' in entry) {
     const { operation, result } = entry;
     const [session, ip, znode, znode_type, acl] = [undefined, undefined, undefined, undefined, undefined];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { AuditEntry } from '@meerkat/core';
 import { OPEN_ACL } from '@meerkat/protocol';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { fieldsOf, formatAuditLine } from './audit-line.ts';
+import { type AdminEvent, fieldsOf, formatAuditLine } from './audit-line.ts';
 import { AuditLog } from './audit-log.ts';
 
 const ENTRY: AuditEntry = {
@@ -54,6 +54,18 @@ describe('a line of the audit log', () => {
     expect(line).toContain('user=x\\u000auser=root\t');
     expect(line).toContain('znode=/a\\u0009result=success\\u2028\t');
   });
+});
+
+test('an end of a session that an administrator wants names who has asked, and the session that ends', () => {
+  const event: AdminEvent = {
+    operation: 'endSession',
+    sessionId: -2n,
+    caller: { users: ['ann'], host: '10.0.0.9' },
+    result: 'invoked',
+  };
+  expect(formatAuditLine(fieldsOf(event, 'zk'))).toBe(
+    'session=0xfffffffffffffffe\tuser=ann\tip=10.0.0.9\toperation=endSession\tresult=invoked',
+  );
 });
 
 describe('the audit log', () => {

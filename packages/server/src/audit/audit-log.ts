@@ -1,7 +1,7 @@
 import { appendFile } from 'node:fs';
 import { userInfo } from 'node:os';
 import type { Audit, AuditEntry } from '@meerkat/core';
-import { fieldsOf, formatAuditLine, formatSessionId, type ServerEvent } from './audit-line.ts';
+import { type AdminEvent, fieldsOf, formatAuditLine, formatSessionId, type ServerEvent } from './audit-line.ts';
 
 export interface AuditOptions {
   /** Absolute path of the file that lines are appended to; null: standard output. */
@@ -41,7 +41,7 @@ export class AuditLog implements Audit {
     this.#warn = warn;
   }
 
-  add(entry: AuditEntry | ServerEvent): void {
+  add(entry: AuditEntry | ServerEvent | AdminEvent): void {
     if (this.#waitingLength > WAITING_MAX) {
       this.#leftOut++;
       return;
@@ -60,7 +60,7 @@ export class AuditLog implements Audit {
     return flushed;
   }
 
-  #format(entry: AuditEntry | ServerEvent): string {
+  #format(entry: AuditEntry | ServerEvent | AdminEvent): string {
     const fields = fieldsOf(entry, this.#user, this.#sessionText);
     const isFailure = fields.result === 'failure';
     if (this.#options.format === 'json') {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { adminTls, credentialsOf } from '../archive/source.ts';
 import { parseDuration } from '../connection/duration.ts';
+import { parsePort } from '../draining/admin-ports.ts';
 import { askAdmin } from '../draining/admin-request.ts';
 import { clientsLeft } from '../draining/clients-left.ts';
 import { readStates } from '../monitoring/server-state.ts';
@@ -71,10 +72,4 @@ async function run(
     }
     await sleep(200, undefined, { signal });
   }
-}
-
-export function parsePort(text: string): number {
-  const port = Number(text);
-  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  throw new InvocationFailure(`--http-port: expected a port, found "${text}"`);
 }

@@ -1,4 +1,5 @@
 import { adminTls, credentialsOf } from '../archive/source.ts';
+import { parsePorts } from '../draining/admin-ports.ts';
 import { askAdmin, excessOf } from '../draining/admin-request.ts';
 import { readStates } from '../monitoring/server-state.ts';
 import type { Column } from '../output/column.ts';
@@ -6,7 +7,6 @@ import { type DefineCommand, examples } from '../run/command.ts';
 import { CommandFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
-import { parsePort } from './drain.ts';
 import { ANSWER_MS } from './status.ts';
 
 interface Words {
@@ -41,7 +41,7 @@ their sessions, to any server of their connect strings. Needed after a rolling r
 async function run(context: Context, { httpPort, https = false, dryRun = false }: Words): Promise<CommandExit> {
   const { timeoutMs = ANSWER_MS, signal, report } = context;
   const servers = await context.servers();
-  const ports = httpPort.split(',').map(parsePort);
+  const ports = parsePorts(httpPort);
   const states = await readStates(servers, timeoutMs, signal);
   const away = states.find(({ problem }) => problem !== null);
   if (away !== undefined) {

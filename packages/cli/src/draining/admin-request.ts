@@ -4,6 +4,7 @@ import { askHttp, describeHttpFailure, type HttpAnswer, jsonOf } from '@meerkat/
 import { withoutCredentials } from '../archive/source.ts';
 import { CommandFailure } from '../run/command-failure.ts';
 import { CommandExit } from '../run/exit-code.ts';
+import { ADVICE } from './admin-ports.ts';
 
 export interface AdminRequest {
   readonly server: MonitoredServer;
@@ -36,10 +37,8 @@ export async function askAdmin(command: string, request: AdminRequest): Promise<
     });
   } catch (error) {
     signal.throwIfAborted();
-    const advice =
-      'it is open on loopback alone unless admin.serverAddress says otherwise; --http-port names another one, --https one with TLS';
     const found = describeHttpFailure(error);
-    throw new CommandFailure(CommandExit.unreachable, `${place}, does not answer: ${found}; ${advice}`, error as Error);
+    throw new CommandFailure(CommandExit.unreachable, `${place}, does not answer: ${found}; ${ADVICE}`, error as Error);
   }
   const body = jsonOf(answer);
   const { error = null } = body;

@@ -76,17 +76,17 @@ test('each fault that the doctor names is staged in a test, all but three on ser
   for (const fault of others) expect(isIn([probed], fault), fault).toBe(true);
 });
 
-/** A table for each question. What to do about each fault is what the command says. */
+/** The names for each question. What each means, and what to do, is what the command says. */
 function makeFaults(): string {
   const faults = Object.entries(FAULTS);
   const questions = [...new Set(faults.map(([, { about }]) => about))];
-  const tables = questions.map((question) => {
-    const rows = faults
+  const lines = questions.map((question) => {
+    const names = faults
       .filter(([, { about }]) => about === question)
-      .map(([name, { meaning, isNote }]) => [`\`${name}\``, isNote === true ? `${meaning} (note)` : meaning]);
-    return formatTable([question, 'meaning'], rows).trimStart();
+      .map(([name, { isNote }]) => (isNote === true ? `\`${name}\` (note)` : `\`${name}\``));
+    return `- ${question}: ${names.join(', ')}`;
   });
-  return `\n${tables.join('')}`;
+  return `\n${lines.join('\n')}\n\n`;
 }
 
 function readClientSource(name: string): string {

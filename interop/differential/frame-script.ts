@@ -170,7 +170,7 @@ function* framesOf(type: number, fields: readonly Field[]): Iterable<Frame> {
   }
 }
 
-/** What Apache's server is not itself after; `NOT_COMPARED` says of each what comes of it. */
+/** What Apache's server is not itself after; `known-differences.ts` says of each what comes of it. */
 function isTaboo(type: number, { kind }: Field, at: number, what: string): boolean {
   if (type === Op.multi) return kind === 'text' && what === 'null';
   return type === Op.setWatches2 && at >= 4 && what === 'with a null';

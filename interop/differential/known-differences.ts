@@ -270,77 +270,30 @@ export const NOTIFICATION_ZXID = {
   source: 'docs/protocol/client.md, "Watches"',
 } as const;
 
-/**
- * What the script leaves out, because the two releases would part for good, or because Apache does not answer at all.
+/*
+ * What the script leaves out, because the two releases would part for good, or because Apache's does not answer at all:
+ *
+ * - several modes of watch by one connection on one path: up to 3.8 the last wins; since 3.9 they add up and are removed
+ *   by type.
+ * - order of names in getChildren and getEphemerals, of identities in whoAmI, of events when a session ends: of hash
+ *   tables; here of creation. Neither is promised.
+ * - check outside a multi: up to 3.8.4 never answered.
+ * - a null path in a multi: −5, and a zxid may be skipped.
+ * - a quota of the root, and a zookeeper_stats that is none: end the process of every server for good, at once or with
+ *   the next write below; here BADARGUMENTS.
+ * - limits of a quota that cannot be read, or are null: with enforceQuota −5 to every write below; here no number is no
+ *   limit.
+ * - a null among the persistent watches of a setWatches2: sets a watch, and later fails to close the socket; here it is
+ *   undecodable.
+ * - createContainer in a multi with other flags than 4: up to 3.8.1 another kind of znode.
+ * - createSession and deleteContainer sent by a client: carried out; here UNIMPLEMENTED, and closed.
+ * - createTTL with the flags of another kind and a negative TTL: ends the process; here BADARGUMENTS.
+ * - the open connection of a session that another one asks for with a wrong password: closed; here only with the right
+ *   password.
+ * - exists that leaves a watch on a znode that one may not read: 3.8.0 registers it, newer releases refuse.
+ * - setWatches for a znode that one may not read: tells whether it has changed, and sets the watch if not; here it
+ *   always has (when it did is secret), and there is no watch.
  */
-export const NOT_COMPARED: readonly { readonly what: string; readonly reason: string; readonly source: string }[] = [
-  {
-    what: 'several modes of watch by one connection on one path',
-    reason: 'Up to 3.8 the last wins; since 3.9 they add up and are removed by type.',
-    source: 'docs/protocol/client.md, "Watches"',
-  },
-  {
-    what: 'order of names in getChildren and getEphemerals, of identities in whoAmI, of events when a session ends',
-    reason: 'Of hash tables; here of creation. Neither is promised.',
-    source: 'docs/protocol/quorum.md, "Sessions"',
-  },
-  {
-    what: 'check outside a multi',
-    reason: 'Up to 3.8.4 never answered.',
-    source: 'docs/protocol/client.md, "Operations"',
-  },
-  {
-    what: 'a null path in a multi',
-    reason: '−5, and a zxid may be skipped.',
-    source: 'docs/protocol/client.md, "Errors"; seen with 3.8.0',
-  },
-  {
-    what: 'a quota of the root, and a zookeeper_stats that is none',
-    reason: 'End the process of every server for good, at once or with the next write below; here BADARGUMENTS.',
-    source: 'seen with 3.8.0',
-  },
-  {
-    what: 'limits of a quota that cannot be read, or are null',
-    reason: 'With enforceQuota −5 to every write below; here no number is no limit.',
-    source: 'seen with 3.8.0',
-  },
-  {
-    what: 'a null among the persistent watches of a setWatches2',
-    reason: 'Sets a watch, and later fails to close the socket; here it is undecodable.',
-    source: 'seen with 3.8.0',
-  },
-  {
-    what: 'createContainer in a multi with other flags than 4',
-    reason: 'Up to 3.8.1 another kind of znode.',
-    source: 'docs/protocol/client.md, "Multi"',
-  },
-  {
-    what: 'createSession and deleteContainer sent by a client',
-    reason: 'Carried out; here UNIMPLEMENTED, and closed.',
-    source: 'docs/protocol/client.md, "Operations"',
-  },
-  {
-    what: 'createTTL with the flags of another kind and a negative TTL',
-    reason: 'Ends the process; here BADARGUMENTS.',
-    source: 'docs/protocol/client.md, "Operations"; seen with 3.8.0',
-  },
-  {
-    what: 'the open connection of a session that another one asks for with a wrong password',
-    reason: 'Closed; here only with the right password.',
-    source: 'docs/protocol/client.md, "Connecting"',
-  },
-  {
-    what: 'exists that leaves a watch on a znode that one may not read',
-    reason: '3.8.0 registers it, newer releases refuse.',
-    source: 'docs/protocol/client.md, "Order of checks"',
-  },
-  {
-    what: 'setWatches for a znode that one may not read',
-    reason:
-      'Tells whether it has changed, and sets the watch if not; here it always has (when it did is secret), and there is no watch.',
-    source: 'docs/protocol/client.md, "Watches"',
-  },
-];
 
 function hasNullList(step: RequestStep): boolean {
   const reader = new RecordReader(step.body);

@@ -1,4 +1,28 @@
-/** Until when a server may answer its clients. See docs/leases.md. */
+/**
+ * Until when a server may answer its clients. What is promised: docs/leases.md. D is the lease, S a session's timeout.
+ *
+ *     who        may                                       until
+ *     leader     answer its clients                        D after it sent pings that a quorum answered
+ *     learner    answer its clients                        D after its answer to a ping that a later ping has confirmed
+ *     learner    take a session's request                  S × 31/32 after the session's last one; then it closes
+ *     leader     end a session of a talking learner        not before the learner answered a ping, sent after the session
+ *                                                          was due, without naming it
+ *     leader     end a session of a mute or lost learner   not before S + D × 33/32 after the learner's last answer
+ *     leader, new  end any session                         not before S + 2 D × 33/32 after its epoch began, unless its
+ *                                                          client came back
+ *
+ * A ping confirms the answer to the one before; not with the zxid 0, when the leader's lease is over, nor when the sessions
+ * heard from do not fit into one packet.
+ *
+ * Why it holds. Server F last answers a client at t; leader L ends the session.
+ *
+ * - F is L's learner and talks: at t it had heard nothing of the session for S × 31/32, and would have refused.
+ * - F is L's learner and mute: t is at most D after the last answer that L has; L waits D and S from there.
+ * - F is of an earlier epoch, whose last ping answered by a quorum was sent at q: the quorums share a voter, so L's epoch
+ *   began after q. The old leader answers until q + D, its learners until q + 2 D.
+ * - The session moved: the client closes its connection first; L counts S from REVALIDATE, the new server from its question.
+ * - A process that stood still reads the clock before answers leave.
+ */
 import type { Electorate } from '../election/electorate.ts';
 import { QuorumWatermark } from './quorum-watermark.ts';
 

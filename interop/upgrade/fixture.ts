@@ -8,7 +8,11 @@ import { fourLetterWord, freePort } from '../harness/server-process.ts';
 import { Program } from '../install/single-file.ts';
 import { type DumpedZnode, dumpTree } from './tree.ts';
 
-/** The release before: a commit, until there are releases. Its server is in the fixture, bundled to one script. */
+/**
+ * The release before: a commit, until there are releases. Its server is in the fixture, bundled to one script. To renew it, bundle
+ * its server to `fixture/server-<release>.mjs.gz`, change this, and run `RECORD=release npx vitest run --project long
+ * interop/upgrade && npm run format`.
+ */
 export const RELEASE = '907eca2';
 
 const FIXTURE: string = fileURLToPath(new URL('./fixture/', import.meta.url));

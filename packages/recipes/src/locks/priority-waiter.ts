@@ -5,6 +5,7 @@ import {
   joinPath,
   NodeExistsError,
   NoNodeError,
+  NotReadOnlyError,
   nameOf,
   TransactionError,
   text,
@@ -126,6 +127,8 @@ export class PriorityWaiter {
     if (!isTry && !(await this.#watchOwn())) return 'gone';
     const list = await this.#list();
     if (list === null || lost.aborted) return 'gone';
+    // Nothing can be held on a server without a quorum.
+    if (this.#client.state === 'read-only') throw new NotReadOnlyError(this.#attempt.about);
     const { waiters, index, isHeld, version } = list;
     const ahead = aheadOf(waiters, index, isHeld);
     if (ahead === null) {

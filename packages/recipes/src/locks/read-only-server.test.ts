@@ -17,6 +17,8 @@ import { Semaphore } from './semaphore.ts';
 interface Place {
   readonly client: Client;
   readonly sleep: (ms: number) => Promise<void>;
+  /** Bytes that the client has sent so far. */
+  readonly sentBytes: () => number;
   /** Breaks the connection; the client that answers the next one has a quorum, or none. */
   readonly goTo: (quorum: 'with a quorum' | 'without a quorum') => Promise<void>;
 }
@@ -25,11 +27,14 @@ interface Place {
 async function onServers(program: (place: Place) => Promise<void>): Promise<void> {
   const { world, ensemble } = makeWorld();
   let isReadOnly = false;
+  let sentBytes = 0;
   /** The last byte of a ConnectResponse says so: 4 bytes of length, and 37. */
   const makeTap = (): WireTap => {
     let receivedBytes = 0;
     return {
-      onSent() {},
+      onSent(bytes) {
+        sentBytes += bytes.length;
+      },
       onReceived(bytes) {
         const index = 40 - receivedBytes;
         if (isReadOnly && index >= 0 && index < bytes.length) bytes[index] = 1;
@@ -50,6 +55,7 @@ async function onServers(program: (place: Place) => Promise<void>): Promise<void
     await program({
       client,
       sleep: (ms) => world.sleep(ms),
+      sentBytes: () => sentBytes,
       goTo: async (quorum) => {
         isReadOnly = quorum === 'without a quorum';
         for (const end of world.network.openEnds) end.breakStream();
@@ -101,6 +107,22 @@ test('a waiter gets nothing from a server without a quorum, whatever that one kn
     await goTo('with a quorum');
     expect((await acquired).isHeld).toBe(true);
   }));
+
+test.each<[string, (client: Client) => Promise<Held>]>([
+  ['a mutex', (client) => new Mutex(client, '/it').acquire()],
+  ['a lock with priorities', (client) => new PriorityLock(client, '/it').acquire()],
+])('%s that is free is asked for now and then at a server without a quorum', (_what, take) =>
+  onServers(async ({ client, sleep, sentBytes, goTo }) => {
+    await goTo('without a quorum');
+    const before = sentBytes();
+    const taken = take(client);
+    await sleep(3000);
+    // Three kilobytes are some twenty requests.
+    expect(sentBytes() - before).toBeLessThan(3000);
+    await goTo('with a quorum');
+    expect((await taken).isHeld).toBe(true);
+  }),
+);
 
 test('the signal of the session ends a timeout after the last server with a quorum, and the client continues reading', () =>
   onServers(async ({ client, sleep, goTo }) => {

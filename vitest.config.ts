@@ -29,27 +29,35 @@ const LONG_SOURCES = [
   'packages/recipes/src/**/*.simulation.test.ts',
   'packages/simulator/src/client-faults.test.ts',
 ];
+/** Two more than there are processors: three of ten seconds of these tests are waits. In a group of their own, as vitest wants it then. */
+const LONG_WORKERS = { maxWorkers: availableParallelism() + 2, sequence: { groupOrder: 1 } } as const;
 const NOT_LONG = [...configDefaults.exclude, '**/*.long.test.ts'];
 
-/** They take longest, and nothing should wait for them in the end. What starts no process comes last. */
+/** They take longest, and nothing should wait for them in the end of their project. */
 const FIRST = [
   'interop/bench',
+  'interop/console/operating',
   'interop/cli/lock',
   'interop/ensemble/',
   'mutations/mutants',
-  'torture/',
+  'simulator/src/coverage',
+  'torture/torture',
+  'interop/console/',
   'interop/cli/',
 ];
 
+/** One project after the other: a worker that keeps its modules is ended when the next file is of another one. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rankOf = ({ moduleId, project }: TestSpecification): number => {
-      // A worker that keeps its modules is ended when the next file is of another project.
-      const last = project.config.isolate ? 0 : FIRST.length + 1;
+    const rankOf = ({ moduleId }: TestSpecification): number => {
       const rank = FIRST.findIndex((part) => moduleId.includes(part));
-      return last + (rank < 0 ? FIRST.length : rank);
+      return rank < 0 ? FIRST.length : rank;
     };
-    return (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
+    const sorted = await super.sort(files);
+    const projects = [...new Set(sorted.map(({ project }) => project))];
+    return projects.flatMap((own) =>
+      sorted.filter(({ project }) => project === own).sort((a, b) => rankOf(a) - rankOf(b)),
+    );
   }
 }
 
@@ -101,6 +109,7 @@ export default defineConfig({
         test: {
           name: 'long',
           isolate: false,
+          ...LONG_WORKERS,
           include: LONG,
           exclude: [...configDefaults.exclude, ...LONG_COMMANDS],
           env: { TESTS: 'long' },
@@ -112,6 +121,7 @@ export default defineConfig({
         test: {
           name: 'long-commands',
           isolate: false,
+          ...LONG_WORKERS,
           include: LONG_COMMANDS,
           env: { TESTS: 'long', ...(SINGLE_FILE === undefined ? {} : { MEERKAT_EXECUTABLE: SINGLE_FILE }) },
           globalSetup: './interop/build.ts',
@@ -122,6 +132,7 @@ export default defineConfig({
         test: {
           name: 'long-sources',
           isolate: false,
+          ...LONG_WORKERS,
           include: LONG_SOURCES,
           env: { TESTS: 'long' },
         },

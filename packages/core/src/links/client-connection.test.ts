@@ -128,6 +128,7 @@ class LearnerServer extends LearnerParty {
         onHeldBack: (connection) => void this.#heldBack.add(connection),
         onUntaken: () => {},
         onTaken: () => {},
+        onRest: () => {},
         onShareUsed: () => {},
         largeRequestBytes: Number.POSITIVE_INFINITY,
         admitLarge: () => true,

@@ -250,7 +250,14 @@ export class ClientConnection implements Client, StreamEvents {
     if (this.session !== null && this.#host.isThrottled) return true;
     if (this.waiting.length > 0 && this.waiting.isFull(this.#host.sessionRequestsMax, this.#host.isOverloaded))
       return true;
-    return this.isSated;
+    return this.isSated || this.#rests();
+  }
+
+  #rests(): boolean {
+    const { restsUntilMs } = this.waiting;
+    if (restsUntilMs === 0 || this.#host.turn.nowMs() >= restsUntilMs) return false;
+    this.#host.connections.onRest(restsUntilMs);
+    return true;
   }
 
   #holdBack(): void {

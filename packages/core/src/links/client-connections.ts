@@ -42,6 +42,8 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   readonly largeRequestBytes: number;
   #turnShare = TURN_UNITS;
   #nextTickMs = 0;
+  /** When the first connection that rests is to be looked at again. */
+  #nextRestMs = Number.POSITIVE_INFINITY;
 
   constructor(limits: Limits, gate: AnswerGate) {
     this.gate = gate;
@@ -171,6 +173,10 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     this.#heldBack.add(connection);
   }
 
+  onRest(untilMs: number): void {
+    this.#nextRestMs = Math.min(this.#nextRestMs, untilMs);
+  }
+
   onShareUsed(connection: ClientConnection): void {
     this.#sated.push(connection);
   }
@@ -204,8 +210,9 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   /** Monotonic milliseconds at which `onTick` has something to do, at the latest; Infinity without connections. */
   get nextDeadlineMs(): number {
     if (this.#connections.size === 0) return Number.POSITIVE_INFINITY;
+    const nextMs = Math.min(this.#nextTickMs, this.#nextRestMs);
     const [oldest] = this.#awaitingServing;
-    return oldest === undefined ? this.#nextTickMs : Math.min(this.#nextTickMs, oldest.openedMs + this.servingWaitMs);
+    return oldest === undefined ? nextMs : Math.min(nextMs, oldest.openedMs + this.servingWaitMs);
   }
 
   /** Ends what has taken too long. */
@@ -215,6 +222,8 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
       this.#awaitingServing.delete(connection);
       connection.resumeReading();
     }
+    // Those that rest are held back: `goOn` looks at them in each turn.
+    if (nowMs >= this.#nextRestMs) this.#nextRestMs = Number.POSITIVE_INFINITY;
     if (nowMs < this.#nextTickMs) return;
     this.#nextTickMs = nowMs + this.#tickMs;
     for (const connection of this.#connections)

@@ -29,8 +29,8 @@ function makeServer(flags = 0): { server: TestServer; writer: TestClient } {
   const server = new TestServer({ frameBytesMax: 2 ** 24 });
   const writer = server.connect();
   writer.send(create('/many'));
-  for (let i = 0; i < CHILDREN; i += 5000) {
-    const ops = Array.from({ length: 5000 }, (_, j) => create(`/many/child-${i + j}`, flags));
+  for (let i = 0; i < CHILDREN; i += 2500) {
+    const ops = Array.from({ length: 2500 }, (_, j) => create(`/many/child-${i + j}`, flags));
     writer.send({ op: OpCode.multi, ops });
   }
   server.run();

@@ -132,6 +132,25 @@ describe('the share of a turn', () => {
     expect(xidsOf(greedy)).toEqual([1051, 1052, 1053, 1054]);
   });
 
+  test('is no long multi directly behind another one: for some time others have the server to themselves', () => {
+    const server = new TestServer();
+    const [greedy, modest] = [server.connect(), server.connect()];
+    const check = { op: OpCode.check, path: '/', version: -1 } as const;
+    const multi: Request = { op: OpCode.multi, ops: new Array(8000).fill(check) };
+    greedy.sendTogether([multi, multi, readRoot]);
+    server.run();
+    expect(xidsOf(greedy)).toEqual([1]);
+    modest.send(multi);
+    server.run();
+    expect(xidsOf(modest)).toEqual([1]);
+    server.advance(124);
+    expect(xidsOf(greedy)).toEqual([]);
+    server.advance(1);
+    expect(xidsOf(greedy)).toEqual([2]);
+    server.advance(125);
+    expect(xidsOf(greedy)).toEqual([3]);
+  });
+
   test('of what waits for the disk is about a megabyte: another write waits for no more', () => {
     const create = { op: OpCode.create, data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 } as const;
     const setOf = (bytes: number) => ({ op: OpCode.setData, path: '/a', data: new Uint8Array(bytes), version: -1 });

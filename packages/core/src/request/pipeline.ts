@@ -152,7 +152,7 @@ export class Pipeline implements TxnHost {
       case OpCode.setACL: {
         const units = this.#addWrite(request.path);
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        if (units >= COSTLY_UNITS) client.waiting.markCostly();
+        if (units >= COSTLY_UNITS) client.waiting.markCostly(0);
         return;
       }
       case OpCode.reconfig:
@@ -161,9 +161,10 @@ export class Pipeline implements TxnHost {
       case OpCode.multi: {
         let units = 0;
         for (const { path } of request.ops) units += this.#addWrite(path);
-        if (request.ops.length >= COSTLY_PARTS) units = COSTLY_UNITS;
+        const isLong = request.ops.length >= COSTLY_PARTS;
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        if (units >= COSTLY_UNITS) client.waiting.markCostly();
+        if (isLong) client.waiting.markCostly(Math.min(request.ops.length / PARTS_PER_MS, REST_MS_MAX));
+        else if (units >= COSTLY_UNITS) client.waiting.markCostly(0);
         return;
       }
       case OpCode.closeSession:
@@ -335,7 +336,7 @@ export class Pipeline implements TxnHost {
     meters.onApplied(header.time, txn);
     if (onApplied !== null) onApplied(header.zxid, database.tree.treeDigest());
     if (audit !== null) audit.onApplied({ header, txn, write });
-    if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result);
+    if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result, nowMs);
     // What it has cost is no client's here, and must not be charged to the next one.
     else work.charge(unitsOf(txn));
     if (txn.type === OpCode.createSession) this.#onSessionCreated(header.sessionId, nowMs);
@@ -378,8 +379,15 @@ export class Pipeline implements TxnHost {
     this.#pace.drop();
   }
 
-  #answerWrite(client: Client, write: WaitingWrite, header: TxnHeader, txn: Txn, result: ApplyResult): void {
-    client.waiting.removeWrite(write);
+  #answerWrite(
+    client: Client,
+    write: WaitingWrite,
+    header: TxnHeader,
+    txn: Txn,
+    result: ApplyResult,
+    nowMs: number,
+  ): void {
+    client.waiting.removeWrite(write, nowMs);
     const error = replyErrorOf(txn);
     const writer = client.output.beginReply(write.xid, header.zxid, error);
     if (error === ErrorCode.ok) writeReplyRecord(writer, write, txn, result, this.#parts.database.tree);
@@ -436,8 +444,13 @@ const CHARS_PER_UNIT_SHIFT = 3;
  * in the same turn.
  */
 const COSTLY_UNITS = 2048;
-/** So is a multi with so many parts. */
+/**
+ * So is a multi with so many parts. All writes wait for it, so its client then leaves the server to the others for about
+ * three times as long as the multi has taken: with one such multi behind the other they would find no other moment.
+ */
 const COSTLY_PARTS = 4096;
+const PARTS_PER_MS = 64;
+const REST_MS_MAX = 1000;
 
 /** What a waiting request keeps in memory beside the bytes of its record; 170 were measured of a getData. */
 const WAITING_REQUEST_BYTES = 200;

@@ -27,6 +27,8 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   /** How many of those that are no writes are counted as what the server owes. */
   #owed = 0;
   #costlyWrite: Write | Answer | null = null;
+  #restMs = 0;
+  #restsUntilMs = 0;
   #longReads = 0;
 
   get length(): number {
@@ -56,15 +58,22 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     return this.#longReads > 0 || this.#bytes >= BYTES_MAX || isOverloaded;
   }
 
+  /** No request is accepted before this moment, for others are to have the server to themselves for a while. */
+  get restsUntilMs(): number {
+    return this.#restsUntilMs;
+  }
+
   addWrite(write: Write): void {
     this.#requests.push(write);
     this.#bytes += write.bytes;
   }
 
-  /** The newest is a costly write: nothing more is accepted until it is answered. */
-  markCostly(): void {
+  /** The newest is a costly write: nothing more is accepted until it is answered, and for so many milliseconds then. */
+  markCostly(restMs: number): void {
     const newest = this.#requests.at(-1);
-    if (newest?.kind === 'write') this.#costlyWrite = newest;
+    if (newest?.kind !== 'write') return;
+    this.#costlyWrite = newest;
+    this.#restMs = restMs;
   }
 
   /** The write has its txn. A client that has left meanwhile waits for nothing. */
@@ -78,11 +87,13 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 
   /** The oldest is committed. */
-  removeWrite(write: Write): void {
+  removeWrite(write: Write, nowMs: number): void {
     assert(this.#requests[0] === write, 'writes of a session are committed in the order of its requests');
     this.#requests.shift();
     this.#bytes -= write.bytes;
-    if (this.#costlyWrite === write) this.#costlyWrite = null;
+    if (this.#costlyWrite !== write) return;
+    this.#costlyWrite = null;
+    this.#restsUntilMs = nowMs + this.#restMs;
   }
 
   /** Counted as owed until it is answered, or `oweNothing` is said. */

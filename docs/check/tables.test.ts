@@ -2,9 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { CATALOG } from '../../packages/cli/src/catalog.ts';
 import { FAULTS } from '../../packages/cli/src/doctor/faults.ts';
-import { makeProgram } from '../../packages/cli/src/program-options.ts';
 import { CommandExit, EXIT_MEANINGS, EXIT_OF_ERROR } from '../../packages/cli/src/run/exit-code.ts';
 import { describeAttempts } from '../../packages/client/src/connect-report.ts';
 import { ERRORS, isRetryable } from '../../packages/client/src/error-table.ts';
@@ -26,7 +24,6 @@ const PARTS: readonly (readonly [page: string, name: string, make: () => string]
   ['docs/client/connecting.md', 'failures of an attempt', makeAttemptFailures],
   ['docs/client/errors.md', 'errors', makeErrors],
   ['docs/client/outcomes.md', 'what is sent again', makeRepeatables],
-  ['docs/cli.md', 'options of every command', makeCommonOptions],
   ['docs/cli.md', 'exit codes', makeExitCodes],
   ['docs/cli/doctor.md', 'faults', makeFaults],
   ['docs/metrics.md', 'names that stay empty', makeAbsentMetrics],
@@ -181,14 +178,6 @@ function makeRepeatables(): string {
       .map(([name]) => `\`${name}\``)
       .join(', ');
   return `\n- Sent again: ${names(true)}.\n- Not sent again: ${names(false)}.\n\n`;
-}
-
-/** The options that all commands of `meerkat` share. */
-function makeCommonOptions(): string {
-  const rows = makeProgram(CATALOG)
-    .options.filter(({ long }) => long !== '--version')
-    .map(({ flags, description }) => [`\`${flags}\``, description]);
-  return formatTable(['option', 'meaning'], rows);
 }
 
 /** How the command ends, and which errors of ZooKeeper end it so. */

@@ -58,9 +58,8 @@ A Java properties file in UTF-8; the last line of a key counts. Apache's system 
 | learners that the list does not name | 64 at a leader, fewer where descriptors run short; likewise |
 | a peer that does not close its end, or does not read, after the end of the connection | 10 s, less where descriptors run short |
 
-Of the open files that the process may have (\`ulimit -n\`; see \`mntr\`) an eighth, 12 to 64, is kept for files, in an ensemble an eighth each for quorum and election port. When the rest is used up a new client
-replaces the oldest connection that only waits for its peer to close, else the oldest without a session of the address (IPv6: /64) with most of them, else it is refused. A warning a minute reports it: raise the
-limit, or set \`maxCnxns\`. Where the limit is unknown, as outside Linux, only the table counts, and opening a file is retried for five seconds.
+Of the open files that the process may have (\`ulimit -n\`; see \`mntr\`) an eighth is kept for files, in an ensemble an eighth each for quorum and election port. When the rest is used up a new client replaces the
+oldest connection that only waits for its peer to close, else the oldest without a session of the address with most of them, else it is refused. A warning a minute reports it: raise the limit, or set \`maxCnxns\`.
 
 ## An ensemble
 

@@ -112,6 +112,37 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
     },
   );
 
+  test.each(SERVER_KINDS)('not of an ensemble of %s with groups and weights, which it shows', async (kind) => {
+    const groups = ['group.1=1:2', 'group.2=3', 'weight.1=2', 'weight.2=1', 'weight.3=1'];
+    const ensemble = await ChangingEnsemble.start([kind, kind, kind], [], groups);
+    onTestFailed(() => console.log(ensemble.logs.slice(-20_000)));
+    try {
+      await using site = await ConsoleSite.open(browser, ensemble.connectString());
+      const { page } = site;
+      await site.enter('/', 'servers');
+      await expect.poll(() => idsOf(page)).toEqual(['1', '2', '3']);
+      const columns = await membersTable(page).getByRole('columnheader').allTextContents();
+      const [group, weight] = [columns.indexOf('Group'), columns.indexOf('Weight')];
+      const shown = async (id: string): Promise<readonly (string | undefined)[]> => {
+        const row = membersTable(page)
+          .getByRole('row')
+          .filter({ has: page.getByRole('rowheader', { name: id, exact: true }) });
+        const cells = await row.locator('th, td').allTextContents();
+        return [cells[group], cells[weight]];
+      };
+      expect([await shown('1'), await shown('2'), await shown('3')]).toEqual([
+        ['1', '2'],
+        ['1', '1'],
+        ['2', '1'],
+      ]);
+      await page.getByText('Groups or weights decide').waitFor();
+      expect(await page.getByRole('button', { name: 'Remove server 3' }).count()).toBe(0);
+      site.expectNoComplaints();
+    } finally {
+      await ensemble.dispose();
+    }
+  });
+
   test('not where it only reads: there it plans, and does not ask who is no member', async () => {
     const ensemble = await ChangingEnsemble.start(['meerkat', 'meerkat', 'meerkat']);
     try {

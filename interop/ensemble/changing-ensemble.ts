@@ -130,13 +130,23 @@ export class ChangingEnsemble {
   readonly servers: Map<number, ChangingServer> = new Map();
   readonly #directory = mkdtempSync(join(tmpdir(), 'interop-changing-'));
 
-  /** Servers 1, 2, … that know each other from the beginning. @returns once all serve */
-  static async start(kinds: readonly ServerKind[], more: readonly string[] = []): Promise<ChangingEnsemble> {
+  /**
+   * Servers 1, 2, … that know each other from the beginning.
+   *
+   * @param more further lines of zoo.cfg
+   * @param groups lines of the list of members beside the servers'
+   * @returns once all serve
+   */
+  static async start(
+    kinds: readonly ServerKind[],
+    more: readonly string[] = [],
+    groups: readonly string[] = [],
+  ): Promise<ChangingEnsemble> {
     const ensemble = new ChangingEnsemble();
     for (const [i, kind] of kinds.entries()) await ensemble.add(i + 1, kind);
     const members = [...ensemble.servers.values()].map((server) => `server.${server.id}=${server.line()}`);
     try {
-      for (const server of ensemble.servers.values()) ensemble.configure(server, members, more);
+      for (const server of ensemble.servers.values()) ensemble.configure(server, [...members, ...groups], more);
       for (const server of ensemble.servers.values()) server.launch();
       for (const server of ensemble.servers.values()) await server.waitFor(/./);
     } catch (error) {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { connect } from '@meerkat/client';
-import type { PastTrees } from '@meerkat/console';
+import type { AdminPorts, PastTrees } from '@meerkat/console';
 import { Mutex } from '@meerkat/recipes';
 import { TestEnsemble } from '@meerkat/testing';
 import type { Browser, Page } from 'playwright-core';
@@ -94,6 +94,20 @@ function unchangingPast(servers: string): PastTrees {
   };
 }
 
+/** Admin ports that let the first session that is asked for be ended, and no other. */
+function madeUpAdmin(): AdminPorts {
+  let first = '';
+  return {
+    isSecure: false,
+    async ask(_server, { command }) {
+      first ||= command;
+      if (command !== first) return { status: 403, body: { command: 'end_session', error: 'Not authorized' } };
+      const ephemerals = { ephemerals: 3, ephemeral_paths: ['/a', '/b', '/c'] };
+      return { status: 200, body: { ...ephemerals, is_ended: false, command: 'end_session', error: null } };
+    },
+  };
+}
+
 describeWith(['chromium'], 'the console is open to everyone', () => {
   let browser: Browser;
   beforeAll(async () => {
@@ -109,7 +123,13 @@ describeWith(['chromium'], 'the console is open to everyone', () => {
       await using _ = await furnish(ensemble.connectString);
       const isDark = colorScheme === 'dark';
       const past = unchangingPast(ensemble.connectString);
-      const options = { name: 'service', colorScheme, width: 1000, height: 560, cluster: { past } };
+      const options = {
+        name: 'service',
+        colorScheme,
+        width: 1000,
+        height: 560,
+        cluster: { past, admin: madeUpAdmin() },
+      };
       await using site = await ConsoleSite.open(browser, ensemble.connectString, options);
       const { page, client } = site;
       await page.goto(site.console.url);
@@ -147,6 +167,26 @@ describeWith(['chromium'], 'the console is open to everyone', () => {
       await page.getByRole('button', { name: 'Apply…' }).click();
       expect.soft(await violationsOf(page, isDark)).toEqual([]);
       await page.keyboard.press('Escape');
+      await site.show('/', 'sessions');
+      for (const i of [0, 1]) {
+        await page
+          .getByRole('row')
+          .filter({ hasText: '0x' })
+          .filter({ hasNotText: 'this console' })
+          .nth(i)
+          .getByRole('button')
+          .click();
+        // Of the one it is said why not.
+        if (i === 1) await page.getByRole('status').getByText('No permission to end sessions').waitFor();
+        else await page.getByRole('button', { name: 'End session…' }).waitFor();
+        expect.soft(await violationsOf(page, isDark)).toEqual([]);
+        if (i === 0) {
+          await page.getByRole('button', { name: 'End session…' }).click();
+          await page.getByText('3 ephemeral znodes go with it').waitFor();
+          expect.soft(await violationsOf(page, isDark)).toEqual([]);
+        }
+        await page.keyboard.press('Escape');
+      }
       await site.show('/app/config/motd');
       await page.getByRole('button', { name: 'Edit' }).click();
       await page.getByRole('textbox', { name: 'New value of' }).fill('something else');

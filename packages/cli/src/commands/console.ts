@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClusterOptions, PastTrees } from '@meerkat/console';
 import type { SourceWords } from '../archive/source-words.ts';
 import { parseDuration } from '../connection/duration.ts';
+import { ADMIN_PORT, adminPorts, parsePorts } from '../draining/admin-ports.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import { CommandFailure, InvocationFailure } from '../run/command-failure.ts';
 import type { Context } from '../run/context.ts';
@@ -16,6 +17,8 @@ interface Options extends SourceWords {
   /** --no-key makes it false. */
   readonly key: boolean;
   readonly also: readonly string[];
+  readonly httpPort: string;
+  readonly https?: boolean;
   readonly for?: string;
 }
 
@@ -36,6 +39,8 @@ export const console: DefineCommand = (command, host) => {
     .option('--dir <directory>', 'tell the history of znodes of the first service from this dataDir or backup')
     .option('--log-dir <directory>', 'its dataLogDir, if that is another one')
     .option('--admin <url>', 'tell the history from the admin port of a running server of ours')
+    .option('--http-port <ports>', 'admin ports, to end sessions: one for all servers, or one each with commas', '8080')
+    .option('--https', 'they speak TLS: with the --tls options')
     .option('--for <time>', 'end after 10s, 2m')
     .addHelpText(
       'after',
@@ -56,7 +61,7 @@ async function run(context: Context, options: Options): Promise<CommandExit> {
     import('@meerkat/console'),
     import('@meerkat/server/version'),
   ]);
-  const clusters = withHistory(context, options, await context.services(options.also));
+  const clusters = withAdmin(context, options, withHistory(context, options, await context.services(options.also)));
   let running: Awaited<ReturnType<typeof startConsole>>;
   try {
     running = await startConsole(
@@ -80,6 +85,27 @@ async function run(context: Context, options: Options): Promise<CommandExit> {
   context.note(`the console is open${options.write === true ? '' : ', and only reads'}; Ctrl-C ends it`);
   await sleep(limitMs ?? FOR_EVER_MS, undefined, { signal: context.signal }).catch(() => {});
   return CommandExit.ok;
+}
+
+/** Whoever logs in shows a certificate of his own there, or that of the command line if it is what he asks for. */
+function withAdmin(
+  context: Context,
+  { httpPort, https = false }: Options,
+  clusters: readonly ClusterOptions[],
+): readonly ClusterOptions[] {
+  const [first] = clusters;
+  return clusters.map((cluster) => {
+    const { servers, connection } = cluster;
+    const {
+      cert: _cert,
+      key: _key,
+      passphrase: _passphrase,
+      ...tls
+    } = typeof connection.tls === 'function' ? connection.tls() : (connection.tls ?? {});
+    const ports = cluster === first ? parsePorts(httpPort) : [ADMIN_PORT];
+    const { signal } = context;
+    return { ...cluster, admin: adminPorts({ servers, ports, tls: https ? tls : null, timeoutMs: ADMIN_MS, signal }) };
+  });
 }
 
 /** Histories are of the service of the command line: its files are those that are named there. */
@@ -112,6 +138,9 @@ async function tell({ report }: Context, url: string): Promise<void> {
   await list.add(url);
   await list.end();
 }
+
+/** Longer than a server waits for the end of a session. */
+const ADMIN_MS = 10_000;
 
 /** The longest that a timer takes: 24 days. */
 const FOR_EVER_MS = 2 ** 31 - 1;

@@ -53,6 +53,6 @@ export function parsePort(text: string): number {
   throw new InvocationFailure(`--http-port: expected a port, found "${text}"`);
 }
 
-const ADMIN_PORT = 8080;
+export const ADMIN_PORT = 8080;
 export const ADVICE =
   'it is open on loopback alone unless admin.serverAddress says otherwise; --http-port names another one, --https one with TLS';

@@ -395,6 +395,16 @@ export interface SessionInfo extends ConnectionLine {
   readonly isOurs: boolean;
 }
 
+/** GET api/c/CLUSTER/session-end?session=&server=: a session that can be ended. POST ends it. */
+export interface SessionEndInfo {
+  /** Where that is asked for. */
+  readonly server: string;
+  /** Ephemerals that go with it, and the first of their paths. */
+  readonly ephemerals: number;
+  readonly paths: readonly string[];
+  readonly isEnded: boolean;
+}
+
 export type LineKind =
   | 'lock'
   | 'read-write lock'

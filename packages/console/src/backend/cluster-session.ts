@@ -1,9 +1,10 @@
 import { type Client, connect } from '@meerkat/client';
 import type { LoginInfo } from '../api/messages.ts';
 import { ChildLists } from './child-lists.ts';
-import type { Login } from './login.ts';
+import { adminIdentityOf, type Login } from './login.ts';
 import type { ClusterOptions } from './options.ts';
 import { Refusal } from './refusal.ts';
+import type { AdminIdentity } from './session-end.ts';
 import { TreeIndex } from './tree-index.ts';
 import { UndoSlot } from './undo-slot.ts';
 import { type Identities, readIdentities } from './znode-reader.ts';
@@ -12,6 +13,8 @@ import { type Identities, readIdentities } from './znode-reader.ts';
 export class ClusterSession {
   readonly cluster: ClusterOptions;
   readonly login: LoginInfo;
+  /** As whom admin ports know it; null: they do not know such a log-in. */
+  readonly adminIdentity: AdminIdentity | null;
   readonly client: Client;
   readonly identities: Identities;
   readonly childLists: ChildLists;
@@ -25,18 +28,13 @@ export class ClusterSession {
   static async open(cluster: ClusterOptions, login: Login, indexMax: number): Promise<ClusterSession> {
     const client = await connect({ connectTimeoutMs: CONNECT_MS, ...login.options });
     const identities = await meetServer(client);
-    return new ClusterSession(cluster, login.info, client, identities, indexMax);
+    return new ClusterSession(cluster, login, client, identities, indexMax);
   }
 
-  private constructor(
-    cluster: ClusterOptions,
-    login: LoginInfo,
-    client: Client,
-    identities: Identities,
-    indexMax: number,
-  ) {
+  private constructor(cluster: ClusterOptions, login: Login, client: Client, identities: Identities, indexMax: number) {
     this.cluster = cluster;
-    this.login = login;
+    this.login = login.info;
+    this.adminIdentity = adminIdentityOf(login);
     this.client = client;
     this.identities = identities;
     this.childLists = new ChildLists(client);

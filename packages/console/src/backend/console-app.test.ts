@@ -114,7 +114,7 @@ test('a console that only reads writes by no route', async () => {
   const harmless = /enter|login|logout|subscribe|members\/plan/;
   const changes = (await routesOf(app)).filter(({ method, url }) => method === 'POST' && !harmless.test(url));
   expect(changes.map(({ url }) => url.split('/').at(-1)).sort()).toEqual(
-    ['acl', 'copy', 'create', 'delete', 'import', 'move', 'set', 'step', 'undo'].sort(),
+    ['acl', 'copy', 'create', 'delete', 'import', 'move', 'session-end', 'set', 'step', 'undo'].sort(),
   );
   for (const { url } of changes) {
     const { code } = (await post(app, url.replace(':cluster', 'service'), {}, entered)).json();

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { sendJson } from './answers.ts';
 import type { ClusterSession } from './cluster-session.ts';
 import type { ConsoleDesk } from './console-desk.ts';
+import { lookAtEnd, takeEnd } from './ended-sessions.ts';
 import { Fields } from './fields.ts';
 import { planMembers, readMembers, takeStep } from './members.ts';
 import { readHistory } from './past.ts';
@@ -56,6 +57,13 @@ export function addDataRoutes(app: FastifyInstance, desk: ConsoleDesk): void {
   });
   app.post('/api/c/:cluster/members/step', async (request, reply) => {
     return await sendJson(reply, await takeStep(desk.writableSessionOf(request), new Fields(request.body)));
+  });
+  // To look takes the credentials to an admin port, too.
+  app.get('/api/c/:cluster/session-end', async (request, reply) => {
+    return await sendJson(reply, await lookAtEnd(desk.writableSessionOf(request), new Fields(request.query)));
+  });
+  app.post('/api/c/:cluster/session-end', async (request, reply) => {
+    return await sendJson(reply, await takeEnd(desk.writableSessionOf(request), new Fields(request.body)));
   });
   const readPast = (
     url: string,

@@ -5,6 +5,7 @@ import type { LoginInfo } from '../api/messages.ts';
 import type { Fields } from './fields.ts';
 import type { ClusterOptions } from './options.ts';
 import { Refusal } from './refusal.ts';
+import type { AdminIdentity } from './session-end.ts';
 
 /** As whom a session speaks to a cluster. */
 export interface Login {
@@ -34,6 +35,18 @@ export function readLogin(cluster: ClusterOptions, fields: Fields): Login {
       ? { auth: [{ scheme: 'digest', auth: `${user}:${password}` }] }
       : { sasl: digestMd5({ username: user, password }) };
   return { info: { method, user }, options: { ...plain, ...credentials } };
+}
+
+/** As whom admin ports, which take a header and a certificate, know a log-in; null: not by SASL. */
+export function adminIdentityOf({ options }: Login): AdminIdentity | null {
+  const { sasl, auth = [] } = options;
+  if (sasl !== undefined) return null;
+  const shown = typeof options.tls === 'function' ? options.tls() : options.tls;
+  const tls = shown?.cert === undefined ? null : shown;
+  const [first] = auth;
+  if (first === undefined) return { authorization: tls === null ? 'ip' : 'x509', tls };
+  const text = typeof first.auth === 'string' ? first.auth : Buffer.from(first.auth ?? []).toString();
+  return { authorization: `${first.scheme} ${text}`, tls };
 }
 
 function withoutCredentials(connection: ConnectOptions): ConnectOptions {

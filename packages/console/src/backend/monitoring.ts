@@ -3,12 +3,9 @@
 export type { ConnectionLine } from '../api/messages.ts';
 export { askWord, NoAnswerError } from './four-letter-word.ts';
 export { type Held, parseConnections, parseHeld } from './holders.ts';
-export type { MonitoredServer } from './options.ts';
+export type { AdminAnswer, AdminPorts, AdminQuestion, MonitoredServer } from './options.ts';
 export {
-  type AdminAnswer,
   type AdminIdentity,
-  type AdminPorts,
-  type AdminQuestion,
   endSession,
   type FoundSession,
   lookAtSession,

@@ -14,6 +14,8 @@ export interface ClusterOptions {
   readonly history?: (path: string) => Promise<readonly PastState[]>;
   /** The whole tree as it was, from the same files. */
   readonly past?: PastTrees;
+  /** Where sessions of others are ended. Left out: nowhere. */
+  readonly admin?: AdminPorts;
 }
 
 export interface PastTrees {
@@ -58,6 +60,30 @@ export interface MonitoredServer {
   readonly name: string;
   /** null: without TLS. */
   readonly tls: TlsConnectionOptions | null;
+}
+
+/** The admin ports of Meerkat's servers, which answer by HTTP. */
+export interface AdminPorts {
+  /** With TLS. */
+  readonly isSecure: boolean;
+  /** @throws NoAnswerError when there is no whole answer */
+  ask(server: MonitoredServer, question: AdminQuestion): Promise<AdminAnswer>;
+}
+
+export interface AdminQuestion {
+  readonly method: 'GET' | 'POST';
+  /** Behind /commands/, with its query. */
+  readonly command: string;
+  /** The header of that name; null: none. */
+  readonly authorization: string | null;
+  /** The certificate that is shown; null: none, or that of the port's own settings. */
+  readonly tls: TlsConnectionOptions | null;
+}
+
+export interface AdminAnswer {
+  readonly status: number;
+  /** {} when it is no JSON object. */
+  readonly body: Readonly<Record<string, unknown>>;
 }
 
 export interface ConsoleOptions {

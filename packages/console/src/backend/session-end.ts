@@ -1,30 +1,6 @@
 import type { TlsConnectionOptions } from '@meerkat/client';
 import { NoAnswerError } from './four-letter-word.ts';
-import type { MonitoredServer } from './options.ts';
-
-/** The admin ports of servers, which answer by HTTP. */
-export interface AdminPorts {
-  /** With TLS. */
-  readonly isSecure: boolean;
-  /** @throws NoAnswerError when there is no whole answer */
-  ask(server: MonitoredServer, question: AdminQuestion): Promise<AdminAnswer>;
-}
-
-export interface AdminQuestion {
-  readonly method: 'GET' | 'POST';
-  /** Behind /commands/, with its query. */
-  readonly command: string;
-  /** The header of that name; null: none. */
-  readonly authorization: string | null;
-  /** The certificate that is shown; null: none, or that of the port's own settings. */
-  readonly tls: TlsConnectionOptions | null;
-}
-
-export interface AdminAnswer {
-  readonly status: number;
-  /** {} when it is no JSON object. */
-  readonly body: Readonly<Record<string, unknown>>;
-}
+import type { AdminAnswer, AdminPorts, MonitoredServer } from './options.ts';
 
 /** As whom admin ports are asked. */
 export interface AdminIdentity {
@@ -109,6 +85,10 @@ async function lookAt(
     const unknown = await ports.ask(server, { ...question, authorization: null });
     if (unknown.status !== 401) return readAnswer(server, unknown, session);
     if (unknown.body['command'] !== COMMAND) return unsupported(server);
+    if (!ports.isSecure && authorization === 'x509') {
+      const message = `the admin port of ${server.name} takes a certificate with TLS alone: set admin.forceHttps, and use --https`;
+      return { kind: 'plain', message };
+    }
     if (!ports.isSecure && server.tls !== null && authorization !== 'ip' && !isLoopback(server.host)) {
       const message = `clients reach ${server.name} with TLS, and its admin port would be told the credentials in plain text: set admin.forceHttps, and use --https`;
       return { kind: 'plain', message };

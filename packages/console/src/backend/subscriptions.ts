@@ -7,6 +7,7 @@ import { readLines } from './lines.ts';
 import type { PageStream } from './page-stream.ts';
 import { describeError } from './refusal.ts';
 import type { ServersMonitor } from './servers-monitor.ts';
+import { sessionIdOf } from './session-id.ts';
 import { readSessions } from './session-table.ts';
 import { readZnode } from './znode-reader.ts';
 
@@ -191,11 +192,6 @@ function followState({ stream, id, signal }: Place, session: ClusterSession): vo
   tell('');
   const listening = client.onState(({ reason }) => tell(reason));
   signal.addEventListener('abort', () => listening[Symbol.dispose](), { once: true });
-}
-
-export function sessionIdOf({ client }: ClusterSession): string | null {
-  const id = client.session?.id;
-  return id === undefined ? null : `0x${BigInt.asUintN(64, id).toString(16)}`;
 }
 
 const READ_MS = 20_000;

@@ -1,10 +1,11 @@
 import { type ReactNode, useState } from 'react';
-import type { SessionInfo, SessionsInfo } from '../../api/messages.ts';
+import type { SessionEndInfo, SessionInfo, SessionsInfo } from '../../api/messages.ts';
 import { age, count, time } from '../figures.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { go } from '../route.ts';
 import { useSession, useSubscription } from '../session.ts';
 import { TEXTS } from '../texts.ts';
+import { EndDialog, EndOffer } from './session-end.tsx';
 
 type Key = 'session' | 'client' | 'server' | 'establishedMs' | 'latencyMaxMs' | 'ephemerals' | 'watches';
 const ROWS_MAX = 500;
@@ -17,6 +18,7 @@ export default function SessionsPage(): ReactNode {
   const [filter, setFilter] = useState('');
   const [sort, setSort] = useState<Key>('establishedMs');
   const [open, setOpen] = useState<string | null>(null);
+  const [ending, setEnding] = useState<{ readonly session: SessionInfo; readonly end: SessionEndInfo } | null>(null);
   useSubscription({ kind: 'sessions', cluster: cluster.name }, (message) => {
     if (message.kind === 'sessions') setFound(message.sessions);
   });
@@ -96,12 +98,27 @@ export default function SessionsPage(): ReactNode {
           </table>
         </section>
       )}
-      {opened !== undefined && <SessionDialog onClose={() => setOpen(null)} session={opened} />}
+      {opened !== undefined && ending === null && (
+        <SessionDialog
+          onClose={() => setOpen(null)}
+          onEnd={(end) => {
+            setOpen(null);
+            setEnding({ session: opened, end });
+          }}
+          session={opened}
+        />
+      )}
+      {ending !== null && <EndDialog {...ending} onClose={() => setEnding(null)} />}
     </div>
   );
 }
 
-function SessionDialog({ session, onClose }: { readonly session: SessionInfo; onClose(): void }): ReactNode {
+function SessionDialog(props: {
+  readonly session: SessionInfo;
+  onEnd(end: SessionEndInfo): void;
+  onClose(): void;
+}): ReactNode {
+  const { session, onEnd, onClose } = props;
   const { cluster } = useSession();
   const { sessions: texts } = TEXTS;
   const list = (title: string, paths: readonly string[]): ReactNode => (
@@ -132,7 +149,7 @@ function SessionDialog({ session, onClose }: { readonly session: SessionInfo; on
       <p className="mono dim">{`${session.client} → ${session.server}, ${session.operation}`}</p>
       {list(texts.holds(session.ephemerals.length), session.ephemerals)}
       {list(texts.watched(session.watches.length), session.watches)}
-      <p className="dim">{texts.end}</p>
+      <EndOffer onEnd={onEnd} session={session} />
     </Dialog>
   );
 }

@@ -46,6 +46,30 @@ export const ERRORS_TEXTS = {
       title: 'Members are not changed one by one here',
       hint: 'Give the whole list: "reconfig -file" of meerkat shell.',
     },
+    'end-unknown': { title: 'It is not there', hint: 'It has ended already.' },
+    'end-refused': {
+      title: 'No permission to end sessions',
+      hint: 'It takes all permissions of the root: log in as the super user, as a rule.',
+    },
+    'end-plain': { title: 'The credentials would be read on the way', hint: 'Start the console with --https.' },
+    'end-sasl': {
+      title: 'Sessions are not ended by who logs in with SASL',
+      hint: 'Log in with digest or a certificate that has all permissions of the root.',
+    },
+    'end-no-quorum': { title: 'There is no quorum', hint: 'Nothing was ended. Look at the servers.' },
+    'end-unsupported': {
+      title: 'These servers end no sessions of others',
+      hint: "Apache's have no such command. Deleting its ephemeral znodes takes from it what it holds.",
+    },
+    'end-unreachable': {
+      title: 'No admin port answers',
+      hint: 'Sessions are ended there. Start the console at the servers, or open their ports: admin.serverAddress, and --http-port here.',
+    },
+    'end-nowhere': { title: 'Sessions are not ended here', hint: 'The console was not told of admin ports.' },
+    'end-unconfirmed': {
+      title: 'Whether it has ended is not known',
+      hint: 'It was asked for, and may happen yet: look, before you repeat it.',
+    },
     'no-history': { title: 'No history', hint: 'Start the console with --dir or --admin.' },
     archive: {
       title: 'The files do not tell that',

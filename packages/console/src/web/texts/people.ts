@@ -21,7 +21,23 @@ export const PEOPLE_TEXTS = {
     filter: 'Filter by session, address or path',
     none: 'No server tells of a session.',
     details: (session: string): string => `Session ${session}`,
-    end: 'ZooKeeper has no way to end the session of another client; deleting its ephemeral znodes takes from it what it holds.',
+    end: {
+      open: 'End session…',
+      ours: 'It is the session of this page: log out to end it.',
+      readOnly: 'This console only reads. Started with --write it ends sessions at servers of Meerkat.',
+      looking: 'Asking whether it can be ended…',
+      can: 'Its client may be at work still: ending its session takes from it what it holds.',
+      title: (session: string): string => `End session ${session}?`,
+      text: (client: string, server: string): string =>
+        `The client at ${client}, connected to ${server}, loses its session at once, and everybody who waits for it goes on. It notices when it is told; until then it may believe that it holds what it held. If it still runs, it begins another session.`,
+      goes: (n: number): string =>
+        n === 1 ? '1 ephemeral znode goes with it' : `${count(n)} ephemeral znodes go with it`,
+      watches: (n: number): string => (n === 1 ? '1 path is watched no more' : `${count(n)} paths are watched no more`),
+      more: (n: number): string => `and ${count(n)} more`,
+      submit: 'End session',
+      done: (session: string, n: number): string =>
+        `Session ${session} has ended, and ${n === 1 ? '1 ephemeral znode' : `${count(n)} ephemeral znodes`} with it.`,
+    },
   },
   lines: {
     title: 'Locks, elections, queues and barriers',

@@ -1,10 +1,16 @@
-import { makeConsoleApp } from '@meerkat/console';
+import { type AdminPorts, makeConsoleApp } from '@meerkat/console';
+import { NoAnswerError } from '@meerkat/console/monitoring';
 import type { FastifyInstance } from 'fastify';
 import { MEERKAT_VERSION } from '../../version.ts';
 import type { ConsolePlace } from '../messages.ts';
+import type { ServiceThread } from './service-thread.ts';
 
 /** Shows the console at /console/ of the admin port. It asks its service as any client does, over a socket. */
-export async function mountConsole(app: FastifyInstance, { service, isWritable }: ConsolePlace): Promise<void> {
+export async function mountConsole(
+  app: FastifyInstance,
+  { service, isWritable }: ConsolePlace,
+  thread: ServiceThread,
+): Promise<void> {
   const { host, port } = service;
   const name = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   const inner = makeConsoleApp({
@@ -14,6 +20,7 @@ export async function mountConsole(app: FastifyInstance, { service, isWritable }
         connection: { servers: name },
         servers: [{ host, port, name, tls: null }],
         hasOwnLogin: false,
+        admin: adminPortOf(thread),
       },
     ],
     version: MEERKAT_VERSION,
@@ -43,6 +50,34 @@ export async function mountConsole(app: FastifyInstance, { service, isWritable }
   }
 }
 
+/** This server's own, without a way through its port: nobody else listens. */
+function adminPortOf(thread: ServiceThread): AdminPorts {
+  return {
+    isSecure: true,
+    async ask({ name: server }, { method, command, authorization }) {
+      const [name = '', query] = command.split('?');
+      try {
+        const { head, text } = await thread.askAll({
+          kind: 'command',
+          method,
+          name,
+          query: Object.fromEntries(new URLSearchParams(query)),
+          authorization,
+          // As the service knows the sessions of this console.
+          remote: LOOPBACK,
+          forwardedFor: null,
+          certificate: null,
+          hasBody: false,
+        });
+        return { status: head.status, body: JSON.parse(text) as Record<string, unknown> };
+      } catch (error) {
+        throw new NoAnswerError('unreachable', `${server}: ${(error as Error).message}`);
+      }
+    },
+  };
+}
+
+const LOOPBACK = '127.0.0.1';
 const PREFIX = '/console';
 /** The thread of the HTTP ports has less memory than a process. */
 const INDEX_MAX = 200_000;

@@ -27,6 +27,6 @@ async function openAdminPort(at: AdminPlace): Promise<void> {
 async function makeWholeAdminApp(at: AdminPlace): Promise<FastifyInstance> {
   const app = makeAdminApp(at, service, metricsReader);
   // Loaded where it is wanted: it brings the client.
-  if (console !== null) await (await import('./console-mount.ts')).mountConsole(app, console);
+  if (console !== null) await (await import('./console-mount.ts')).mountConsole(app, console, service);
   return app;
 }

@@ -1,0 +1,218 @@
+import { type Client, connect } from '@meerkat/client';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { adminPorts } from '../../packages/cli/src/draining/admin-ports.ts';
+import { RunningCommand } from '../cli/harness.ts';
+import { Ensemble } from '../ensemble/ensemble.ts';
+import { describeWith } from '../harness/peers.ts';
+import { ServerProcess } from '../harness/server-process.ts';
+import { ConsoleSite, launchBrowser } from './console-site.ts';
+
+const CLIENT = { sessionTimeoutMs: 60_000 };
+
+describeWith(['chromium', 'apache'], 'the console ends the session of another client', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  test('at a server that its client is not connected to, after it has said what goes, with the keyboard alone', async () => {
+    const place = { kind: 'meerkat', hasAdmin: true } as const;
+    const ensemble = await Ensemble.start([place, place, place]);
+    onTestFailed(() => console.log(ensemble.logs.slice(-20_000)));
+    try {
+      const [one, , three] = ensemble.members.map(({ server }) => server);
+      const client = await connect(`127.0.0.1:${three?.port}`, CLIENT);
+      for (let i = 0; i < 12; i++) await client.create(`/mine-${i}`, '', { mode: 'ephemeral' });
+      await client.get('/mine-1', { watch: true });
+      const session = idOf(client);
+      // Of the admin ports the first one alone can be reached.
+      await using site = await openSite(browser, ensemble.connectString, [one?.adminPort ?? 0, 1, 1]);
+      const { page } = site;
+      await site.enter('/', 'sessions');
+      await press(page, session);
+      await press(page, 'End session…');
+      const dialog = page.getByRole('dialog', { name: `End session ${session}?` });
+      await dialog.getByText(`connected to 127.0.0.1:${three?.port}`).waitFor();
+      await dialog.getByText('12 ephemeral znodes go with it').waitFor();
+      await dialog.getByText('/mine-0', { exact: true }).waitFor();
+      await dialog.getByText('and 7 more').waitFor();
+      await dialog.getByText('1 path is watched no more').waitFor();
+
+      // Whoever closes the window ends nothing.
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      await client.get('/mine-0');
+      await press(page, session);
+      await press(page, 'End session…');
+      await press(page, 'End session');
+      await page.getByText(`Session ${session} has ended, and 12 ephemeral znodes with it.`).waitFor();
+      await expect.poll(() => idOf(client), { timeout: 60_000 }).not.toBe(session);
+      await page.getByRole('button', { name: session }).waitFor({ state: 'detached' });
+      expect(await site.client.exists('/mine-0')).toBeNull();
+      expect(one?.output).toContain(`session ${session} was ended by the admin command`);
+      await client.close();
+      site.expectNoComplaints();
+    } finally {
+      await ensemble.dispose();
+    }
+  });
+
+  test('and says why not: who it is has no permission, has gone, or the console is none that ends sessions', async () => {
+    await using server = await ServerProcess.start('meerkat', {
+      hasAdmin: true,
+      saslUsers: { ann: 'secret' },
+    });
+    const place = `127.0.0.1:${server.port}`;
+    const client = await connect(place, CLIENT);
+    await using site = await openSite(browser, place, [server.adminPort]);
+    const { page } = site;
+    await site.client.setAcl('/', [
+      { perms: 31, scheme: 'digest', id: 'ann:zEwfeoXyQEqGJtBYXPZ1QbDpXZI=' },
+      { perms: 1, scheme: 'world', id: 'anyone' },
+    ]);
+    await site.enter('/', 'sessions');
+    await open(page, idOf(client));
+    await page.getByRole('status').getByText('No permission to end sessions').waitFor();
+    expect(await page.getByRole('button', { name: 'End session…' }).count()).toBe(0);
+    await page.keyboard.press('Escape');
+
+    // Its own session is ended by logging out.
+    await page.getByRole('row').filter({ hasText: 'this console' }).getByRole('button').click();
+    await page.getByText('log out to end it').waitFor();
+    await page.keyboard.press('Escape');
+
+    // One that has gone between the question and the yes.
+    await login(page, 'digest', 'super', 'test');
+    await open(page, idOf(client));
+    await page.getByRole('button', { name: 'End session…' }).click();
+    await client.close();
+    await page.getByRole('button', { name: 'End session', exact: true }).click();
+    await page.getByRole('alert').getByText('It has ended already').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    const second = await connect(place, CLIENT);
+    await login(page, 'sasl', 'ann', 'secret');
+    await open(page, idOf(second));
+    await page.getByRole('status').getByText('Sessions are not ended by who logs in with SASL').waitFor();
+    site.expectNoComplaints();
+
+    await using reader = await openSite(browser, place, [server.adminPort], false);
+    await reader.enter('/', 'sessions');
+    await open(reader.page, idOf(second));
+    await reader.page.getByText('This console only reads.').waitFor();
+    await using far = await openSite(browser, place, [1]);
+    await far.enter('/', 'sessions');
+    await open(far.page, idOf(second));
+    await far.page.getByRole('status').getByText('No admin port answers').waitFor();
+    await second.close();
+  });
+
+  test("and says that Apache's servers have no such thing", async () => {
+    await using server = await ServerProcess.start('apache', { hasAdmin: true });
+    const place = `127.0.0.1:${server.port}`;
+    const client = await connect(place, CLIENT);
+    await using site = await openSite(browser, place, [server.adminPort]);
+    await site.enter('/', 'sessions');
+    await open(site.page, idOf(client));
+    await site.page.getByRole('status').getByText('These servers end no sessions of others').waitFor();
+    await client.get('/');
+    await client.close();
+    site.expectNoComplaints();
+  });
+
+  test('as the command is told: by the port, and with the credentials of the console for who asks for them', async () => {
+    await using server = await ServerProcess.start('meerkat', { hasAdmin: true });
+    const place = `127.0.0.1:${server.port}`;
+    const client = await connect(place, CLIENT);
+    await client.setAcl('/', [
+      { perms: 31, scheme: 'digest', id: 'ann:zEwfeoXyQEqGJtBYXPZ1QbDpXZI=' },
+      { perms: 1, scheme: 'world', id: 'anyone' },
+    ]);
+    const options = ['--write', '--listen', '127.0.0.1:0', '--auth', 'digest:super:test'];
+    const args = ['console', '--server', place, '--http-port', `${server.adminPort}`, ...options];
+    const command = new RunningCommand(args, {}, false);
+    await command.until('an address', ({ stdout }) => /open \S+\n/.test(stdout));
+    const page = await browser.newPage();
+    await page.goto(/open (\S+)\n/.exec(command.stdout)?.[1] ?? '');
+    await page.getByLabel('How').selectOption('none');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('link', { name: 'Sessions' }).click();
+    await open(page, idOf(client));
+    await page.getByRole('status').getByText('No permission to end sessions').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByLabel('How').selectOption('own');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await open(page, idOf(client));
+    await page.getByRole('button', { name: 'End session…' }).waitFor();
+    await page.close();
+    await client.close();
+    command.child.kill('SIGINT');
+    expect((await command.ended).exitCode).toBe(130);
+  });
+
+  test('on the admin port of a server, too', async () => {
+    await using server = await ServerProcess.start('meerkat', {
+      hasAdmin: true,
+      config: { 'console.enabled': true, 'console.write': true },
+    });
+    const client = await connect(`127.0.0.1:${server.port}`, CLIENT);
+    const session = idOf(client);
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${server.adminPort}/console/#/service/sessions`);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await open(page, session);
+    await page.getByRole('button', { name: 'End session…' }).click();
+    await page.getByRole('button', { name: 'End session', exact: true }).click();
+    await page.getByText(`Session ${session} has ended`).waitFor();
+    await expect.poll(() => idOf(client), { timeout: 60_000 }).not.toBe(session);
+    await client.close();
+    await page.close();
+  });
+});
+
+function openSite(
+  browser: Browser,
+  servers: string,
+  ports: readonly number[],
+  isWritable = true,
+): Promise<ConsoleSite> {
+  const monitored = servers.split(',').map((name) => {
+    const [host = '', port] = name.split(':');
+    return { host, port: Number(port), name, tls: null };
+  });
+  const { signal } = new AbortController();
+  const admin = adminPorts({ servers: monitored, ports, tls: null, timeoutMs: 20_000, signal });
+  return ConsoleSite.open(browser, servers, { isWritable, cluster: { admin } });
+}
+
+async function open(page: Page, session: string): Promise<void> {
+  await page.getByRole('button', { name: session }).click();
+}
+
+/** Goes to a button as the tab key does, and presses it. */
+async function press(page: Page, name: string): Promise<void> {
+  const button = page.getByRole('button', { name, exact: true });
+  await button.waitFor();
+  for (let i = 0; i < 200; i++) {
+    if ((await button.and(page.locator(':focus')).count()) > 0) {
+      await page.keyboard.press('Enter');
+      return;
+    }
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`the tab key never reaches "${name}"`);
+}
+
+async function login(page: Page, how: string, user: string, password: string): Promise<void> {
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByLabel('How').selectOption(how);
+  await page.getByRole('textbox', { name: 'User' }).fill(user);
+  await page.getByRole('textbox', { name: 'Password' }).fill(password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+}
+
+function idOf(client: Client): string {
+  return `0x${BigInt.asUintN(64, client.session?.id ?? 0n).toString(16)}`;
+}

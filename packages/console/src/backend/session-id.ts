@@ -1,0 +1,7 @@
+import type { ClusterSession } from './cluster-session.ts';
+
+/** Of the session of ZooKeeper behind a page, as servers write it; null while there is none. */
+export function sessionIdOf({ client }: Pick<ClusterSession, 'client'>): string | null {
+  const id = client.session?.id;
+  return id === undefined ? null : `0x${BigInt.asUintN(64, id).toString(16)}`;
+}

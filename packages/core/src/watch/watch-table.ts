@@ -1,5 +1,6 @@
 import { AncestorIndex } from '../tree/ancestor-index.ts';
 import { ShardedMap } from '../tree/sharded-map.ts';
+import { NO_ROW, WatchRows } from './watch-rows.ts';
 
 /** How long a watch lasts and what it covers; a connection may hold several at one path. */
 export const WatchMode = { standard: 1, persistent: 2, recursive: 4 } as const;
@@ -11,20 +12,11 @@ export interface Told<W> {
   has(watcher: W): boolean;
 }
 
-/** What one watcher watches at one path. */
-interface Watch<W> {
-  readonly path: string;
-  readonly owner: Owner<W>;
-  modes: number;
-  /** The watches of the same owner, a list without an order. */
-  next: Watch<W> | null;
-  previous: Watch<W> | null;
-}
-
 /** A watcher and all its watches. */
 class Owner<W> {
   readonly watcher: W;
-  first: Watch<W> | null = null;
+  /** A row of `WatchRows`. */
+  first: number = NO_ROW;
   count = 0;
   /** It is told nothing any more; what is left of its watches is swept away. */
   isGone = false;
@@ -34,14 +26,14 @@ class Owner<W> {
   }
 }
 
-/** The watches at a path: most often one. */
-type AtPath<W> = Watch<W> | Map<W, Watch<W>>;
+/** The watches at a path, rows of `WatchRows`: most often one. */
+type AtPath<W> = number | Map<W, number>;
 
 /**
  * Who watches which path: one of the two tables of the watch manager (WatchManager, WatchStats).
  *
- *     paths:  '/a' ─► watch ◄─┐        '/b' ─► { watcher: watch, watcher: watch ◄─┐ }
- *     owners: watcher ────────┴─────────────────────────────────────────────────┴─ …
+ *     paths:  '/a' ─► row ◄─┐        '/b' ─► { watcher: row, watcher: row ◄─┐ }
+ *     owners: watcher ──────┴───────────────────────────────────────────────┴─ …
  *
  * An entry is (path, watcher) with a set of modes; adding is a union, an event takes away only `standard`, and the
  * entry goes when no mode is left.
@@ -50,11 +42,12 @@ type AtPath<W> = Watch<W> | Map<W, Watch<W>>;
  * step by step (`sweep`).
  */
 export class WatchTable<W> {
+  readonly #rows: WatchRows<Owner<W>> = new WatchRows();
   readonly #paths: ShardedMap<AtPath<W>> = new ShardedMap();
   readonly #owners = new Map<W, Owner<W>>();
   /** Those that are gone, and still have watches here. */
   readonly #gone: Owner<W>[] = [];
-  readonly #recursive = new AncestorIndex<Watch<W>>();
+  readonly #recursive = new AncestorIndex<Owner<W>>();
   #count = 0;
   #watcherCount = 0;
   #goneCount = 0;
@@ -89,28 +82,30 @@ export class WatchTable<W> {
   }
 
   add(path: string, watcher: W, mode: number): void {
+    const rows = this.#rows;
     const owner = this.#ownerOf(watcher);
     const there = this.#paths.get(path);
-    const known = there === undefined ? null : watchOf(there, watcher);
-    if (known !== null) {
-      if ((mode & ~known.modes & WatchMode.recursive) !== 0) this.#recursive.add(path, known);
-      known.modes |= mode;
+    const known = there === undefined ? NO_ROW : this.#rowOf(there, watcher);
+    if (known !== NO_ROW) {
+      const modes = rows.modesOf(known);
+      if ((mode & ~modes & WatchMode.recursive) !== 0) this.#recursive.add(path, owner);
+      rows.setModes(known, modes | mode);
       return;
     }
-    const watch: Watch<W> = { path, owner, modes: mode, next: owner.first, previous: null };
-    if (owner.first !== null) owner.first.previous = watch;
-    owner.first = watch;
+    const row = rows.add(path, owner, mode, owner.first);
+    if (owner.first !== NO_ROW) rows.setPrevious(owner.first, row);
+    owner.first = row;
     if (owner.count++ === 0) this.#watcherCount++;
     this.#count++;
-    if ((mode & WatchMode.recursive) !== 0) this.#recursive.add(path, watch);
-    if (there === undefined) this.#paths.set(path, watch);
-    else if (there instanceof Map) there.set(watcher, watch);
+    if ((mode & WatchMode.recursive) !== 0) this.#recursive.add(path, owner);
+    if (there === undefined) this.#paths.set(path, row);
+    else if (there instanceof Map) there.set(watcher, row);
     else
       this.#paths.set(
         path,
         new Map([
-          [there.owner.watcher, there],
-          [watcher, watch],
+          [rows.ownerOf(there).watcher, there],
+          [watcher, row],
         ]),
       );
   }
@@ -118,19 +113,24 @@ export class WatchTable<W> {
   /** @returns true when one of the modes was there */
   remove(path: string, watcher: W, modes: number): boolean {
     const there = this.#paths.get(path);
-    const watch = there === undefined ? null : watchOf(there, watcher);
-    if (there === undefined || watch === null || (watch.modes & modes) === 0) return false;
-    if ((watch.modes & modes & WatchMode.recursive) !== 0) this.#recursive.delete(path, watch);
-    watch.modes &= ~modes;
-    if (watch.modes !== 0) return true;
-    this.#forget(watch);
-    this.#take(watch, there);
+    const row = there === undefined ? NO_ROW : this.#rowOf(there, watcher);
+    if (there === undefined || row === NO_ROW) return false;
+    const held = this.#rows.modesOf(row);
+    if ((held & modes) === 0) return false;
+    if ((held & modes & WatchMode.recursive) !== 0) this.#recursive.delete(path, this.#rows.ownerOf(row));
+    const left = held & ~modes;
+    this.#rows.setModes(row, left);
+    if (left !== 0) return true;
+    this.#take(path, watcher, there);
+    this.#forget(row);
     return true;
   }
 
   has(path: string, watcher: W, modes: number): boolean {
     const there = this.#paths.get(path);
-    return there !== undefined && ((watchOf(there, watcher)?.modes ?? 0) & modes) !== 0;
+    if (there === undefined) return false;
+    const row = this.#rowOf(there, watcher);
+    return row !== NO_ROW && (this.#rows.modesOf(row) & modes) !== 0;
   }
 
   /** The connection is gone, and its watches with it. */
@@ -145,7 +145,7 @@ export class WatchTable<W> {
     this.#watcherCount--;
     this.#gone.push(owner);
     if (owner.count <= SWEPT_AT_ONCE) this.#sweepOwner(owner, owner.count);
-    if (owner.first === null) this.#gone.pop();
+    if (owner.first === NO_ROW) this.#gone.pop();
   }
 
   /** Takes away up to so many watches of watchers that are gone. */
@@ -153,7 +153,7 @@ export class WatchTable<W> {
     for (let left = count; left > 0 && this.#gone.length > 0; ) {
       const owner = this.#gone[this.#gone.length - 1]!;
       left -= this.#sweepOwner(owner, left);
-      if (owner.first === null) this.#gone.pop();
+      if (owner.first === NO_ROW) this.#gone.pop();
     }
   }
 
@@ -171,7 +171,7 @@ export class WatchTable<W> {
     const above = this.#recursive.above(path);
     if (above.length === 0) return own;
     const told = new Set<W>(own?.keys());
-    for (const { owner } of above) if (!owner.isGone) told.add(owner.watcher);
+    for (const owner of above) if (!owner.isGone) told.add(owner.watcher);
     return told.size === 0 ? null : told;
   }
 
@@ -179,14 +179,17 @@ export class WatchTable<W> {
   *paths(): IterableIterator<[string, Iterable<W>]> {
     for (const [path, there] of this.#paths.entries()) {
       if (there instanceof Map) {
-        const watchers = [...there.values()].filter(({ owner }) => !owner.isGone).map(({ owner }) => owner.watcher);
-        if (watchers.length > 0) yield [path, watchers];
-      } else if (!there.owner.isGone) yield [path, [there.owner.watcher]];
+        const owners = [...there.values()].map((row) => this.#rows.ownerOf(row)).filter(({ isGone }) => !isGone);
+        if (owners.length > 0) yield [path, owners.map(({ watcher }) => watcher)];
+      } else {
+        const owner = this.#rows.ownerOf(there);
+        if (!owner.isGone) yield [path, [owner.watcher]];
+      }
     }
   }
 
   *watchers(): IterableIterator<[W, Iterable<string>]> {
-    for (const [watcher, owner] of this.#owners) if (owner.count > 0) yield [watcher, pathsOf(owner)];
+    for (const [watcher, owner] of this.#owners) if (owner.count > 0) yield [watcher, this.#pathsOf(owner)];
   }
 
   /** Takes the one-shot watches at a path away. @returns who watches it, those that stay included */
@@ -194,41 +197,49 @@ export class WatchTable<W> {
     const there = this.#paths.get(path);
     if (there === undefined) return null;
     if (!(there instanceof Map)) {
-      const { owner } = there;
+      const owner = this.#rows.ownerOf(there);
       if (this.#useUpOne(there)) this.#paths.delete(path);
       return owner.isGone ? null : new OneTold(owner.watcher);
     }
-    let staying: Map<W, Watch<W>> | null = null;
-    let hasGone = false;
-    for (const watch of there.values()) {
-      if (watch.owner.isGone) hasGone = true;
-      if (this.#useUpOne(watch)) continue;
+    let staying: Map<W, number> | null = null;
+    let gone: W[] | null = null;
+    for (const [watcher, row] of there) {
+      if (this.#rows.ownerOf(row).isGone) {
+        gone ??= [];
+        gone.push(watcher);
+      }
+      if (this.#useUpOne(row)) continue;
       staying ??= new Map();
-      staying.set(watch.owner.watcher, watch);
+      staying.set(watcher, row);
     }
     // The path gets a map anew, with those who stay; the old one is for the caller.
     if (staying === null) this.#paths.delete(path);
     else this.#paths.set(path, staying);
-    if (hasGone) for (const [watcher, { owner }] of there) if (owner.isGone) there.delete(watcher);
+    if (gone !== null) for (const watcher of gone) there.delete(watcher);
     return there.size === 0 ? null : there;
   }
 
   /** @returns true when nothing is left of the watch */
-  #useUpOne(watch: Watch<W>): boolean {
-    if (watch.modes !== WatchMode.standard) {
-      watch.modes &= ~WatchMode.standard;
+  #useUpOne(row: number): boolean {
+    const modes = this.#rows.modesOf(row);
+    if (modes !== WatchMode.standard) {
+      this.#rows.setModes(row, modes & ~WatchMode.standard);
       return false;
     }
-    this.#forget(watch);
+    this.#forget(row);
     return true;
   }
 
-  /** Takes a watch out of the list of its owner. */
-  #forget(watch: Watch<W>): void {
-    const { owner, next, previous } = watch;
-    if (previous === null) owner.first = next;
-    else previous.next = next;
-    if (next !== null) next.previous = previous;
+  /** Takes a watch out of the list of its owner; nothing is known of it any more. */
+  #forget(row: number): void {
+    const rows = this.#rows;
+    const owner = rows.ownerOf(row);
+    const next = rows.nextOf(row);
+    const previous = rows.previousOf(row);
+    if (previous === NO_ROW) owner.first = next;
+    else rows.setNext(previous, next);
+    if (next !== NO_ROW) rows.setPrevious(next, previous);
+    rows.delete(row);
     owner.count--;
     if (owner.isGone) {
       this.#goneCount--;
@@ -239,27 +250,36 @@ export class WatchTable<W> {
   }
 
   /** Takes a watch out of what is there at its path. */
-  #take(watch: Watch<W>, there: AtPath<W>): void {
-    const { path, owner } = watch;
+  #take(path: string, watcher: W, there: AtPath<W>): void {
     if (!(there instanceof Map)) {
       this.#paths.delete(path);
       return;
     }
-    there.delete(owner.watcher);
+    there.delete(watcher);
     if (there.size === 0) this.#paths.delete(path);
   }
 
   /** @returns how many it has taken away */
   #sweepOwner(owner: Owner<W>, count: number): number {
     let swept = 0;
-    for (let watch = owner.first; watch !== null && swept < count; watch = owner.first) {
-      if ((watch.modes & WatchMode.recursive) !== 0) this.#recursive.delete(watch.path, watch);
-      this.#forget(watch);
-      const there = this.#paths.get(watch.path);
-      if (there !== undefined) this.#take(watch, there);
+    for (let row = owner.first; row !== NO_ROW && swept < count; row = owner.first) {
+      const path = this.#rows.pathOf(row);
+      if ((this.#rows.modesOf(row) & WatchMode.recursive) !== 0) this.#recursive.delete(path, owner);
+      this.#forget(row);
+      const there = this.#paths.get(path);
+      if (there !== undefined) this.#take(path, owner.watcher, there);
       swept++;
     }
     return swept;
+  }
+
+  #rowOf(there: AtPath<W>, watcher: W): number {
+    if (there instanceof Map) return there.get(watcher) ?? NO_ROW;
+    return this.#rows.ownerOf(there).watcher === watcher ? there : NO_ROW;
+  }
+
+  *#pathsOf(owner: Owner<W>): IterableIterator<string> {
+    for (let row = owner.first; row !== NO_ROW; row = this.#rows.nextOf(row)) yield this.#rows.pathOf(row);
   }
 
   #ownerOf(watcher: W): Owner<W> {
@@ -290,13 +310,4 @@ class OneTold<W> implements Told<W> {
   has(watcher: W): boolean {
     return watcher === this.#watcher;
   }
-}
-
-function watchOf<W>(there: AtPath<W>, watcher: W): Watch<W> | null {
-  if (there instanceof Map) return there.get(watcher) ?? null;
-  return there.owner.watcher === watcher ? there : null;
-}
-
-function* pathsOf<W>(owner: Owner<W>): IterableIterator<string> {
-  for (let watch = owner.first; watch !== null; watch = watch.next) yield watch.path;
 }

@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { applyHunk, type Mutation } from './mutation.ts';
 
+/** Of the second that a run takes, a quarter would go into optimizing code that is not needed for long. */
+const ONE_SECOND = ['--no-opt', '--always-sparkplug', '--single-threaded-gc'];
+
 /** Invariants that a run has broken, each once, in the order of their moments; and what was printed. */
 export interface MutantRun {
   readonly broken: readonly string[];
@@ -40,7 +43,7 @@ export class Mutant {
   /** @param options of `simulate`; a failure is not made smaller */
   run(options: readonly string[]): Promise<MutantRun> {
     return new Promise((resolve, reject) => {
-      execFile(process.execPath, [this.#file, '--no-shrink', ...options], (error, output, errors) => {
+      execFile(process.execPath, [...ONE_SECOND, this.#file, '--no-shrink', ...options], (error, output, errors) => {
         const broken = [...output.matchAll(/^ {2}([A-Z]\d+) at /gm)].map(([, invariant]) => invariant!);
         // 1: a promise was broken.
         if (error !== null && error.code !== 1) reject(new Error(`${errors}\n${output}`, { cause: error }));

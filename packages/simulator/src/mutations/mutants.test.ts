@@ -3,22 +3,22 @@ import { type MutantCase, testMutants } from '../testing/mutants.ts';
 
 /** One for each checker that is quick to find one; the others are in `mutants.long.test.ts`. */
 const CASES: readonly MutantCase[] = [
-  ['A1', 'multi-stats-grow-once', '--faults none --rate 20', 1],
+  ['A1', 'multi-stats-grow-once', '--faults none --rate 20 --minutes 0.1', 1],
   ['E5', 'epoch-directory-not-synced', '--faults power,restart-all', 1],
   ['E8', 'commit-by-the-leader-alone', '--faults slow', 1],
   ['E10', 'votes-of-older-rounds-counted', '--faults crash,isolate,break,one-way --minutes 0.5', 4],
   ['Z4', 'follower-applies-before-commit', '--faults crash', 1],
   ['Z17', 'digest-of-refused-multi', '--faults crash', 1],
   ['D1', 'log-not-synced', '--faults crash', 1],
-  ['S3', 'close-session-without-paths', '--faults none --minutes 0.5', 1],
+  ['S3', 'close-session-without-paths', '--faults none', 1],
   ['S4', 'learners-sessions-not-touched', '--faults none', 1],
   ['S8', 'session-heard-of-once', '--faults none', 1],
   ['L4', 'silent-learner-waited-for', '--faults isolate,partition --minutes 0.5', 1],
-  ['C1', 'reads-overtake-writes', '--faults none', 1],
+  ['C1', 'reads-overtake-writes', '--faults none --minutes 0.05', 1],
   ['C4', 'check-without-read', '--faults none --traits acls --rate 20', 1],
-  ['C8', 'sync-joins-begun-round', '--faults break --rate 20', 1],
+  ['C8', 'sync-joins-begun-round', '--faults break --rate 20 --minutes 0.05', 1],
   ['C7', 'read-without-permission', '--faults none --traits acls --rate 20', 1],
-  ['W1', 'watch-event-behind-reply', '--faults none', 1],
+  ['W1', 'watch-event-behind-reply', '--faults none --minutes 0.05', 1],
   ['W7', 'half-a-persistent-watch', '--faults break,isolate --minutes 0.5', 1],
 ];
 

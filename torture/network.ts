@@ -1,5 +1,5 @@
 import type { Client, ConnectOptions } from '@meerkat/client';
-import type { WireTap } from '@meerkat/simulator';
+import type { ClientTap } from '@meerkat/simulator';
 
 /** What a port of a server is for. */
 export const PORT_KINDS = ['client', 'quorum', 'election'] as const;
@@ -47,7 +47,7 @@ export interface TortureNetwork {
   close(): Promise<void>;
 }
 
-export type MakeTap = (server: string) => WireTap;
+export type MakeTap = (server: string) => ClientTap;
 export type ConnectTo = (client: string, options: ConnectOptions, makeTap: MakeTap) => Promise<Client>;
 
 export function hostOf(id: number): string {

@@ -5,7 +5,7 @@ import {
   type TransportEvents,
   type TransportStream,
 } from '@meerkat/client';
-import type { WireTap } from '@meerkat/simulator';
+import type { ClientTap } from '@meerkat/simulator';
 import { hostOf, type MakeTap } from './network.ts';
 
 /** The sockets of this machine, with a tap that sees the bytes of each connection before they are handled. */
@@ -47,9 +47,9 @@ export class TappedTransport implements Transport {
 
 class TappedStream implements TransportStream {
   readonly #stream: TransportStream;
-  readonly #tap: WireTap;
+  readonly #tap: ClientTap;
 
-  constructor(stream: TransportStream, tap: WireTap) {
+  constructor(stream: TransportStream, tap: ClientTap) {
     this.#stream = stream;
     this.#tap = tap;
   }

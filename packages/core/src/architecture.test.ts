@@ -56,6 +56,13 @@ const ZXID_MAKERS = [
   'core/src/storage/log-sequence.ts',
 ];
 
+/** Names that packages offer for different things, and why. */
+const TYPES_OF_ONE_NAME = {
+  'all: Configuration': 'the recipe, and what an embedded server is started with',
+  'all: TlsOptions': 'of a client, and of a server',
+  'all: ZnodeState': 'of a moment of the past, and what a checker believes',
+};
+
 describe('the three rings', () => {
   test('state machines know neither links nor storage', () => {
     const allowed = [...STATE_MACHINES.map((folder) => `core/src/${folder}/`), BASE];
@@ -168,6 +175,30 @@ describe('types', () => {
     const calls = SOURCES.flatMap((source) => linesWith(source, new RegExp(`(?<!function )\\b${name}\\(`)));
     expect(calls.filter((line) => !callers.some((caller) => line.startsWith(caller)))).toEqual([]);
     expect(calls.length).toBeGreaterThan(0);
+  });
+
+  test('a name stands for one type in a package, and in all that packages offer', () => {
+    const places = new Map<string, string[]>();
+    const offered = new Map<string, string>();
+    for (const { path, code } of SOURCES) {
+      const name = packageOf(path);
+      if (path.endsWith('/index.ts')) offered.set(name, (offered.get(name) ?? '') + code);
+    }
+    for (const { path, code } of SOURCES) {
+      for (const [, name = ''] of code.matchAll(
+        /^export (?:abstract |declare )*(?:class|interface|type|enum) (\w+)/gm,
+      )) {
+        const isOffered = new RegExp(`\\b${name}\\b`).test(offered.get(packageOf(path)) ?? '');
+        for (const room of isOffered ? [packageOf(path), 'all'] : [packageOf(path)]) {
+          const key = `${room}: ${name}`;
+          places.set(key, [...(places.get(key) ?? []), path]);
+        }
+      }
+    }
+    const twice = [...places].filter(([key, paths]) => paths.length > 1 && !(key in TYPES_OF_ONE_NAME));
+    expect(twice.map(([key, paths]) => `${key} is ${paths.join(' and ')}`)).toEqual([]);
+    expect(Object.keys(TYPES_OF_ONE_NAME).filter((key) => (places.get(key)?.length ?? 0) < 2)).toEqual([]);
+    expect(places.size).toBeGreaterThan(1000);
   });
 
   test('no other file makes zxids of numbers', () => {

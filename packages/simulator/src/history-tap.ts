@@ -13,7 +13,7 @@ import {
   SpecialXid,
 } from '@meerkat/protocol';
 import type { History, Operation } from './history.ts';
-import type { WireTap } from './virtual-client.ts';
+import type { ClientTap } from './virtual-client.ts';
 
 /**
  * What one client says and hears on the wire, noted in the history: which request belongs to which operation, the zxid of
@@ -46,7 +46,7 @@ export class HistoryTap {
     this.#pending.delete(operation);
   }
 
-  readonly makeTap = (server: string): WireTap =>
+  readonly makeTap = (server: string): ClientTap =>
     new ConnectionTap(this.#history, this.#client, this.#nextConnection(), server, {
       claim: (opCode, path, connection, isBehindSync) => this.#claim(opCode, path, connection, isBehindSync),
       takeSession: (sessionId) => {
@@ -80,7 +80,7 @@ interface SentRequest {
   readonly operation: Operation | null;
 }
 
-class ConnectionTap implements WireTap {
+class ConnectionTap implements ClientTap {
   readonly #history: History;
   readonly #client: string;
   readonly #connection: number;

@@ -31,7 +31,7 @@ export { SeededRandom } from './seeded-random.ts';
 export { shrinkFailure } from './shrink-failure.ts';
 export { type SimulateOptions, type SimulateResult, type SimulateStats, simulate } from './simulate.ts';
 export { Timeline } from './timeline.ts';
-export { makeClientClock, VirtualTransport, type WireTap } from './virtual-client.ts';
+export { type ClientTap, makeClientClock, VirtualTransport } from './virtual-client.ts';
 export { VirtualClock } from './virtual-clock.ts';
 export { type EnsembleShape, type MembershipShape, makeMembership, VirtualEnsemble } from './virtual-ensemble.ts';
 export { type CloseReason, type ConnectFailure, VirtualNetwork } from './virtual-network.ts';

@@ -15,7 +15,7 @@ export function makeClientClock(timeline: Timeline, clock: VirtualClock): Clock 
 }
 
 /** Sees the bytes of one connection of a client, in both directions, before anybody acts on them. */
-export interface WireTap {
+export interface ClientTap {
   onSent(bytes: Uint8Array): void;
   onReceived(bytes: Uint8Array): void;
   onClosed(): void;
@@ -26,7 +26,7 @@ export class VirtualTransport implements Transport {
   readonly #network: VirtualNetwork;
   readonly #timeline: Timeline;
   readonly #host: string;
-  readonly #makeTap: ((server: string) => WireTap) | null;
+  readonly #makeTap: ((server: string) => ClientTap) | null;
   readonly #certificate: PeerCertificate | null;
 
   /** @param certificate shown by each connection */
@@ -34,7 +34,7 @@ export class VirtualTransport implements Transport {
     network: VirtualNetwork,
     timeline: Timeline,
     host: string,
-    makeTap: ((server: string) => WireTap) | null = null,
+    makeTap: ((server: string) => ClientTap) | null = null,
     certificate: PeerCertificate | null = null,
   ) {
     this.#certificate = certificate;
@@ -105,9 +105,9 @@ export class VirtualTransport implements Transport {
 
 class ClientStream implements TransportStream {
   readonly #end: VirtualEnd;
-  readonly #tap: WireTap | null;
+  readonly #tap: ClientTap | null;
 
-  constructor(end: VirtualEnd, tap: WireTap | null) {
+  constructor(end: VirtualEnd, tap: ClientTap | null) {
     this.#end = end;
     this.#tap = tap;
   }

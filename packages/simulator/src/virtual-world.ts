@@ -6,7 +6,7 @@ import { DEFAULT_LINK, type LinkQuality } from './link-quality.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Timeline } from './timeline.ts';
 import { TraceHash } from './trace-hash.ts';
-import { makeClientClock, VirtualTransport, type WireTap } from './virtual-client.ts';
+import { type ClientTap, makeClientClock, VirtualTransport } from './virtual-client.ts';
 import { VirtualClock } from './virtual-clock.ts';
 import { type EnsembleShape, VirtualEnsemble } from './virtual-ensemble.ts';
 import { VirtualNetwork } from './virtual-network.ts';
@@ -139,7 +139,7 @@ export class VirtualWorld {
   async connect(
     host: string,
     options: ConnectOptions,
-    makeTap: ((server: string) => WireTap) | null = null,
+    makeTap: ((server: string) => ClientTap) | null = null,
     certificate: PeerCertificate | null = null,
   ): Promise<Client> {
     const client = await connect({

@@ -1,7 +1,7 @@
 import type { Client, ConnectOptions } from '@meerkat/client';
 import type { PeerCertificate } from '@meerkat/core';
 import type { SeededRandom } from './seeded-random.ts';
-import type { WireTap } from './virtual-client.ts';
+import type { ClientTap } from './virtual-client.ts';
 import type { VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
@@ -17,7 +17,7 @@ export interface WorkloadHost {
   connect(
     client: string,
     options: Omit<ConnectOptions, 'servers'>,
-    makeTap: (server: string) => WireTap,
+    makeTap: (server: string) => ClientTap,
     certificate: PeerCertificate | null,
   ): Promise<Client>;
   /** Resolves when so many milliseconds have passed. */

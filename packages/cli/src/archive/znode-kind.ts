@@ -1,3 +1,7 @@
+/**
+ * What a znode lives as long as. A service tells its clients only of ephemerals: containers and znodes with a time to live
+ * look persistent from outside. A file may say so all the same.
+ */
 export type ZnodeKind = 'persistent' | 'ephemeral' | 'container' | 'ttl';
 
 /** What stands in logs and snapshots as the owner of a znode tells its kind; see docs/protocol. */

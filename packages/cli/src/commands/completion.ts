@@ -1,5 +1,5 @@
 import { Argument } from 'commander';
-import { SCRIPTS, SHELLS, type Shell } from '../completion/scripts.ts';
+import { SCRIPTS, SHELLS, type ShellName } from '../completion/scripts.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import { CommandExit } from '../run/exit-code.ts';
 
@@ -15,7 +15,7 @@ export const completion: DefineCommand = (command, host) => {
         ['meerkat completion fish | source', 'in ~/.config/fish/config.fish'],
       ]),
     )
-    .action((shell: Shell) =>
+    .action((shell: ShellName) =>
       host.run(async ({ report }) => {
         await report.write(SCRIPTS[shell]);
         return CommandExit.ok;

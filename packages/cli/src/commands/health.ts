@@ -1,4 +1,4 @@
-import { type Finding, judge, readStates } from '../monitoring/server-state.ts';
+import { type HealthFinding, judge, readStates } from '../monitoring/server-state.ts';
 import type { Column } from '../output/column.ts';
 import { type DefineCommand, examples } from '../run/command.ts';
 import type { Context } from '../run/context.ts';
@@ -31,7 +31,7 @@ async function run(context: Context): Promise<CommandExit> {
   return findings.every(({ isOk }) => isOk) ? CommandExit.ok : CommandExit.no;
 }
 
-function columnsFor({ report: { paint } }: Context): readonly Column<Finding>[] {
+function columnsFor({ report: { paint } }: Context): readonly Column<HealthFinding>[] {
   return [
     { name: 'server', value: ({ server }) => server },
     { name: 'ok', value: ({ isOk }) => isOk, text: ({ isOk }) => (isOk ? paint.good('ok') : paint.bad('wrong')) },

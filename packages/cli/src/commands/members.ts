@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@meerkat/client';
 import {
-  type Change,
+  type ConfiguredMember,
   changeMember,
   type EnsembleConfig,
   isVoter,
-  type Member,
   makePlan,
+  type PlannedChange,
   parseConfig,
   type Step,
   survives,
@@ -78,7 +78,7 @@ async function run(context: Context, action: string, options: MembersOptions): P
 
 /* ---------------------------------------------------------------------------------------------------- list ---- */
 
-interface Row extends Member {
+interface Row extends ConfiguredMember {
   readonly listed: string;
   readonly role: string | null;
   readonly zxid: bigint | null;
@@ -111,7 +111,7 @@ async function list(context: Context): Promise<CommandExit> {
   return rows.length > 0 && rows.every(({ problem }) => problem === null) ? CommandExit.ok : CommandExit.no;
 }
 
-function listedRole(member: Member): string {
+function listedRole(member: ConfiguredMember): string {
   return isVoter(member) ? 'participant' : 'observer';
 }
 
@@ -137,7 +137,11 @@ async function plan(context: Context, options: MembersOptions): Promise<CommandE
   return steps.every(({ first }) => first === null) ? CommandExit.ok : CommandExit.no;
 }
 
-function planFor(context: Context, config: EnsembleConfig, changes: readonly Change[]): Promise<readonly Step[]> {
+function planFor(
+  context: Context,
+  config: EnsembleConfig,
+  changes: readonly PlannedChange[],
+): Promise<readonly Step[]> {
   refuseGroups(config);
   return makePlan(config, changes, (members) => askMembers(context, members));
 }
@@ -169,7 +173,7 @@ async function apply(context: Context, options: MembersOptions): Promise<Command
 async function waitUntilPossible(
   context: Context,
   config: EnsembleConfig,
-  change: Change,
+  change: PlannedChange,
   waitMs: number,
 ): Promise<Step> {
   const deadline = Date.now() + waitMs;
@@ -232,7 +236,7 @@ async function retryUntilSynced(
   context: Context,
   client: Client,
   config: EnsembleConfig,
-  change: Change,
+  change: PlannedChange,
 ): Promise<void> {
   const deadline = Date.now() + 60_000;
   for (;;) {
@@ -281,7 +285,7 @@ const NO_ENSEMBLE = 'the server is no member of an ensemble: /zookeeper/config i
 async function readChanges(
   current: EnsembleConfig,
   { add = [], remove = [], file }: MembersOptions,
-): Promise<readonly Change[]> {
+): Promise<readonly PlannedChange[]> {
   if (file !== undefined) {
     if (add.length + remove.length > 0) throw new InvocationFailure('--file excludes --add and --remove');
     const wanted = parseConfig(await readList(file)).members;
@@ -310,13 +314,13 @@ async function readList(file: string): Promise<string> {
   }
 }
 
-function parseAddition(text: string): Change {
+function parseAddition(text: string): PlannedChange {
   const [, id = '', line = ''] = /^(?:server\.)?(\d{1,3})=(\S+)$/.exec(text.trim()) ?? [];
   if (id === '') throw new InvocationFailure(`--add: expected 4=host:2888:3888;2181, found "${text}"`);
   return { id, line };
 }
 
-function parseRemoval(text: string): Change {
+function parseRemoval(text: string): PlannedChange {
   if (!/^\d{1,3}$/.test(text)) throw new InvocationFailure(`--remove: expected the id of a server, found "${text}"`);
   return { id: text, line: null };
 }

@@ -4,7 +4,7 @@
  * means.
  */
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
-export type Shell = (typeof SHELLS)[number];
+export type ShellName = (typeof SHELLS)[number];
 
 /*
  * Bash breaks words at : and = and replaces only what stands behind the last of them, so that much is taken off each candidate.
@@ -68,4 +68,4 @@ end
 complete -c meerkat -f -a '(__meerkat_complete)'
 `;
 
-export const SCRIPTS: Readonly<Record<Shell, string>> = { bash: BASH, zsh: ZSH, fish: FISH };
+export const SCRIPTS: Readonly<Record<ShellName, string>> = { bash: BASH, zsh: ZSH, fish: FISH };

@@ -1,10 +1,5 @@
 import { type Acl, formatPerms, Perm, type Stat } from '@meerkat/client';
-
-/**
- * What a znode lives as long as. A service tells its clients only of ephemerals: containers and znodes with a time to live
- * look persistent from outside. A file may say so all the same.
- */
-export type ZnodeKind = 'persistent' | 'ephemeral' | 'container' | 'ttl';
+import type { ZnodeKind } from '../archive/znode-kind.ts';
 
 /** A znode of a tree that is copied, compared, written to a file or read from one. */
 export interface TreeEntry {

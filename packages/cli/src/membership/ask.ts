@@ -1,4 +1,4 @@
-import type { Member, MemberState } from '@meerkat/console/membership';
+import type { ConfiguredMember, MemberState } from '@meerkat/console/membership';
 import { readStates } from '../monitoring/server-state.ts';
 import type { Context } from '../run/context.ts';
 
@@ -8,7 +8,7 @@ const ANSWER_MS = 3000;
 /** Asks each member at its client port, as this service is spoken to, all at once. */
 export async function askMembers(
   context: Context,
-  members: readonly Member[],
+  members: readonly ConfiguredMember[],
 ): Promise<ReadonlyMap<string, MemberState & { readonly zxid: bigint | null }>> {
   const [known] = await context.servers();
   const asked = members.filter(({ client }) => client !== null);

@@ -89,15 +89,15 @@ export function lagOf({ zxid }: ServerState, all: readonly ServerState[]): numbe
 }
 
 /** One thing that is not as it should be. */
-export interface Finding {
+export interface HealthFinding {
   readonly server: string;
   readonly isOk: boolean;
   readonly text: string;
 }
 
 /** What an operator has to know of a service, from the states of all its servers. */
-export function judge(states: readonly ServerState[]): Finding[] {
-  const findings: Finding[] = states.map(({ server, role, problem }) => ({
+export function judge(states: readonly ServerState[]): HealthFinding[] {
+  const findings: HealthFinding[] = states.map(({ server, role, problem }) => ({
     server: server.name,
     isOk: problem === null,
     text: problem ?? `serves clients as ${role ?? 'a server of unknown role'}`,

@@ -13,7 +13,7 @@
  * inside a word is a character: reconfig -add server.4=zk4:2888:3888;2181.
  */
 
-export interface Word {
+export interface ShellWord {
   /** Without quotes and escapes. */
   readonly text: string;
   /** Where it begins in the input. */
@@ -44,7 +44,7 @@ export interface Scan {
   /** Everything before is complete: the length of the input, or where the first command that continues begins. */
   readonly completeLength: number;
   /** The last command as far as it has come; the last word of it ends the input or, with a blank behind it, does not. */
-  readonly last: readonly Word[];
+  readonly last: readonly ShellWord[];
   readonly isInWord: boolean;
 }
 
@@ -76,7 +76,7 @@ class Scanner {
   readonly #commands: OpenCommand[] = [];
   #position = 0;
   #lineNumber = 1;
-  #words: Word[] = [];
+  #words: ShellWord[] = [];
   #firstLine = 1;
   #documents: { readonly mark: string; readonly index: number }[] = [];
   #open: OpenDocument[] = [];

@@ -1,6 +1,6 @@
 import { type Acl, formatPerms, parsePerms } from '@meerkat/client';
 import * as v from 'valibot';
-import type { ZnodeKind } from '../copy/tree-entry.ts';
+import type { ZnodeKind } from '../archive/znode-kind.ts';
 
 /* The fields of a znode as files have them: in the lines of an export and beside the data in a directory. */
 

@@ -23,7 +23,7 @@ export interface FindWords {
   readonly leaf?: boolean;
 }
 
-export type Condition = (znode: Visited) => boolean;
+export type FindCondition = (znode: Visited) => boolean;
 
 /**
  * All that is asked for must hold.
@@ -31,15 +31,15 @@ export type Condition = (znode: Visited) => boolean;
  * @param nowMs the clock of this machine; times of znodes are those of the servers' clocks
  * @throws InvocationFailure when a word is no time, size …
  */
-export function makeCondition(words: FindWords, nowMs: number): Condition {
+export function makeCondition(words: FindWords, nowMs: number): FindCondition {
   const conditions = conditionsOf(words, nowMs);
   return (znode) => conditions.every((holds) => holds(znode));
 }
 
-function conditionsOf(words: FindWords, nowMs: number): readonly Condition[] {
+function conditionsOf(words: FindWords, nowMs: number): readonly FindCondition[] {
   const { name, path, regex, owner, newer, older, larger, smaller } = words;
   const ignoresCase = words.ignoreCase === true;
-  const conditions: Condition[] = [];
+  const conditions: FindCondition[] = [];
   if (name !== undefined) {
     const matchers = name.map((pattern) => globMatcher(pattern, { ignoresCase }));
     conditions.push((znode) => matchers.some((isMatch) => isMatch(nameOf(znode.path))));

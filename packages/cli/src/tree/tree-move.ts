@@ -22,7 +22,7 @@ import { pipelined } from './pipelined.ts';
 import { walkTree } from './tree-walk.ts';
 
 /** What is to be moved, looked at without data. */
-export interface Survey {
+export interface MoveSurvey {
   readonly znodes: number;
   /** Whether it goes in one transaction: all at once, or not at all. */
   readonly fitsOneRequest: boolean;
@@ -38,7 +38,7 @@ const OPERATIONS_BYTES = 256;
  *
  * @throws CommandFailure when something in it cannot be moved; NoNodeError
  */
-export async function surveyMove(client: Client, from: string, to: string, call: CallOptions): Promise<Survey> {
+export async function surveyMove(client: Client, from: string, to: string, call: CallOptions): Promise<MoveSurvey> {
   let znodes = 0;
   let bytes = 0;
   if ((await client.exists(from, call)) === null) throw new NoNodeError({ operation: 'move', path: from });

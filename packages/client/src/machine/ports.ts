@@ -1,5 +1,7 @@
 /** What the client's state machines are given; the real client gives them the world, the simulator a virtual one. */
 
+import type { HostPort } from '@meerkat/protocol';
+
 export interface MonotonicClock {
   /** Milliseconds that never go back; the origin means nothing. */
   monotonicMs(): number;
@@ -11,11 +13,7 @@ export interface Random {
 }
 
 /** A server as the connect string names it. */
-export interface HostPort {
-  /** A name or an address, without brackets. */
-  readonly host: string;
-  readonly port: number;
-}
+export type { HostPort };
 
 /** A server as it is dialled: one of the addresses that its name stands for. */
 export interface Target extends HostPort {

@@ -1,6 +1,6 @@
 import { type Client, joinPath, NoAuthError, NoNodeError, type Stat } from '@meerkat/client';
 import type { ContenderInfo, LineInfo, SessionInfo } from '../api/messages.ts';
-import { describeContender, type ReadZnode } from './contender.ts';
+import { describeContender, type LineZnode } from './contender.ts';
 import type { Call } from './znode-reader.ts';
 
 /*
@@ -64,7 +64,7 @@ async function readDouble(
   addresses: ReadonlyMap<string, string>,
   call: Call,
 ): Promise<LineInfo | null> {
-  const read = async (name: string): Promise<ReadZnode | null> => {
+  const read = async (name: string): Promise<LineZnode | null> => {
     try {
       const { data, stat } = await client.get(joinPath(path, name), call);
       return { name, data, stat };
@@ -92,7 +92,7 @@ async function readDouble(
 }
 
 /** Registries of services name their instances by UUIDs, too, which hold JSON. */
-function isMember({ data, stat }: ReadZnode): boolean {
+function isMember({ data, stat }: LineZnode): boolean {
   return isOfSession(stat) && data[0] !== 0x7b;
 }
 

@@ -2,7 +2,7 @@ import type { Stat } from '@meerkat/client';
 import type { ContenderInfo } from '../api/messages.ts';
 
 /** A znode of a line or a barrier, as it was read. */
-export interface ReadZnode {
+export interface LineZnode {
   readonly name: string;
   readonly data: Uint8Array;
   readonly stat: Stat;
@@ -10,7 +10,7 @@ export interface ReadZnode {
 
 /** @param addresses of clients by session, as far as servers tell */
 export function describeContender(
-  { name, data, stat }: ReadZnode,
+  { name, data, stat }: LineZnode,
   addresses: ReadonlyMap<string, string>,
   place: Pick<ContenderInfo, 'isHolder' | 'waitsFor'>,
 ): ContenderInfo {

@@ -3,13 +3,13 @@ import type { ClusterSession } from './cluster-session.ts';
 import { Fields } from './fields.ts';
 import { askWord, NoAnswerError } from './four-letter-word.ts';
 import {
-  type Change,
+  type ConfiguredMember,
   changeMember,
   type EnsembleConfig,
   isVoter,
-  type Member,
   type MemberState,
   makePlan,
+  type PlannedChange,
   parseConfig,
   survives,
   weightLine,
@@ -90,7 +90,7 @@ async function readEnsemble(session: ClusterSession): Promise<EnsembleConfig> {
 /** Each at its client port, as the servers of this cluster are spoken to. */
 async function askMembers(
   { cluster }: ClusterSession,
-  members: readonly Member[],
+  members: readonly ConfiguredMember[],
 ): Promise<ReadonlyMap<string, MemberState>> {
   const tls = cluster.servers[0]?.tls ?? null;
   const states = members.map(async ({ id, client }): Promise<[string, MemberState]> => {
@@ -108,7 +108,7 @@ async function askMembers(
   return new Map(await Promise.all(states));
 }
 
-function isListed({ members }: EnsembleConfig, { client }: Member): boolean {
+function isListed({ members }: EnsembleConfig, { client }: ConfiguredMember): boolean {
   return members.some((member) => member.client === client);
 }
 
@@ -119,7 +119,7 @@ function groupOf({ text }: EnsembleConfig, id: string): string | null {
   return null;
 }
 
-function readChange(fields: Fields): MemberChange & Change {
+function readChange(fields: Fields): MemberChange & PlannedChange {
   const id = fields.text('id');
   const line = fields.isNull('line') ? null : fields.text('line');
   if (!/^\d{1,3}$/.test(id))

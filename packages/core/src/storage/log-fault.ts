@@ -5,7 +5,7 @@
 import { hexZxid, type Zxid } from '@meerkat/protocol';
 import type { IntactTxns } from './intact-txns.ts';
 
-export interface LogPlace {
+export interface FilePosition {
   readonly path: string;
   readonly position: number;
 }
@@ -27,7 +27,7 @@ const RESTORE = 'Restore the directory from a backup or copy it from a healthy s
 const FORGET = 'remove the file durableZxid, beside acceptedEpoch';
 const READ_ON = 'docs/storage.md, "When a start is refused", says what is left without either';
 
-export function describeDamage(place: LogPlace, { reason, intact, last, durable, isLastFile }: LogDamage): string {
+export function describeDamage(place: FilePosition, { reason, intact, last, durable, isLastFile }: LogDamage): string {
   const isMissing = durable > last;
   if (reason === null) {
     return (
@@ -63,7 +63,7 @@ const EARLY_END =
   `directory from a backup or copy it from a healthy server; if the log is as it should be, ${FORGET}`;
 
 /** @param torn what is known of a damaged end of the file before; null: nothing is */
-export function describeMissing(place: LogPlace, reason: string, torn: string | null): string {
+export function describeMissing(place: FilePosition, reason: string, torn: string | null): string {
   const damage = torn === null ? '' : ` The file before is damaged: ${torn}.`;
   return (
     `${place.path} at position ${place.position}: ${reason}.${damage} Acknowledged txns may be missing, so this server does ` +

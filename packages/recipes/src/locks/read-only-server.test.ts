@@ -1,6 +1,6 @@
 /** A server without a quorum answers pings for as long as one likes, while the session is silent for all others and expires. */
 import { type CallOptions, type Client, connect, text } from '@meerkat/client';
-import { makeClientClock, VirtualTransport, type WireTap } from '@meerkat/simulator';
+import { type ClientTap, makeClientClock, VirtualTransport } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Election } from '../election/election.ts';
 import { NameService } from '../groups/name-service.ts';
@@ -29,7 +29,7 @@ async function onServers(program: (place: Place) => Promise<void>): Promise<void
   let isReadOnly = false;
   let sentBytes = 0;
   /** The last byte of a ConnectResponse says so: 4 bytes of length, and 37. */
-  const makeTap = (): WireTap => {
+  const makeTap = (): ClientTap => {
     let receivedBytes = 0;
     return {
       onSent(bytes) {

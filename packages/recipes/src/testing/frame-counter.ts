@@ -1,10 +1,10 @@
 import { type Client, connect } from '@meerkat/client';
 import {
+  type ClientTap,
   makeClientClock,
   type VirtualEnsemble,
   VirtualTransport,
   type VirtualWorld,
-  type WireTap,
 } from '@meerkat/simulator';
 
 /** Op codes and xids of the protocol (ZooDefs.OpCode, ClientCnxn). */
@@ -33,7 +33,7 @@ export class FrameCounter {
     );
   }
 
-  tap(): WireTap {
+  tap(): ClientTap {
     const sent = new Frames((frame) => {
       const op = frame.getInt32(4);
       this.sent.set(op, (this.sent.get(op) ?? 0) + 1);

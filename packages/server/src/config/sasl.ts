@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import type { AuthOptions } from '../auth/authenticator.ts';
 import { parseSessionSecrets, SECRETS_EXPECTED } from '../auth/session-secrets.ts';
-import { Credentials } from '../sasl/digest-md5-client.ts';
+import { QuorumLogin } from '../sasl/digest-md5-client.ts';
 import { type JaasEntry, parseJaas } from '../sasl/jaas.ts';
 import { Passwords } from '../sasl/passwords.ts';
 import type { QuorumSaslOptions } from '../sasl/quorum-sasl.ts';
@@ -60,7 +60,7 @@ export function readQuorumSasl(source: EnsembleSource, findings: Findings): Quor
     findings.fault({ file, line, key: null }, `section ${learnerSection} without them`, 'username and password');
     return null;
   }
-  return { ...common, credentials: learnerRequires ? new Credentials(username, password) : null };
+  return { ...common, credentials: learnerRequires ? new QuorumLogin(username, password) : null };
 }
 
 /** With what this server logs in at others; null after a fault has been told. */

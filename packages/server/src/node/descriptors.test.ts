@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { ConnectionShare, type Counted, countOpenFiles, planDescriptors, readOpenFilesMax } from './descriptors.ts';
+import {
+  ConnectionShare,
+  type CountedConnection,
+  countOpenFiles,
+  planDescriptors,
+  readOpenFilesMax,
+} from './descriptors.ts';
 
 describe('the plan', () => {
   test('keeps an eighth for files, 12 to 64, and a quarter for ports between servers', () => {
@@ -30,11 +36,11 @@ describe('a share', () => {
   function make(max: number): {
     share: ConnectionShare;
     crowded: () => number;
-    connection: () => Counted & { gone: number };
+    connection: () => CountedConnection & { gone: number };
   } {
     let count = 0;
     const share = new ConnectionShare(max, () => count++);
-    const connection = (): Counted & { gone: number } => ({
+    const connection = (): CountedConnection & { gone: number } => ({
       gone: 0,
       destroy() {
         this.gone++;
@@ -56,7 +62,7 @@ describe('a share', () => {
 
   test('has no more than one too many when those that are told to go for others linger', () => {
     const { share, connection } = make(2);
-    const open: (Counted & { gone: number })[] = [];
+    const open: (CountedConnection & { gone: number })[] = [];
     for (let i = 0; i < 50; i++) {
       const crowds = share.open();
       // The core tells the oldest to go.

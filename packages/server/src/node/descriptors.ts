@@ -117,7 +117,7 @@ class OwnCount implements ConnectionCount {
 }
 
 /** A connection that is counted. */
-export interface Counted {
+export interface CountedConnection {
   destroy(): void;
 }
 
@@ -127,9 +127,9 @@ export class ConnectionShare {
   readonly #onCrowded: () => void;
   readonly #count: ConnectionCount;
   /** Wait for their peers to close, and for nothing else; the oldest first. */
-  readonly #lingering = new Set<Counted>();
+  readonly #lingering = new Set<CountedConnection>();
   /** Were destroyed here, and count no more. */
-  readonly #evicted = new Set<Counted>();
+  readonly #evicted = new Set<CountedConnection>();
 
   /**
    * @param onCrowded told of each connection beyond the share
@@ -166,11 +166,11 @@ export class ConnectionShare {
   }
 
   /** Everything has been said to the peer. */
-  linger(connection: Counted): void {
+  linger(connection: CountedConnection): void {
     this.#lingering.add(connection);
   }
 
-  close(connection: Counted): void {
+  close(connection: CountedConnection): void {
     if (this.#evicted.delete(connection)) return;
     this.#count.add(-1);
     this.#lingering.delete(connection);

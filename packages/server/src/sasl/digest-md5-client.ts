@@ -4,7 +4,7 @@ import { computeDigestProofs, NONCE_COUNT, QOP } from './digest-md5-hash.ts';
 import { parseDirectives, quote } from './directives.ts';
 
 /** As whom this server logs in at others. What prints this object shows no password. */
-export class Credentials {
+export class QuorumLogin {
   readonly username: string;
   readonly #password: string;
 
@@ -20,14 +20,14 @@ export class Credentials {
 
 /** The half of a DIGEST-MD5 exchange (RFC 2831) that begins it, between servers. */
 export class DigestMd5Client implements SaslInitiator {
-  readonly #credentials: Credentials;
+  readonly #credentials: QuorumLogin;
   readonly #digestUri: string;
   readonly #cnonce: string;
   /** The proof that is expected of the other end; null before its challenge. */
   #expected: string | null = null;
 
   /** @param cnonce new for each exchange */
-  constructor(credentials: Credentials, digestUri: string, cnonce: string = randomBytes(16).toString('base64')) {
+  constructor(credentials: QuorumLogin, digestUri: string, cnonce: string = randomBytes(16).toString('base64')) {
     this.#credentials = credentials;
     this.#digestUri = digestUri;
     this.#cnonce = cnonce;

@@ -1,5 +1,5 @@
 import type { Identity, PeerAuthentication, SaslConversation } from '@meerkat/core';
-import { Credentials, DigestMd5Client } from './digest-md5-client.ts';
+import { DigestMd5Client, QuorumLogin } from './digest-md5-client.ts';
 import { DigestMd5Server } from './digest-md5-server.ts';
 import { GssapiServer } from './kerberos/gssapi-server.ts';
 import type { Passwords } from './passwords.ts';
@@ -10,7 +10,7 @@ import { gssapiOptions, type KerberosLogin } from './sasl-login.ts';
 /** What configuration says about SASL between servers. */
 export interface QuorumSaslOptions {
   /** As whom this server logs in where it dials (`quorum.auth.learnerRequireSasl`); null: it does not. */
-  readonly credentials: Credentials | QuorumTickets | null;
+  readonly credentials: QuorumLogin | QuorumTickets | null;
   /** Whom it knows where it is dialled, by password. */
   readonly users: Passwords;
   /** This service, where others log in by Kerberos; then passwords count for nothing. */
@@ -34,7 +34,7 @@ export function makePeerAuthentication(options: QuorumSaslOptions, hosts: () => 
     isRequired,
     startInitiator: (host) => {
       if (credentials === null) return null;
-      return credentials instanceof Credentials
+      return credentials instanceof QuorumLogin
         ? new DigestMd5Client(credentials, `${SERVICE}/${SERVER_NAME}`)
         : new GssapiPeer(credentials, host);
     },

@@ -1,6 +1,7 @@
 import { type Acl, acl, OPEN, READ_ONLY } from '@meerkat/client';
 import fc from 'fast-check';
-import { compareInTreeOrder, type TreeEntry, type ZnodeKind } from '../tree-entry.ts';
+import type { ZnodeKind } from '../../archive/znode-kind.ts';
+import { compareInTreeOrder, type TreeEntry } from '../tree-entry.ts';
 
 /** What random trees are made of. */
 export interface ArbitraryTreeOptions {

@@ -1,4 +1,4 @@
-import type { EnsembleConfig, Member } from '@meerkat/console/membership';
+import type { ConfiguredMember, EnsembleConfig } from '@meerkat/console/membership';
 import type { Column } from '../../output/column.ts';
 import type { Report } from '../../output/report.ts';
 
@@ -17,7 +17,7 @@ export async function describeConfig(report: Report, config: EnsembleConfig, isF
   else await report.line(text.trimEnd());
 }
 
-const COLUMNS: readonly Column<{ readonly version: string | null; readonly member: Member }>[] = [
+const COLUMNS: readonly Column<{ readonly version: string | null; readonly member: ConfiguredMember }>[] = [
   { name: 'id', value: ({ member }) => member.id },
   { name: 'server', value: ({ member }) => member.text },
   { name: 'client', value: ({ member }) => member.client },

@@ -1,6 +1,6 @@
 import type { Client } from '@meerkat/client';
 import { type EnsembleConfig, parseConfig } from './ensemble-config.ts';
-import { type Change, isVoter, memberOf } from './plan.ts';
+import { isVoter, memberOf, type PlannedChange } from './plan.ts';
 
 /** How long a call may take, and what ends it before. */
 type Call = Parameters<Client['config']>[0];
@@ -15,7 +15,7 @@ type Call = Parameters<Client['config']>[0];
 export async function changeMember(
   client: Client,
   config: EnsembleConfig,
-  change: Change,
+  change: PlannedChange,
   call: Call,
 ): Promise<EnsembleConfig> {
   const { id, line } = change;
@@ -34,7 +34,7 @@ export async function changeMember(
   }
 }
 
-function isMade({ members }: EnsembleConfig, change: Change): boolean {
+function isMade({ members }: EnsembleConfig, change: PlannedChange): boolean {
   const member = members.find(({ id }) => id === change.id);
   const due = memberOf(change);
   return due === null ? member === undefined : member !== undefined && isVoter(member) === isVoter(due);

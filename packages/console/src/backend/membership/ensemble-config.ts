@@ -4,10 +4,10 @@ export interface EnsembleConfig {
   readonly text: string;
   /** Of `version=`, hex digits; null when none is stored: without an ensemble, or without reconfigEnabled. */
   readonly version: string | null;
-  readonly members: readonly Member[];
+  readonly members: readonly ConfiguredMember[];
 }
 
-export interface Member {
+export interface ConfiguredMember {
   readonly id: string;
   /** Behind the "=". */
   readonly text: string;
@@ -20,7 +20,7 @@ export interface Member {
  * clients stands for all of them, the host of the server is where it can be reached.
  */
 export function parseConfig(text: string): EnsembleConfig {
-  const members: Member[] = [];
+  const members: ConfiguredMember[] = [];
   let version: string | null = null;
   for (const line of text.split('\n')) {
     const end = line.indexOf('=');

@@ -1,13 +1,13 @@
 /** Who is in an ensemble, and what a change of that takes: for the console and for commands. */
 
 export { changeMember } from './change-member.ts';
-export { type EnsembleConfig, type Member, parseConfig } from './ensemble-config.ts';
+export { type ConfiguredMember, type EnsembleConfig, parseConfig } from './ensemble-config.ts';
 export {
-  type Change,
   isVoter,
   type MemberState,
   makePlan,
   memberOf,
+  type PlannedChange,
   planSteps,
   type Step,
   survives,

@@ -1,7 +1,7 @@
-import { type EnsembleConfig, type Member, parseConfig } from './ensemble-config.ts';
+import { type ConfiguredMember, type EnsembleConfig, parseConfig } from './ensemble-config.ts';
 
 /** A member that comes, goes or changes: one step of a plan is one reconfig. */
-export interface Change {
+export interface PlannedChange {
   readonly id: string;
   /** Its new line behind `server.N=`; null: it leaves. */
   readonly line: string | null;
@@ -15,7 +15,7 @@ export interface MemberState {
 }
 
 export interface Step {
-  readonly change: Change;
+  readonly change: PlannedChange;
   /** In words: `add server 4 as a participant`. */
   readonly what: string;
   /** Ids of the participants afterwards. */
@@ -34,12 +34,12 @@ export interface Step {
  * One server a step: those that come before those that go, in turn, so that the ensemble is never smaller than it has to
  * be, and never larger by more than one.
  */
-export function orderChanges(current: EnsembleConfig, changes: readonly Change[]): readonly Change[] {
+export function orderChanges(current: EnsembleConfig, changes: readonly PlannedChange[]): readonly PlannedChange[] {
   const isMember = (id: string): boolean => current.members.some((member) => member.id === id);
   const changed = changes.filter(({ id, line }) => line !== null && isMember(id));
   const coming = changes.filter(({ id, line }) => line !== null && !isMember(id));
   const going = changes.filter(({ line }) => line === null);
-  const ordered: Change[] = [...changed];
+  const ordered: PlannedChange[] = [...changed];
   for (let i = 0; i < Math.max(coming.length, going.length); i++) {
     ordered.push(...[coming[i], going[i]].filter((change) => change !== undefined));
   }
@@ -49,8 +49,8 @@ export function orderChanges(current: EnsembleConfig, changes: readonly Change[]
 /** The steps, with what the servers that are concerned say now. */
 export async function makePlan(
   config: EnsembleConfig,
-  changes: readonly Change[],
-  ask: (members: readonly Member[]) => Promise<ReadonlyMap<string, MemberState>>,
+  changes: readonly PlannedChange[],
+  ask: (members: readonly ConfiguredMember[]) => Promise<ReadonlyMap<string, MemberState>>,
 ): Promise<readonly Step[]> {
   const coming = changes.flatMap((change) => memberOf(change) ?? []);
   const known = [...config.members.filter(({ id }) => !coming.some((other) => other.id === id)), ...coming];
@@ -63,7 +63,7 @@ export async function makePlan(
 
 export function planSteps(
   current: EnsembleConfig,
-  changes: readonly Change[],
+  changes: readonly PlannedChange[],
   states: ReadonlyMap<string, MemberState>,
 ): readonly Step[] {
   const steps: Step[] = [];
@@ -97,22 +97,22 @@ export function survives({ up, quorum }: Step): boolean {
   return up >= quorum;
 }
 
-export function isVoter({ text }: Member): boolean {
+export function isVoter({ text }: ConfiguredMember): boolean {
   return !/:observer(;|\||$)/i.test(text);
 }
 
 /** A server of the list that is asked for, with the address that clients have. */
-export function memberOf({ id, line }: Change): Member | null {
+export function memberOf({ id, line }: PlannedChange): ConfiguredMember | null {
   return line === null ? null : (parseConfig(`server.${id}=${line}`).members[0] ?? null);
 }
 
-function apply(members: readonly Member[], change: Change): readonly Member[] {
+function apply(members: readonly ConfiguredMember[], change: PlannedChange): readonly ConfiguredMember[] {
   const others = members.filter(({ id }) => id !== change.id);
   const member = memberOf(change);
   return member === null ? others : [...others, member];
 }
 
-function describe(change: Change, before: Member | null): string {
+function describe(change: PlannedChange, before: ConfiguredMember | null): string {
   const after = memberOf(change);
   if (after === null)
     return before === null ? `remove server ${change.id}, which is no member` : `remove server ${change.id}`;
@@ -125,7 +125,7 @@ function describe(change: Change, before: Member | null): string {
 }
 
 function findFirst(
-  { id, line }: Change,
+  { id, line }: PlannedChange,
   state: MemberState | undefined,
   { voters, quorum, up }: Pick<Step, 'voters' | 'quorum' | 'up'>,
 ): string | null {
@@ -137,7 +137,11 @@ function findFirst(
   return up < quorum ? `start more of ${voters.join(', ')}: ${up} answer, and ${quorum} are needed` : null;
 }
 
-function findNote({ id, line }: Change, state: MemberState | undefined, voters: readonly string[]): string | null {
+function findNote(
+  { id, line }: PlannedChange,
+  state: MemberState | undefined,
+  voters: readonly string[],
+): string | null {
   const notes: string[] = [];
   if (state?.role === 'leader') notes.push('it leads: another server takes over, and connections break for a moment');
   if (voters.length % 2 === 0)

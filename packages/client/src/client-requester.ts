@@ -2,12 +2,16 @@ import { AddWatchMode, OpCode, type Request } from '@meerkat/protocol';
 import { call, callRead } from './calls.ts';
 import { addChroot, addChrootSequential, removeChroot } from './chroot.ts';
 import type { ClientSession } from './client-session.ts';
+import type { Clock } from './clock.ts';
 import { isRepeatable, readNothing, replyReaderOf } from './machine/replies.ts';
+import { isConnectedState } from './machine/state.ts';
 import type { WatchListener } from './machine/watch-listener.ts';
-import type { About, CallOptions, ReadOptions, Requester, WatchHandle } from './requester.ts';
+import type { About, CallOptions, ReadOptions, WatchHandle } from './requester.ts';
+import { waitForState } from './states.ts';
+import type { WatchPorts } from './watch-ports.ts';
 
-/** Requests of one client: paths below its chroot, on the session that it shares. */
-export class ClientRequester implements Requester {
+/** Requests and watches of one client: paths below its chroot, on the session that it shares. */
+export class ClientRequester implements WatchPorts {
   readonly session: ClientSession;
   /** '' for none; otherwise a path without a slash at its end. */
   readonly chroot: string;
@@ -15,6 +19,14 @@ export class ClientRequester implements Requester {
   constructor(session: ClientSession, chroot: string) {
     this.session = session;
     this.chroot = chroot;
+  }
+
+  get sessionId(): bigint {
+    return this.session.session.identity?.id ?? 0n;
+  }
+
+  get clock(): Clock {
+    return this.session.clock;
   }
 
   absolute(path: string, operation: string): string {
@@ -58,5 +70,13 @@ export class ClientRequester implements Requester {
     return {
       close: () => new Promise((resolve) => this.session.session.calls.removeWatch(kind, path, listener, resolve)),
     };
+  }
+
+  whenConnected(options: CallOptions): Promise<void> {
+    return waitForState(this.session, isConnectedState, 'watch', options);
+  }
+
+  forgetOneShots(path: string, listener: WatchListener): void {
+    this.session.session.watches.forgetOneShots(path, listener);
   }
 }

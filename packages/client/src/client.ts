@@ -46,7 +46,6 @@ import { callPath } from './path-call.ts';
 import type { CallOptions, ReadOptions } from './requester.ts';
 import { SessionClient } from './session-client.ts';
 import { Transaction } from './transaction.ts';
-import { makeWatchPorts } from './watch-ports.ts';
 import { WATCH_KINDS, WATCHER_TYPES } from './watch-selection.ts';
 import { type WatchOptions, WatchStream } from './watch-stream.ts';
 import { checkedAcl, checkedVersion, makeCreate, makeDelete, makeSetData } from './write-requests.ts';
@@ -379,7 +378,7 @@ export class Client extends SessionClient {
    * }
    */
   watch(path: string, options?: WatchOptions): WatchStream {
-    return new WatchStream(makeWatchPorts(this.#requester), path, options, wrongOption('watch', options));
+    return new WatchStream(this.#requester, path, options, wrongOption('watch', options));
   }
 
   /**
@@ -392,7 +391,7 @@ export class Client extends SessionClient {
   observe<T>(path: string, codec: Codec<T>, options?: ObserveOptions): Observation<T>;
   observe<T>(path: string, codec: Codec<T> | Codec<Uint8Array> = bytes, options?: ObserveOptions): unknown {
     const flaw = wrongOption('observe', options);
-    return new Observation(makeWatchPorts(this.#requester), path, codec as Codec<T>, options, flaw);
+    return new Observation(this.#requester, path, codec as Codec<T>, options, flaw);
   }
 
   /** Whether the connected server holds such a watch of this session's connection. */

@@ -3,7 +3,7 @@ import { ClientSession } from '../client-session.ts';
 import { isConnectedState } from '../machine/state.ts';
 import { type ConnectOptions, settle } from '../options.ts';
 import { waitForState } from '../states.ts';
-import { makeWatchPorts, type WatchPorts } from '../watch-ports.ts';
+import type { WatchPorts } from '../watch-ports.ts';
 
 /** A session on a server, as the parts inside a client see it. */
 export interface SessionPorts extends AsyncDisposable {
@@ -18,7 +18,7 @@ export async function connectPorts(options: ConnectOptions): Promise<SessionPort
   await waitForState(session, isConnectedState, 'connect', { timeoutMs: settings.connectTimeoutMs });
   return {
     session,
-    ports: makeWatchPorts(new ClientRequester(session, settings.chroot)),
+    ports: new ClientRequester(session, settings.chroot),
     async [Symbol.asyncDispose]() {
       const closed = waitForState(session, (state) => state === 'closed', 'close', {});
       session.session.close();

@@ -199,16 +199,12 @@ export class GroupObservation implements AsyncIterable<GroupView>, AsyncDisposab
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupView, undefined> {
     let before: ReadonlyMap<string, Member> = new Map();
-    try {
-      for await (const entries of this.#roster.entries) {
-        const members = this.#membersOf(entries);
-        const after = new Map(members.map((member) => [member.name, member]));
-        const view = makeView(before, after, members);
-        before = after;
-        yield view;
-      }
-    } finally {
-      await this.close();
+    for await (const entries of this.#roster.entries) {
+      const members = this.#membersOf(entries);
+      const after = new Map(members.map((member) => [member.name, member]));
+      const view = makeView(before, after, members);
+      before = after;
+      yield view;
     }
   }
 

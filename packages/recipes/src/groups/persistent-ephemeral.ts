@@ -18,7 +18,7 @@ import {
 } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
 import { orDisconnected } from '../kernel/background.ts';
-import { makeDeferred, Pulse } from '../kernel/latest.ts';
+import { Pulse } from '../kernel/latest.ts';
 import type { HeldOptions } from '../kernel/options.ts';
 import { isSame } from '../kernel/same-bytes.ts';
 import { heldSettings } from '../kernel/settings.ts';
@@ -165,35 +165,20 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   async #run(): Promise<void> {
     const client = this.#client;
     const { signal } = this.#closing;
-    const armed = makeDeferred<void>();
     const states = client.onState(({ state }) => {
       if (state === 'lost' || state === 'closed' || state === 'auth-failed') this.#certainty.absent('session-lost');
       this.#pulse.raise();
     });
-    const followed = follow(client, this.path, {
+    await follow(client, this.path, {
       recursive: false,
       signal,
-      onArmed: () => {
-        armed.resolve();
-        this.#pulse.raise();
-      },
+      onArmed: () => this.#pulse.raise(),
       onEvent: (event) => this.#onEvent(event),
-    }).catch((error: Error) => {
-      armed.reject(error);
-      this.#end(error);
+      pulse: this.#pulse,
+      look: () => this.#keeping.through(() => this.#repair()),
+      onFailure: (error) => this.#end(error),
     });
-    try {
-      await armed.promise;
-      while (!signal.aborted) {
-        this.#pulse.reset();
-        await this.#keeping.through(() => this.#repair());
-        await this.#pulse.wait();
-      }
-    } catch (error) {
-      this.#end(error as Error);
-    }
     states[Symbol.dispose]();
-    await followed;
     // A caller that gave up because another client is there has made nothing.
     const about = { operation: 'close', path: this.path };
     const withdrawing = new Attempt(client, {}, about, { awaitsQuorum: true });

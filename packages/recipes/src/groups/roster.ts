@@ -11,7 +11,7 @@ import {
   type WatchStreamEvent,
 } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
-import { Latest, makeDeferred, Pulse } from '../kernel/latest.ts';
+import { Latest, Pulse } from '../kernel/latest.ts';
 import { follow } from './follow.ts';
 
 /** A child of the znode that is followed. */
@@ -42,6 +42,7 @@ export type RosterEntries = ReadonlyMap<string, RosterEntry>;
  */
 export class Roster {
   readonly path: string;
+  /** A loop that is left closes the roster. */
   readonly entries: Latest<RosterEntries>;
   readonly #client: Client;
   readonly #accepts: (name: string) => boolean;
@@ -78,33 +79,20 @@ export class Roster {
     const client = this.#client;
     const { signal } = this.#closing;
     const reading = new Attempt(client, { signal }, { operation: 'observe', path: this.path }, { awaitsQuorum: true });
-    const armed = makeDeferred<void>();
-    const followed = follow(client, this.path, {
+    await follow(client, this.path, {
       recursive: this.#withData,
       signal,
-      onArmed: () => {
-        armed.resolve();
-        this.#note(null);
-      },
+      onArmed: () => this.#note(null),
       onEvent: (event) => this.#onEvent(event),
-    }).catch((error: Error) => {
-      armed.reject(error);
-      this.#end(error);
-    });
-    try {
-      await armed.promise;
-      while (!signal.aborted) {
-        this.#pulse.reset();
+      pulse: this.#pulse,
+      look: async () => {
         const dirty = this.#dirty;
         this.#dirty = new Set();
         const entries = await reading.through(() => (dirty === null ? this.#list() : this.#refresh(dirty)));
         if (entries !== this.entries.current) this.entries.publish(entries);
-        await this.#pulse.wait();
-      }
-    } catch (error) {
-      this.#end(error as Error);
-    }
-    await followed;
+      },
+      onFailure: (error) => this.#end(error),
+    });
   }
 
   #onEvent(event: WatchStreamEvent): void {

@@ -203,11 +203,7 @@ export class ServiceObservation<T = unknown> implements AsyncIterable<readonly S
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<readonly ServiceInstance<T>[], undefined> {
-    try {
-      for await (const entries of this.#roster.entries) yield this.#parse(entries);
-    } finally {
-      await this.close();
-    }
+    for await (const entries of this.#roster.entries) yield this.#parse(entries);
   }
 
   close(): Promise<void> {

@@ -138,6 +138,11 @@ export class ServerCore {
     return this.#life.isServing;
   }
 
+  /** Whether it has a quorum that sessions can be ended with; a leader that hands over proposes nothing more. */
+  get endsSessions(): boolean {
+    return this.isServing && !this.#life.isReadOnly && !this.#life.member.isLeaving;
+  }
+
   /**
    * Ends a session now; a learner asks its leader for it. The trace tells `session-closed` once its closeSession is applied:
    * then its ephemerals are gone and their watchers told. What was asked may come to nothing when the role ends before.

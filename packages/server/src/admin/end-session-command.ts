@@ -6,10 +6,10 @@ import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
 
 export interface EndSessionCommandParts {
   readonly authorization: Pick<AdminAuthorization, 'refusalOf' | 'describe'>;
-  readonly core: Pick<ServerCore, 'expireSession'> & {
+  readonly core: Pick<ServerCore, 'expireSession' | 'endsSessions'> & {
     readonly view: Pick<
       ServerCore['view'],
-      'isServing' | 'isReadOnly' | 'lastZxid' | 'timeoutMsOf' | 'ephemeralCountOf' | 'ephemeralsOf'
+      'isServing' | 'lastZxid' | 'timeoutMsOf' | 'ephemeralCountOf' | 'ephemeralsOf'
     >;
   };
   readonly sessionEnds: Pick<SessionEnds, 'onNext'>;
@@ -32,7 +32,7 @@ export interface EndableSession {
   readonly isEnded: boolean;
 }
 
-type End = 'ended' | 'unknown' | 'unconfirmed';
+type End = 'ended' | 'unknown' | 'no-quorum' | 'unconfirmed';
 
 /**
  * The admin command `end_session`, which is not one of ZooKeeper's: there a session ends when its client closes it or is silent
@@ -42,8 +42,8 @@ type End = 'ended' | 'unknown' | 'unconfirmed';
  *     POST …/end_session?session=0x100…    ends it
  *
  * Any server with a quorum does it for any session of the ensemble: a learner asks the leader. A local session is known to its
- * own server alone. Who may ask is decided as for `snapshot`. 404: this server knows no such session; 503: it has no quorum,
- * and nothing was asked for; 504: asked for, and what came of it is not known.
+ * own server alone. Who may ask is decided as for `snapshot`. 404: this server knows no such session; 503: it has no quorum, or
+ * leads no longer, and nothing was asked for; 504: asked for, and what came of it is not known.
  */
 export class EndSessionCommand {
   readonly #parts: EndSessionCommandParts;
@@ -59,7 +59,7 @@ export class EndSessionCommand {
   ): Promise<EndableSession | Refusal> {
     const { core, authorization } = this.#parts;
     const { view } = core;
-    if (!view.isServing) return NOT_SERVING;
+    if (!core.endsSessions) return NO_QUORUM;
     const sessionId = parseSessionId(query['session'] ?? '');
     const refusal = authorization.refusalOf(caller);
     if (refusal !== null) {
@@ -75,7 +75,8 @@ export class EndSessionCommand {
     const paths = [...first(view.ephemeralsOf(sessionId), PATHS_MAX)];
     if (!isOrder) return { sessionId, ephemerals, paths, isEnded: false };
     const end = await this.#end(sessionId);
-    this.#record(sessionId, caller, end === 'ended' ? 'success' : end === 'unknown' ? 'failure' : 'invoked');
+    this.#record(sessionId, caller, RESULTS[end]);
+    if (end === 'no-quorum') return NO_QUORUM;
     if (end === 'unknown') return this.#unknown(sessionId);
     if (end === 'unconfirmed') return this.#unconfirmed(sessionId);
     const { users, host } = authorization.describe(caller);
@@ -102,14 +103,14 @@ export class EndSessionCommand {
       // An error: the server has ended.
       const forget = sessionEnds.onNext(sessionId, (error) => settle(error === null ? 'ended' : 'unconfirmed'));
       deliver(() => {
-        if (!core.expireSession(sessionId, 'operator')) settle('unknown');
+        if (!core.endsSessions) settle('no-quorum');
+        else if (!core.expireSession(sessionId, 'operator')) settle('unknown');
       });
     });
   }
 
   #unknown(sessionId: bigint): Refusal {
-    const { isReadOnly, lastZxid } = this.#parts.core.view;
-    if (isReadOnly) return NOT_SERVING;
+    const { lastZxid } = this.#parts.core.view;
     const session = formatSessionId(sessionId);
     return {
       status: 404,
@@ -153,7 +154,13 @@ function* first<T>(all: Iterable<T>, max: number): Iterable<T> {
 export const END_CONFIRM_MS = 5000;
 const PATHS_MAX = 20;
 const BAD_SESSION = 'expected session=0x…, the id of a session as cons shows it';
-const NOT_SERVING: Refusal = {
+const NO_QUORUM: Refusal = {
   status: 503,
-  error: 'nothing was asked for: this server has no quorum, or is starting; ask another one, or later',
+  error: 'nothing was asked for: this server has no quorum, is starting or hands over; ask another one, or later',
+};
+const RESULTS: Readonly<Record<End, AdminEvent['result']>> = {
+  ended: 'success',
+  unknown: 'failure',
+  'no-quorum': 'failure',
+  unconfirmed: 'invoked',
 };

@@ -28,7 +28,7 @@ export interface HttpPortsParts {
   readonly authenticator: Authenticator;
   readonly core: Pick<
     ServerCore,
-    'takeSnapshot' | 'restore' | 'shed' | 'isDraining' | 'setDraining' | 'expireSession' | 'view'
+    'takeSnapshot' | 'restore' | 'shed' | 'isDraining' | 'setDraining' | 'expireSession' | 'endsSessions' | 'view'
   >;
   readonly sessionEnds: SessionEnds;
   readonly audit: AuditLog | null;

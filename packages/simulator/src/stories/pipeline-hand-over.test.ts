@@ -157,4 +157,14 @@ describe('an epoch', () => {
       expect(Math.max(...counters)).toBeLessThanOrEqual(60 + 40);
       await expectSameTrees(stage);
     }));
+
+  test('that is at its end takes no orders to end sessions: the leader proposes nothing more', () =>
+    play({ servers: 3, ensemble: { epochTxnsMax: 60 } }, async (stage) => {
+      const leader = await stage.start();
+      expect(leader.core?.endsSessions).toBe(true);
+      const writer = await Writer.begin(stage, 'a');
+      await stage.until('it hands over', () => leader.isServing && leader.core?.endsSessions === false);
+      await stage.until('the next one leads', () => stage.ensemble.leader?.core?.endsSessions === true);
+      await writer.end();
+    }));
 });

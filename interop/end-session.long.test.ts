@@ -1,8 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { acl, type Client, connect } from '@meerkat/client';
 import { expect, onTestFailed, test } from 'vitest';
 import { RunningCommand } from './cli/harness.ts';
 import { Terminal } from './cli/shell/terminal.ts';
 import { Ensemble, type Place } from './ensemble/ensemble.ts';
+import { writeCertificates } from './harness/admin-certificates.ts';
 import { MEERKAT_COMMAND } from './harness/meerkat-command.ts';
 import { describeWith } from './harness/peers.ts';
 import { ServerProcess, SUPER_CREDENTIALS } from './harness/server-process.ts';
@@ -156,6 +160,29 @@ test('the command says what would go, asks for credentials and an admin port', a
   const ended = await run('sessions', 'end', session, '--yes', '--auth', 'digest:ann:secret', ...place, ...port);
   expect(ended, ended.stderr).toMatchObject({ exitCode: 0 });
   await expectEnded(client, session);
+});
+
+test('with TLS it is the certificate that ends sessions, and nobody without one', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'end-session-tls-'));
+  try {
+    const { config, ca, root, ann } = writeCertificates(directory);
+    await using server = await ServerProcess.start('meerkat', { hasAdmin: true, config });
+    const client = await connect(`127.0.0.1:${server.port}`, CLIENT);
+    const session = idOf(client);
+    await client.setAcl('/', [acl.x509('CN=root'), acl.world('r')]);
+    const end = ['sessions', 'end', session, '--server', `127.0.0.1:${server.port}`];
+    const port = ['--http-port', `${server.adminPort}`, '--tls-ca', ca];
+    const refused = await run(...end, ...port, '--https', '--tls-cert', ann);
+    expect([refused.exitCode, refused.stderr]).toEqual([4, expect.stringContaining('Not authorized')]);
+    const shy = await run(...end, ...port, '--https');
+    expect([shy.exitCode, shy.stderr]).toEqual([3, expect.stringContaining('--tls-cert')]);
+    await client.get('/');
+    const ended = await run(...end, ...port, '--https', '--tls-cert', root);
+    expect(ended, ended.stderr).toMatchObject({ exitCode: 0 });
+    await expectEnded(client, session);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 describeWith(['tmux'], 'on a terminal', () => {

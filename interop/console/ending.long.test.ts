@@ -1,9 +1,13 @@
-import { type Client, connect } from '@meerkat/client';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { acl, type Client, connect } from '@meerkat/client';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { adminPorts } from '../../packages/cli/src/draining/admin-ports.ts';
 import { RunningCommand } from '../cli/harness.ts';
 import { Ensemble } from '../ensemble/ensemble.ts';
+import { writeCertificates } from '../harness/admin-certificates.ts';
 import { describeWith } from '../harness/peers.ts';
 import { ServerProcess } from '../harness/server-process.ts';
 import { ConsoleSite, launchBrowser } from './console-site.ts';
@@ -129,12 +133,9 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
       { perms: 31, scheme: 'digest', id: 'ann:zEwfeoXyQEqGJtBYXPZ1QbDpXZI=' },
       { perms: 1, scheme: 'world', id: 'anyone' },
     ]);
-    const options = ['--write', '--listen', '127.0.0.1:0', '--auth', 'digest:super:test'];
-    const args = ['console', '--server', place, '--http-port', `${server.adminPort}`, ...options];
-    const command = new RunningCommand(args, {}, false);
-    await command.until('an address', ({ stdout }) => /open \S+\n/.test(stdout));
+    await using console = await startConsole(server, '--auth', 'digest:super:test');
     const page = await browser.newPage();
-    await page.goto(/open (\S+)\n/.exec(command.stdout)?.[1] ?? '');
+    await page.goto(console.url);
     await page.getByLabel('How').selectOption('none');
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('link', { name: 'Sessions' }).click();
@@ -148,8 +149,43 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     await page.getByRole('button', { name: 'End session…' }).waitFor();
     await page.close();
     await client.close();
-    command.child.kill('SIGINT');
-    expect((await command.ended).exitCode).toBe(130);
+  });
+
+  test('with TLS, by the certificate of who has logged in, and by that of the console for who asks for it', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'ending-tls-'));
+    try {
+      const { config, ca, root, ann } = writeCertificates(directory);
+      await using server = await ServerProcess.start('meerkat', { hasAdmin: true, config });
+      const place = `127.0.0.1:${server.port}`;
+      const client = await connect(place, CLIENT);
+      await client.setAcl('/', [acl.x509('CN=root'), acl.world('r')]);
+      const tls = ['--https', '--tls-ca', ca, '--tls-cert', root];
+      await using console = await startConsole(server, ...tls);
+      const page = await browser.newPage();
+      await page.goto(console.url);
+      const offered = page.getByRole('button', { name: 'End session…' });
+      const cases = [
+        // The port wants a certificate, and that of the console is not shown for somebody else.
+        ['none', null, page.getByRole('status').getByText('No admin port answers')],
+        ['certificate', ann, page.getByRole('status').getByText('No permission to end sessions')],
+        ['certificate', root, offered],
+        ['own', null, offered],
+      ] as const;
+      for (const [how, file, found] of cases) {
+        await page.getByLabel('How').selectOption(how);
+        if (file !== null) await page.getByLabel('Certificate and key').fill(readFileSync(file, 'utf8'));
+        await page.getByRole('button', { name: 'Log in' }).click();
+        await page.getByRole('link', { name: 'Sessions' }).click();
+        await open(page, idOf(client));
+        await found.waitFor();
+        await page.keyboard.press('Escape');
+        await page.getByRole('button', { name: 'Log out' }).click();
+      }
+      await page.close();
+      await client.close();
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 
   test('on the admin port of a server, too', async () => {
@@ -171,6 +207,28 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     await page.close();
   });
 });
+
+/** The console as a command, which is told the admin port of a server. */
+async function startConsole(
+  server: ServerProcess,
+  ...options: readonly string[]
+): Promise<AsyncDisposable & { readonly url: string }> {
+  const place = ['--server', `127.0.0.1:${server.port}`, '--http-port', `${server.adminPort}`];
+  const command = new RunningCommand(
+    ['console', '--write', '--listen', '127.0.0.1:0', ...place, ...options],
+    {},
+    false,
+  );
+  const address = /open (\S+)\n/;
+  await command.until('its address', ({ stdout }) => address.test(stdout));
+  return {
+    url: address.exec(command.stdout)?.[1] ?? '',
+    async [Symbol.asyncDispose]() {
+      command.child.kill('SIGINT');
+      expect((await command.ended).exitCode).toBe(130);
+    },
+  };
+}
 
 function openSite(
   browser: Browser,

@@ -35,7 +35,8 @@ export interface Turns {
 }
 
 const FRAMES_PER_CONNECTION = 100;
-const CONNECTIONS_AT_ONCE = 24;
+/** Many of them only wait for their end. */
+const CONNECTIONS_AT_ONCE = 96;
 
 /**
  * Sends frames to a port of servers of ours, before and after authentication, while a client reads and writes.
@@ -107,7 +108,7 @@ async function attackOnce(target: Target, random: Random): Promise<void> {
 }
 
 /** Milliseconds that a connection is kept whose end the server does not answer. */
-const PATIENCE_MS = 500;
+const PATIENCE_MS = 2000;
 
 /** A client that writes and reads a znode in turn, in a process of its own: this one is busy. */
 class Neighbour {

@@ -1,4 +1,4 @@
-import type { X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
 import { DerError } from '@meerkat/protocol/der';
@@ -125,12 +125,15 @@ export function makeHandshakes(
   const open = (
     socket: Socket,
     remote: PeerAddress,
-    certificate: X509Certificate | null,
+    certificate: Uint8Array | null,
     certifiedHosts: readonly string[] | null = null,
   ): void => {
     let secured: Secured;
     try {
-      secured = { certificate: certificate === null ? null : readPeerCertificate(certificate), certifiedHosts };
+      secured = {
+        certificate: certificate === null ? null : readPeerCertificate({ raw: certificate }),
+        certifiedHosts,
+      };
     } catch (error) {
       if (!(error instanceof DerError)) throw error;
       refuse(socket, remote, `its certificate cannot be decoded: ${error.message}`);
@@ -147,7 +150,7 @@ export function makeHandshakes(
         return;
       }
       socket.on('error', IGNORE);
-      void judge(certificate, remote).then((verdict) => {
+      void judge(new X509Certificate(certificate), remote).then((verdict) => {
         if ('refusal' in verdict) refuse(socket, remote, verdict.refusal);
         else if (!socket.destroyed) open(socket, remote, certificate, verdict.hosts);
       });

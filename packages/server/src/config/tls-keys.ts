@@ -169,7 +169,7 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       `${prefix}.handshakeDetectionTimeoutMillis`,
       kinds.integer({ min: -1, unit: 'ms' }),
       String(defaults.handshakeTimeoutMs),
-      'Time from the accept to the end of the TLS handshake; 0 or less = the default',
+      'Time from the accept to the first byte, and from the beginning of the TLS handshake to its end; 0 or less = the default',
       (draft, value) => {
         if (value > 0) draftOf(draft).handshakeTimeoutMs = value;
       },

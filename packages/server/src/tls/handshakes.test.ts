@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { Worker } from 'node:worker_threads';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { UNLIMITED_SHARE } from '../node/descriptors.ts';
 import { CertificateAuthority } from './certificate-authority.ts';
 import { Handshakes } from './handshakes.ts';
@@ -16,8 +16,6 @@ const directory = mkdtempSync(join(tmpdir(), 'handshakes-'));
 const authority = new CertificateAuthority();
 const ofClient = authority.issue('client');
 const CLIENTS = 40;
-/** `READING_MAX` of handshakes.ts. */
-const PER_TURN_MAX = 4;
 
 let options: TlsOptions;
 const servers: Server[] = [];
@@ -32,16 +30,21 @@ beforeAll(() => {
   options = { ...DEFAULT_TLS_OPTIONS, keyStore: { path, ...none }, trustStore: { path: trustPath, ...none } };
 });
 afterEach(() => {
+  vi.useRealTimers();
   for (const socket of sockets.splice(0)) socket.destroy();
   for (const server of servers.splice(0)) server.close();
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Listens, and accepts by `Handshakes`: in which turn of the event loop each handshake was done. */
-async function start(
-  settings: TlsOptions = options,
-): Promise<{ readonly port: number; readonly doneIn: number[]; readonly handshakes: Handshakes }> {
+/** Listens, and accepts by `Handshakes`: in which turn of the event loop each handshake was done, and why others were not. */
+async function start(settings: TlsOptions = options): Promise<{
+  readonly port: number;
+  readonly doneIn: number[];
+  readonly failures: string[];
+  readonly handshakes: Handshakes;
+}> {
   const doneIn: number[] = [];
+  const failures: string[] = [];
   let turn = 0;
   const handshakes = new Handshakes(await readTlsSettings(settings, Date.now()), 0, {
     onSecure: (socket) => {
@@ -49,7 +52,7 @@ async function start(
       sockets.push(socket);
       doneIn.push(turn);
     },
-    onFailed: () => {},
+    onFailed: (_, reason) => failures.push(reason),
     onExceeded: () => {},
   });
   const count = (): void => {
@@ -58,7 +61,7 @@ async function start(
   };
   const port = await listen((socket) => handshakes.accept(socket, UNLIMITED_SHARE));
   count();
-  return { port, doneIn, handshakes };
+  return { port, doneIn, failures, handshakes };
 }
 
 async function listen(onConnection: (socket: Socket) => void): Promise<number> {
@@ -94,8 +97,8 @@ class Dam {
   }
 }
 
-function connectClients(port: number, maxVersion: 'TLSv1.2' | 'TLSv1.3'): readonly TLSSocket[] {
-  return Array.from({ length: CLIENTS }, () => {
+function connectClients(port: number, maxVersion: 'TLSv1.2' | 'TLSv1.3', count = CLIENTS): readonly TLSSocket[] {
+  return Array.from({ length: count }, () => {
     const { certificate: cert, key } = ofClient;
     const socket = connectTls({ port, host: '127.0.0.1', ca: authority.certificate, cert, key, maxVersion });
     socket.on('error', () => {});
@@ -105,7 +108,7 @@ function connectClients(port: number, maxVersion: 'TLSv1.2' | 'TLSv1.3'): readon
 }
 
 test.each(['TLSv1.2', 'TLSv1.3'] as const)(
-  'a turn goes on with few handshakes, although all peers answer at once (%s)',
+  'a turn ends one handshake, although all peers answer at once (%s)',
   async (version) => {
     const { port, doneIn, handshakes } = await start();
     const dam = await Dam.before(port);
@@ -114,8 +117,7 @@ test.each(['TLSv1.2', 'TLSv1.3'] as const)(
     expect(doneIn).toEqual([]);
     dam.open();
     await expect.poll(() => doneIn.length).toBe(CLIENTS);
-    const most = Math.max(...doneIn.map((turn) => doneIn.filter((other) => other === turn).length));
-    expect(most).toBeLessThanOrEqual(PER_TURN_MAX);
+    expect(new Set(doneIn).size).toBe(CLIENTS);
     expect(handshakes.count).toBe(0);
     expect(clients.every(({ destroyed }) => !destroyed)).toBe(true);
   },
@@ -148,6 +150,19 @@ const CLIENT = `
   next();
 `;
 
+test('each is read from for a turn, although the time of others has come in every turn', async () => {
+  stopClock();
+  const { port, doneIn } = await start();
+  const dam = await Dam.before(port);
+  connectClients(dam.port, 'TLSv1.3');
+  await waitFor(() => dam.held.length >= CLIENTS);
+  dam.open();
+  while (doneIn.length < CLIENTS) {
+    vi.advanceTimersByTime(1);
+    await oneTurn();
+  }
+});
+
 test('whoever shows no certificate is told so, however fast it answers', async () => {
   const { port } = await start({ ...options, clientAuth: 'need' });
   const workerData = { port, ca: authority.certificate, times: 200 };
@@ -156,3 +171,67 @@ test('whoever shows no certificate is told so, however fast it answers', async (
   expect(new Set(codes)).toEqual(new Set(['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED']));
   await client.terminate();
 });
+
+describe('with a deadline', () => {
+  const { handshakeTimeoutMs } = DEFAULT_TLS_OPTIONS;
+  const TOO_LATE = [`it did not finish its TLS handshake within ${handshakeTimeoutMs} ms`];
+
+  test('a peer has time until its first byte, and as much again once its handshake has begun', async () => {
+    stopClock();
+    const { port, failures, handshakes } = await start();
+    const dam = await Dam.before(port);
+    const silent = connect({ port, host: '127.0.0.1' }).on('error', () => {});
+    sockets.push(silent);
+    await waitFor(() => handshakes.count === 1);
+    vi.advanceTimersByTime(handshakeTimeoutMs - 1000);
+    connectClients(dam.port, 'TLSv1.3', 1);
+    await waitFor(() => dam.held.length === 1);
+    expect(failures).toEqual([]);
+    vi.advanceTimersByTime(1001);
+    expect(failures).toEqual(TOO_LATE);
+    expect(handshakes.count).toBe(1);
+    vi.advanceTimersByTime(handshakeTimeoutMs - 1002);
+    expect(handshakes.count).toBe(1);
+    vi.advanceTimersByTime(10);
+    expect(failures).toEqual([...TOO_LATE, ...TOO_LATE]);
+    expect(handshakes.count).toBe(0);
+  });
+
+  test('what it waits for its turn is not counted', async () => {
+    stopClock();
+    const { port, failures, handshakes } = await start();
+    const accept = handshakes.accept.bind(handshakes);
+    let isQueued = false;
+    handshakes.accept = (socket, share) => {
+      accept(socket, share);
+      // Behind its first bytes, and before the turn that begins it.
+      socket.once('data', () => {
+        handshakes.freeze();
+        isQueued = true;
+      });
+    };
+    const dam = await Dam.before(port);
+    connectClients(dam.port, 'TLSv1.3', 1);
+    await waitFor(() => isQueued);
+    vi.advanceTimersByTime(3 * handshakeTimeoutMs);
+    handshakes.thaw();
+    await waitFor(() => dam.held.length === 1);
+    vi.advanceTimersByTime(handshakeTimeoutMs - 1);
+    expect(failures).toEqual([]);
+    vi.advanceTimersByTime(10);
+    expect(failures).toEqual(TOO_LATE);
+  });
+});
+
+/** Sockets and turns of the event loop are real from now on, time is not. */
+function stopClock(): void {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+}
+
+async function waitFor(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await oneTurn();
+}
+
+function oneTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

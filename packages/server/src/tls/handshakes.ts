@@ -21,7 +21,7 @@ export interface HandshakeEvents {
  *
  *     accepted ──first byte──► queued ──a turn with time left──► under way ──► secure
  *        │                        │                                  │
- *        └── deadline, too many ──┴────────── deadline ──────────────┴──► closed
+ *        └── deadline, too many ──┴── too many ── deadline, too many ┴──► closed
  *
  * A handshake costs this server a signature, a millisecond with RSA, and the peer nothing. So:
  *
@@ -29,11 +29,12 @@ export interface HandshakeEvents {
  * 2. A turn of the event loop begins handshakes for `BUDGET_MS` and then serves all others. Of those that wait, each
  *    address gets one in its turn. Those that have begun are not counted against those that wait: a peer that stalls in
  *    the middle of its handshake delays nobody's.
- * 3. Of those that have begun, `READING_MAX` are read from in a turn, the others in the next ones: a thousand peers may send at
- *    once what ends their handshakes.
+ * 3. Of those that have begun, `READING_MAX` are read from in a turn, and once one of them is over, the others wait for the
+ *    next one: a thousand peers may send at once what ends their handshakes.
  * 4. So many connections may be on their way, of one address and in all. For one more the address that has the most loses
  *    its oldest, first of those that have sent nothing; the newcomer goes if that address is its own and all have sent something.
- * 5. All of it has to be over `handshakeTimeoutMs` after the accept.
+ * 5. A peer has `handshakeTimeoutMs` from the accept to its first byte, and as much again from when its handshake begins. What
+ *    it waits in the queue is not its fault.
  */
 export class Handshakes {
   readonly #events: HandshakeEvents;
@@ -42,8 +43,10 @@ export class Handshakes {
   #settings: TlsSettings;
   /** By the raw socket; the oldest first. */
   readonly #pending = new Map<Socket, Pending>();
+  /** Of them, those that have sent nothing; the oldest first. */
+  readonly #silent = new Set<Pending>();
   readonly #countOfHost = new Map<string, number>();
-  /** By `address port` of the peer, which Node.js tells of both sockets. */
+  /** Those that have begun, by `address port` of the peer, which Node.js tells of both sockets; the oldest first. */
   readonly #underWay = new Map<string, Pending>();
   /** Those that have sent something, by host; a host goes to the end when it has had a turn. */
   readonly #queued = new Map<string, Pending[]>();
@@ -97,13 +100,15 @@ export class Handshakes {
       socket,
       host,
       place: `${host} ${socket.remotePort}`,
-      acceptedMs: performance.now(),
+      sinceMs: performance.now(),
       share,
       handle: (socket as { _handle?: ReadHandle | null })._handle ?? null,
-      phase: 'silent',
+      times: 0,
+      hasHadTurn: false,
     };
     share.open();
     this.#pending.set(socket, pending);
+    this.#silent.add(pending);
     this.#countOfHost.set(host, (this.#countOfHost.get(host) ?? 0) + 1);
     socket.on('error', IGNORE);
     socket.once('close', () => this.#onRawClosed(pending));
@@ -115,12 +120,12 @@ export class Handshakes {
   /** Begins nothing more until `thaw`: what is sent waits. */
   freeze(): void {
     this.#isFrozen = true;
-    for (const { socket, phase } of this.#pending.values()) if (phase === 'silent') socket.pause();
+    for (const { socket } of this.#silent) socket.pause();
   }
 
   thaw(): void {
     this.#isFrozen = false;
-    for (const { socket, phase } of this.#pending.values()) if (phase === 'silent') socket.resume();
+    for (const { socket } of this.#silent) socket.resume();
     this.#pump();
   }
 
@@ -164,8 +169,7 @@ export class Handshakes {
   }
 
   #findSilent(host: string): Pending | null {
-    for (const pending of this.#pending.values())
-      if (pending.host === host && pending.phase === 'silent') return pending;
+    for (const pending of this.#silent) if (pending.host === host) return pending;
     return null;
   }
 
@@ -180,7 +184,7 @@ export class Handshakes {
     socket.pause();
     socket.unshift(chunk);
     if (chunk[0] === HANDSHAKE_RECORD) {
-      pending.phase = 'queued';
+      this.#silent.delete(pending);
       const others = this.#queued.get(host);
       if (others === undefined) this.#queued.set(host, [pending]);
       else others.push(pending);
@@ -225,8 +229,9 @@ export class Handshakes {
       this.#queued.delete(host);
       if (waiting.length > 0) this.#queued.set(host, waiting);
       if (pending === undefined || !this.#pending.has(pending.socket)) continue;
-      pending.phase = 'under way';
+      pending.sinceMs = performance.now();
       this.#underWay.set(pending.place, pending);
+      this.#armTimer();
       // A peer that ends its side before the handshake is done has gone; afterwards it may still read.
       pending.socket.allowHalfOpen = false;
       this.#server.emit('connection', pending.socket);
@@ -246,12 +251,13 @@ export class Handshakes {
     this.#rotation ??= setTimeout(this.#rotate, 1);
   }
 
-  /** Those that were read from had a turn of the event loop: what they had sent by then was taken. */
+  /** Those that were read from for a turn of the event loop give their places to others: what they had sent by then was taken. */
   readonly #rotate = (): void => {
     this.#rotation = null;
-    const next = firstOf(this.#parked, READING_MAX);
+    const served = [...this.#reading].filter(({ hasHadTurn }) => hasHadTurn);
+    const next = firstOf(this.#parked, READING_MAX - this.#reading.size + served.length);
     const surplus = this.#reading.size + next.length - READING_MAX;
-    for (const pending of firstOf(this.#reading, surplus)) this.#park(pending);
+    for (const pending of firstOf(served, surplus)) this.#park(pending);
     for (const pending of next) {
       this.#parked.delete(pending);
       this.#read(pending);
@@ -266,9 +272,21 @@ export class Handshakes {
   #read(pending: Pending): void {
     this.#reading.add(pending);
     pending.handle?.readStop();
+    pending.hasHadTurn = false;
+    const time = ++pending.times;
     setImmediate(() => {
-      if (this.#reading.has(pending)) pending.handle?.readStart();
+      if (pending.times !== time || !this.#reading.has(pending)) return;
+      pending.handle?.readStart();
+      // Timers may come before the turn in which it is read from, always so while each turn begins handshakes.
+      setImmediate(() => {
+        if (pending.times === time) pending.hasHadTurn = true;
+      });
     });
+  }
+
+  /** One is over: the others do not go on in this turn, whatever the kernel has of them. */
+  #holdOthers(): void {
+    for (const other of this.#reading) this.#read(other);
   }
 
   #onSecure(secure: TLSSocket): void {
@@ -302,7 +320,7 @@ export class Handshakes {
 
   /** The peer has gone, or a certificate is refused: of the second Node.js says so after this. */
   #onRawClosed(pending: Pending): void {
-    if (pending.phase === 'under way') setImmediate(() => this.#onGone(pending));
+    if (this.#underWay.get(pending.place) === pending) setImmediate(() => this.#onGone(pending));
     else this.#forget(pending);
   }
 
@@ -315,7 +333,9 @@ export class Handshakes {
     const { _parent: raw } = secure as { _parent?: Socket };
     const place = `${secure.remoteAddress} ${secure.remotePort}`;
     const pending = (raw === undefined ? undefined : this.#pending.get(raw)) ?? this.#underWay.get(place) ?? null;
-    if (pending !== null) this.#forget(pending);
+    if (pending === null) return null;
+    this.#forget(pending);
+    this.#holdOthers();
     return pending;
   }
 
@@ -328,6 +348,7 @@ export class Handshakes {
   #forget(pending: Pending): void {
     if (!this.#pending.delete(pending.socket)) return;
     pending.share.close(pending.socket);
+    this.#silent.delete(pending);
     const { host, place } = pending;
     if (this.#underWay.get(place) === pending) this.#underWay.delete(place);
     this.#reading.delete(pending);
@@ -340,9 +361,11 @@ export class Handshakes {
 
   #armTimer(): void {
     if (this.#timer !== null) return;
-    const [oldest] = this.#pending.values();
+    const [silent] = this.#silent;
+    const [begun] = this.#underWay.values();
+    const oldest = silent === undefined || (begun !== undefined && begun.sinceMs < silent.sinceMs) ? begun : silent;
     if (oldest === undefined) return;
-    const endMs = oldest.acceptedMs + this.#settings.options.handshakeTimeoutMs;
+    const endMs = oldest.sinceMs + this.#settings.options.handshakeTimeoutMs;
     this.#timer = setTimeout(() => this.#onTimer(), Math.max(1, endMs - performance.now() + 1));
     this.#timer.unref();
   }
@@ -351,9 +374,11 @@ export class Handshakes {
     this.#timer = null;
     const { handshakeTimeoutMs } = this.#settings.options;
     const beganMs = performance.now() - handshakeTimeoutMs;
-    for (const pending of this.#pending.values()) {
-      if (pending.acceptedMs > beganMs) break;
-      this.#fail(pending, `it did not finish its TLS handshake within ${handshakeTimeoutMs} ms`, false);
+    for (const all of [this.#silent, this.#underWay.values()]) {
+      for (const pending of all) {
+        if (pending.sinceMs > beganMs) break;
+        this.#fail(pending, `it did not finish its TLS handshake within ${handshakeTimeoutMs} ms`, false);
+      }
     }
     this.#armTimer();
   }
@@ -374,14 +399,18 @@ interface Pending {
   readonly socket: Socket;
   readonly host: string;
   readonly place: string;
-  readonly acceptedMs: number;
+  /** When it was accepted, or its handshake has begun. */
+  sinceMs: number;
   readonly share: ConnectionShare;
   /** Node.js has no other way to stop reading below a handshake. */
   readonly handle: ReadHandle | null;
-  phase: 'silent' | 'queued' | 'under way';
+  /** How often it has got a place among those that are read from, or kept it for the next turn. */
+  times: number;
+  /** It has been read from for a turn since then. */
+  hasHadTurn: boolean;
 }
 
-function firstOf(all: ReadonlySet<Pending>, count: number): readonly Pending[] {
+function firstOf(all: Iterable<Pending>, count: number): readonly Pending[] {
   const first: Pending[] = [];
   for (const pending of all) {
     if (first.length >= count) break;
@@ -399,6 +428,6 @@ interface ReadHandle {
 const HANDSHAKE_RECORD = 0x16;
 /** Milliseconds of a turn in which handshakes are begun; the last one may take longer. */
 const BUDGET_MS = 2;
-/** Handshakes that go on in one turn: to end one, with the connection behind it, takes one to two milliseconds. */
+/** Handshakes that may go on in one turn without an end: a key exchange takes half a millisecond. */
 const READING_MAX = 4;
 const IGNORE = (): void => {};

@@ -19,7 +19,7 @@ export interface TlsOptions {
   readonly verifiesClientHostNames: boolean;
   /** Whether the name service's answer to an address counts as a name. */
   readonly allowsReverseLookup: boolean;
-  /** Milliseconds from the accept to the end of the handshake. */
+  /** Milliseconds from the accept to the first byte, and from the beginning of the handshake to its end. */
   readonly handshakeTimeoutMs: number;
   /** Handshakes under way on a port, those included that have sent nothing yet. */
   readonly handshakesMax: number;

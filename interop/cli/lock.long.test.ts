@@ -147,8 +147,9 @@ describeCli(
       expect(cutOff.stderr).toMatch(/the command is told to end, and killed in \d+ ms\n/);
       expect(cutOff.stderr).toContain('meerkat: the lock was lost while the command ran, and the command was ended');
       await untilRuns(other);
-      await sleep(50);
-      const names = readFileSync(LOG, 'utf8').trim().split('\n');
+      const log = (): string => readFileSync(LOG, 'utf8');
+      while (!log().includes('second\n')) await sleep(10);
+      const names = log().trim().split('\n');
       expect(names.lastIndexOf('first')).toBeLessThan(names.indexOf('second'));
     });
 

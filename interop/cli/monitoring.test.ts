@@ -89,11 +89,12 @@ describeWith(['tmux'], 'top in a terminal of 80 × 24', () => {
     await using server = await ServerProcess.start('meerkat');
     const args = [...MEERKAT_COMMAND, 'top', '--server', `127.0.0.1:${server.port}`, '--every', '100ms'];
     await using terminal = await Terminal.start(args, { HOME: '/nonexistent' });
-    await terminal.until('a plot', (screen) => /requests\/s +latency, ms\n127\.0\.0\.1:\d+ +[▁-█]{4}/.test(screen));
-    const screen = await terminal.screen();
+    // A look may fall into the moment in which it is drawn again.
+    const plot = /requests\/s +latency, ms\n127\.0\.0\.1:\d+ +[▁-█]{4}/;
+    const row = /^127\.0\.0\.1:\d+ +standalone +\d+ +[\d.]+ +\d+ +\d+ +\d+ +0 +5$/m;
+    const screen = await terminal.until('a plot and a row', (text) => plot.test(text) && row.test(text));
     expect(screen.match(/servers serve/g)).toHaveLength(1);
     expect(Math.max(...screen.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
     expect(screen).toMatch(/^server +role +req\/s avg ms max ms +conns +queue +lag +znodes$/m);
-    expect(screen).toMatch(/^127\.0\.0\.1:\d+ +standalone +\d+ +[\d.]+ +\d+ +\d+ +\d+ +0 +5$/m);
   });
 });

@@ -151,8 +151,8 @@ describeWith(['tmux'], 'meerkat shell in a terminal', () => {
     await terminal.enter('wait /never; pwd');
     await terminal.until('it waits', (screen) => screen.includes('waiting: '));
     await terminal.press('C-c');
-    await terminal.until('the prompt', (screen) => screen.endsWith(prompt()));
-    expect(await terminal.screen()).not.toContain('\n/\n');
+    const stopped = await terminal.until('the prompt', (screen) => screen.endsWith(prompt()));
+    expect(stopped).not.toContain('\n/\n');
     await terminal.type('get /app');
     await terminal.press('C-c');
     await terminal.until('an empty line', (screen) => screen.endsWith(`get /app^C\n${prompt()}`));

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ChangingEnsemble } from '../ensemble/changing-ensemble.ts';
 import { describeWith } from '../harness/peers.ts';
-import { ConsoleSite, launchBrowser } from './console-site.ts';
+import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
 import { recordPicture } from './pictures.ts';
 
 /** What has the focus, as assistive techniques name it. */
@@ -35,22 +35,26 @@ class Keyboard {
     await this.#page.keyboard.insertText(text);
   }
 
-  /** Goes on with Tab until something of that name has the focus. */
+  /** Goes on with Tab until something of that name has the focus, which may be about to be shown. */
   async tabTo(name: string | RegExp, key = 'Tab'): Promise<void> {
-    const passed: string[] = [];
-    for (let i = 0; i < 80; i++) {
-      const focused = (await this.#page.evaluate(FOCUSED)) as string;
-      if (typeof name === 'string' ? focused === name : name.test(focused)) return;
-      passed.push(focused.slice(0, 30));
-      await this.press(key);
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const passed: string[] = [];
+      for (let i = 0; i < 80; i++) {
+        const focused = (await this.#page.evaluate(FOCUSED)) as string;
+        if (typeof name === 'string' ? focused === name : name.test(focused)) return;
+        passed.push(focused.slice(0, 30));
+        await this.press(key);
+      }
+      if (Date.now() > deadline) throw new Error(`Tab does not lead to ${name}, but to ${passed.join(' | ')}`);
     }
-    throw new Error(`Tab does not lead to ${name}, but to ${passed.join(' | ')}`);
   }
 
   /** An entry of the menu of the znode. */
   async menu(entry: string): Promise<void> {
     await this.tabTo('More');
     await this.press('Enter');
+    await this.#page.locator('[role^=menuitem]:focus').waitFor();
     for (let i = 0; i < 12; i++) {
       if (((await this.#page.evaluate(FOCUSED)) as string) === entry) break;
       await this.press('ArrowDown');

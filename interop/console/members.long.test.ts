@@ -25,7 +25,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
         await site.enter('/', 'servers');
         await expect.poll(() => idsOf(page)).toEqual(['1', '2', '3']);
         const rows = membersTable(page).getByRole('row');
-        expect(await rows.filter({ hasText: 'participant' }).count()).toBe(3);
+        await expect.poll(() => rows.filter({ hasText: 'participant' }).count()).toBe(3);
         await membersTable(page).getByText('leader', { exact: true }).waitFor();
         await membersTable(page).getByText(ensemble.server(2).address, { exact: true }).waitFor();
 
@@ -54,7 +54,7 @@ describeWith(['chromium', 'apache'], 'the console changes the members', () => {
         await ensemble.join(4, kind, [1, 2, 3]);
         await closeWhenDone(page);
         await expect.poll(() => idsOf(page)).toEqual(['1', '2', '3', '4']);
-        expect(await rows.filter({ hasText: 'observer' }).count()).toBe(1);
+        await expect.poll(() => rows.filter({ hasText: 'observer' }).count()).toBe(1);
 
         // A change of role and a removal, in one plan.
         const leader = await ensemble.leader();

@@ -133,7 +133,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     const { page } = site;
     await site.enter('/', 'servers');
     await page.getByRole('cell', { name: 'leader', exact: true }).waitFor();
-    expect(await page.getByRole('cell', { name: 'follower', exact: true }).count()).toBe(2);
+    await expect.poll(() => page.getByRole('cell', { name: 'follower', exact: true }).count()).toBe(2);
     await page.getByRole('img', { name: /^Requests a second\. 127/ }).waitFor();
     await page.getByRole('button', { name: 'Remove server 1' }).waitFor();
     await ensemble.leader.kill();
@@ -200,10 +200,11 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
       const row = table.getByRole('row').filter({ has: page.getByText('differs', { exact: true }) });
       await row.getByText('maxSessionTimeout').waitFor();
       const names = await table.getByRole('columnheader').allTextContents();
-      const values = await row.getByRole('cell').allTextContents();
-      expect(values).toEqual(names.slice(1).map((name) => (name === odd.address ? '50000' : '60000')));
+      await expect
+        .poll(() => row.getByRole('cell').allTextContents())
+        .toEqual(names.slice(1).map((name) => (name === odd.address ? '50000' : '60000')));
       await page.getByLabel('Only differences').check();
-      expect(await table.getByRole('rowheader').count()).toBe(1);
+      await expect.poll(() => table.getByRole('rowheader').count()).toBe(1);
       site.expectNoComplaints();
     } finally {
       await ensemble.dispose();

@@ -228,9 +228,9 @@ describeWith(['apache'], 'a server of Apache that has what two of ours have lost
       for (const member of others) wipe(member);
       await Promise.all(others.map(({ server }) => server.restart()));
       survivor!.server.launch();
-      // It knocks, and is told an older epoch than it has accepted.
-      await until(() => /Leaders epoch, \d+ is less than accepted epoch/.test(survivor!.server.output));
-      await new Promise((resolve) => setTimeout(resolve, 8000));
+      // It knocks, and is told an older epoch than it has accepted, over and over.
+      const refusal = /Leaders epoch, \d+ is less than accepted epoch/g;
+      await until(() => (survivor!.server.output.match(refusal)?.length ?? 0) >= 5);
       expect(await ensemble.modeOf(survivor!)).toBeNull();
       for (const path of paths) expect(hasLogged(survivor!, path)).toBe(true);
       expect(epochIn(survivor!, 'currentEpoch')).toBe(before);

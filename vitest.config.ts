@@ -75,6 +75,8 @@ export default defineConfig({
     // One more than there are processors: many tests wait for processes.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
+    // Each project transforms modules by itself, and they have most of them in common.
+    experimental: { fsModuleCache: true },
     projects: [
       {
         extends: true,

@@ -1,8 +1,9 @@
-// `npm run test:nodes -- [versions] [-- files]`: the tests' short form on several versions of Node.js, and the time of each.
+// `npm run test:nodes -- [--all] [versions] [-- files]`: tests on several versions of Node.js, and the time of each.
 //
 //   npm run test:nodes                    all of them: 20, 22, 24, 26
 //   npm run test:nodes -- 22 24           these
 //   npm run test:nodes -- 22 -- packages  other files
+//   npm run test:nodes -- --all 22        everything that `npm test` runs
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,7 +23,8 @@ const FILES = [
   'packages/testing/src/test-server',
 ];
 
-const words = process.argv.slice(2);
+const isAll = process.argv.includes('--all');
+const words = process.argv.slice(2).filter((word) => word !== '--all');
 const at = words.indexOf('--');
 const chosen = at < 0 ? words : words.slice(0, at);
 const files = at < 0 ? FILES : words.slice(at + 1);
@@ -34,7 +36,8 @@ for (const version of chosen.length === 0 ? VERSIONS : chosen) {
   // Processes that tests start are of the same version.
   const env = { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` };
   const started = Date.now();
-  const args = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'sources', '--reporter', 'dot', ...files];
+  const chosenTests = isAll ? ['--project', 'sources', '--project', 'processes'] : ['--project', 'sources', ...files];
+  const args = ['node_modules/vitest/vitest.mjs', 'run', '--reporter', 'dot', ...chosenTests];
   const { status, stdout } = spawnSync(node, args, {
     cwd: ROOT,
     env,

@@ -60,7 +60,8 @@ describeCli('meerkat ls', (site) => {
 
   test('leaves nothing unsaid when its reader is slow, and ends at once when it is told to', async () => {
     await site.client.create('/many');
-    const name = (i: number): string => `a-name-that-is-long-enough-to-fill-a-pipe-${String(i).padStart(5, '0')}`;
+    // More than a pipe and the buffers of a reader take: some 300 KB.
+    const name = (i: number): string => String(i).padStart(200, 'a-long-name-');
     await Promise.all(Array.from({ length: 1500 }, (_, i) => site.client.create(`/many/${name(i)}`)));
     const slow = site.start(['ls', '/many']);
     slow.child.stdout.pause();

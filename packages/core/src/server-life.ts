@@ -96,7 +96,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     const peer = options.ensemble === null ? null : new QuorumPeer(this, options.ensemble);
     this.#solo = peer === null ? new Solo(this) : null;
     this.member = peer ?? this.#solo!;
-    this.ensemble = peer;
+    this.ensemble = peer?.view ?? null;
   }
 
   get storage(): Storage {

@@ -8,10 +8,10 @@
  * Each role is an incarnation of its own: it begins with what the disk holds and leaves nothing behind in memory. What
  * the disk, the network and the clients have to say to an earlier one reaches nobody.
  */
-import { type ElectionNotification, MAX_EPOCH, type Membership, ZXID_NONE } from '@meerkat/protocol';
+import { type ElectionNotification, MAX_EPOCH, ZXID_NONE } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { EnsembleOptions } from '../base/options.ts';
-import type { EnsembleView, LearnerView, ProposalSizesView } from '../base/server-view.ts';
+import type { EnsembleView } from '../base/server-view.ts';
 import { Election } from '../election/election.ts';
 import {
   DEFAULT_ELECTION_OPTIONS,
@@ -31,6 +31,7 @@ import type { Member, RecoveredState } from './member.ts';
 import type { Members } from './members.ts';
 import { judgeMembership } from './membership-gossip.ts';
 import { MembershipKeeper } from './membership-keeper.ts';
+import { PeerView } from './peer-view.ts';
 import { QuorumPort } from './quorum-port.ts';
 import type { Role } from './role.ts';
 import type { RoleEvents, RoleHost } from './role-host.ts';
@@ -56,7 +57,8 @@ export interface PeerHost extends RoleHost {
   endReadOnly(reason: string): void;
 }
 
-export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
+export class QuorumPeer implements Member, ElectionEffects {
+  readonly view: EnsembleView;
   readonly #host: PeerHost;
   readonly #ensemble: EnsembleOptions;
   readonly #memberships: MembershipKeeper;
@@ -119,6 +121,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
         onNotification: (from, notification) => this.#election.onNotification(from, notification),
       },
     );
+    this.view = new PeerView(serverId, this.#memberships, this.#links, () => this.#role);
     const listeners = this.#members.quorumListenersOf(serverId, ensemble.listensOnAllIps);
     const { network, peerAuthentication = null } = host.ports;
     const portNetwork = authenticated(network, peerAuthentication, 'quorum', host.trace);
@@ -273,7 +276,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
   #handOverDeaf(): void {
     this.#deafUntilMs = NEVER;
     if (!(this.#role instanceof Leading)) return;
-    if (this.learners().some(({ isVoter, isSynchronized }) => isVoter && isSynchronized)) this.#role.leave(DEAF);
+    if (this.#role.learners().some(({ isVoter, isSynchronized }) => isVoter && isSynchronized)) this.#role.leave(DEAF);
     else this.#deafUntilMs = this.#host.turn.nowMs() + this.#host.options.tickTimeMs;
   }
 
@@ -292,7 +295,7 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
       this.#search.schedule(this.#host.turn.nowMs() + PAUSE_MAX_MS);
       return;
     }
-    const learnerRole = this.#learnerRole;
+    const learnerRole = this.#members.isObserver(this.#host.options.serverId) ? 'observing' : 'following';
     this.#host.trace.emit({
       kind: 'role-changed',
       role: isLeader ? 'leading' : learnerRole,
@@ -407,53 +410,5 @@ export class QuorumPeer implements Member, ElectionEffects, EnsembleView {
     if (role instanceof Leading) this.#unfitness = role.unfitness;
     if (this.#isStopping) this.#closePorts();
     this.#host.beginAnew(reason);
-  }
-
-  /* -------------------------------------------------------------------------------------- for administrators ---- */
-
-  get membership(): Membership {
-    return this.#members.membership;
-  }
-
-  hosts(): readonly string[] {
-    return this.#members.hosts;
-  }
-
-  get role(): EnsembleView['role'] {
-    if (this.#role === null) return 'looking';
-    if (this.#role instanceof Leading) return 'leading';
-    return this.#learnerRole;
-  }
-
-  get #learnerRole(): 'following' | 'observing' {
-    return this.#members.isObserver(this.#host.options.serverId) ? 'observing' : 'following';
-  }
-
-  get leader(): number | null {
-    return this.#role?.leader ?? null;
-  }
-
-  get observerMaster(): number | null {
-    return this.role === 'observing' && this.#role instanceof Learning ? this.#role.observerMaster : null;
-  }
-
-  get feedsObservers(): boolean {
-    return this.#role instanceof Learning && this.#role.feedsObservers;
-  }
-
-  get connectedServers(): readonly number[] {
-    return this.#links.connectedServers;
-  }
-
-  learners(): readonly LearnerView[] {
-    return this.#role?.learners() ?? [];
-  }
-
-  get pendingSyncs(): number {
-    return this.#role instanceof Leading ? this.#role.pendingSyncs : 0;
-  }
-
-  get proposalSizes(): ProposalSizesView | null {
-    return this.#role instanceof Leading ? this.#role.proposalSizes : null;
   }
 }

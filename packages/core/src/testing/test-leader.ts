@@ -1,9 +1,7 @@
 import {
   Announcement,
   counterOf,
-  epochOf,
   formatZxid,
-  type LeaderPacket,
   type LearnerInfoPacket,
   type LearnerPacket,
   makeZxid,
@@ -13,7 +11,6 @@ import {
   QUORUM_PROTOCOL_VERSION,
   type Txn,
   type TxnHeader,
-  type UnknownPacket,
   ZXID_ZERO,
   type Zxid,
 } from '@meerkat/protocol';
@@ -23,37 +20,9 @@ import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
 import type { HistoryEntry } from '../zab/history.ts';
 import { Leader } from '../zab/leader.ts';
 import type { LeaderEffects, LinkId } from '../zab/leader-host.ts';
-import { makePlaceholder } from '../zab/placeholder.ts';
 import type { ZabOptions } from '../zab/zab-options.ts';
+import { formatPacket, formatPair, parseHistory, parsePair } from './history-text.ts';
 import { ManualClock } from './test-server.ts';
-
-/** (epoch,counter), as the pages about Zab write it. */
-export function formatPair(zxid: Zxid): string {
-  return zxid < 0 ? '−1' : `(${epochOf(zxid)},${counterOf(zxid)})`;
-}
-
-export function parsePair(text: string): Zxid {
-  const match = /^\((\d+),(\d+)\)$/.exec(text);
-  if (match === null) throw new Error(`"${text}" is no zxid like (2,5)`);
-  return makeZxid(Number(match[1]), Number(match[2]));
-}
-
-/** A history from runs of one epoch: `(1,1)..(1,5) (2,1)`; `(2,2)*` is a placeholder. */
-export function parseHistory(text: string): HistoryEntry[] {
-  const runs = text.split(' ').filter((run) => run !== '');
-  return runs.flatMap((run) => {
-    if (run.endsWith('*')) {
-      const zxid = parsePair(run.slice(0, -1));
-      return [{ zxid, payload: makePlaceholder(zxid).payload }];
-    }
-    const [first, last = first] = run.split('..').map(parsePair) as [Zxid, Zxid?];
-    return Array.from({ length: last - first + 1 }, (_, i) => makeEntry((first + i) as Zxid));
-  });
-}
-
-export function makeEntry(zxid: Zxid): HistoryEntry {
-  return { zxid, payload: new TextEncoder().encode(formatPair(zxid)) };
-}
 
 export interface LeaderShape {
   readonly serverId: number;
@@ -482,11 +451,4 @@ export class TestLeader {
   punch(zxid: string): void {
     this.#log = this.#log.filter((entry) => entry.zxid !== parsePair(zxid));
   }
-}
-
-function formatPacket(packet: Exclude<LeaderPacket, UnknownPacket>): string {
-  const name = Object.entries(PacketType)
-    .find(([, type]) => type === packet.type)![0]
-    .toUpperCase();
-  return 'zxid' in packet ? `${name} ${formatPair(packet.zxid)}` : name;
 }

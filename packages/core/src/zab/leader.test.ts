@@ -10,7 +10,8 @@ import {
 
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import { formatPair, type LeaderShape, TestLeader } from '../testing/test-leader.ts';
+import { formatPair } from '../testing/history-text.ts';
+import { type LeaderShape, TestLeader } from '../testing/test-leader.ts';
 
 const OURS = { announces: Announcement.takesHandOver + Announcement.keepsLog };
 const APACHE = { announces: 0 };

@@ -1,7 +1,8 @@
 import { makeZxid, type Zxid } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatPair, parsePair, TestLeader } from '../testing/test-leader.ts';
+import { formatPair, parsePair } from '../testing/history-text.ts';
+import { TestLeader } from '../testing/test-leader.ts';
 import { isNext } from './recent-log.ts';
 
 /**

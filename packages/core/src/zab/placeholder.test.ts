@@ -1,7 +1,7 @@
 import { makeZxid, type Zxid } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import { makeEntry } from '../testing/test-leader.ts';
+import { makeEntry } from '../testing/history-text.ts';
 import { firstMissing, isPlaceholder, makePlaceholder } from './placeholder.ts';
 
 const z = makeZxid;

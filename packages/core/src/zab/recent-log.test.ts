@@ -1,6 +1,6 @@
 import { makeZxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { formatPair, makeEntry, parseHistory, parsePair } from '../testing/test-leader.ts';
+import { formatPair, makeEntry, parseHistory, parsePair } from '../testing/history-text.ts';
 import { RecentLog } from './recent-log.ts';
 
 function logOf(history: string, countMax = 100): RecentLog {

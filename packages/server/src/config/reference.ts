@@ -53,10 +53,7 @@ A Java properties file in UTF-8; the last line of a key counts. Apache's system 
 | connections of one address, of all clients | \`maxClientCnxns\`, \`maxCnxns\`; more are refused |
 | a client without a session | \`nio.sessionlessCnxnTimeout\` |
 | a silent client | its session timeout and two ticks |
-| a server that does not say who it is | \`cnxTimeout\` at the election port, \`initLimit\` ticks at the quorum port of a leader, half a second while it looks for one, else at once |
-| such servers at a time | 256 at the election port, 64 at the quorum port; then the oldest of the address with most of them are closed |
-| learners that the list does not name | 64 at a leader, fewer where descriptors run short; likewise |
-| a peer that does not close its end, or does not read, after the end of the connection | 10 s, less where descriptors run short |
+| a server that does not say who it is | \`cnxTimeout\` at the election port, \`initLimit\` ticks at the quorum port of a leader; 256 and 64 at a time, then the oldest of the address with most of them are closed |
 
 Of the open files that the process may have (\`ulimit -n\`; see \`mntr\`) an eighth is kept for files, in an ensemble an eighth each for quorum and election port. When the rest is used up a new client replaces the
 oldest connection that only waits for its peer to close, else the oldest without a session of the address with most of them, else it is refused. A warning a minute reports it: raise the limit, or set \`maxCnxns\`.

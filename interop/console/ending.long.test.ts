@@ -55,7 +55,7 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
       await expect.poll(() => idOf(client), { timeout: 60_000 }).not.toBe(session);
       await page.getByRole('button', { name: session }).waitFor({ state: 'detached' });
       expect(await site.client.exists('/mine-0')).toBeNull();
-      expect(one?.output).toContain(`session ${session} was ended by the admin command`);
+      await expect.poll(() => one?.output).toContain(`session ${session} was ended by the admin command`);
       await client.close();
       site.expectNoComplaints();
     } finally {

@@ -6,8 +6,8 @@ import type { VirtualWorld } from './virtual-world.ts';
 const PAUSE_MAX_MS = 1000;
 
 /**
- * Ends sessions, as an operator may, while their clients work: at servers that follow, which ask their leader for it. So the
- * end of a session is on its way while the client of it goes on asking.
+ * Ends sessions, as an operator may, while their clients work: at servers that follow, which ask their leader for it, so that
+ * the end of a session is on its way while the client of it goes on asking; and at whoever leads, or still believes that it does.
  */
 export async function endSessionsByHand(
   world: VirtualWorld,
@@ -21,10 +21,7 @@ export async function endSessionsByHand(
   for (;;) {
     await world.sleep(random.between(1, PAUSE_MAX_MS));
     if (isOver()) return;
-    // Whoever leads, or still believes that it does, would end it itself, and say that it has expired.
-    const servers = ensemble.servers.filter(
-      ({ role, isServing, isPaused }) => role !== 'leading' && isServing && !isPaused,
-    );
+    const servers = ensemble.servers.filter(({ core, isPaused }) => core?.endsSessions === true && !isPaused);
     if (servers.length === 0) continue;
     const server = random.pick(servers);
     const sessions = server.core?.view.sessions() ?? [];

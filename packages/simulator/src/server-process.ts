@@ -141,7 +141,7 @@ export class ServerProcess implements EventDoor {
   /** Somebody ends a session at this server by hand. */
   expireSession(id: bigint): void {
     this.deliver(() => {
-      if (this.core.isServing) this.core.expireSession(id);
+      if (this.core.endsSessions) this.core.expireSession(id, 'operator');
     });
   }
 

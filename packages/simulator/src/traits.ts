@@ -34,7 +34,7 @@ export const TRAITS = [
   'huge-sessions',
   /** Clients ask four times as often, so that many writes to the same znodes are under way together. */
   'busy',
-  /** Sessions are ended by hand, at any server that follows, while their clients work. */
+  /** Sessions are ended by hand, at any server, while their clients work. */
   'ended-by-hand',
   /** New sessions are their server's alone, until they have an ephemeral. */
   'local-sessions',

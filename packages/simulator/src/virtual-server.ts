@@ -212,7 +212,7 @@ export class VirtualServer {
     };
   }
 
-  /** Ends a session by hand. Without effect while nobody is served. */
+  /** Ends a session by hand. Without effect without a quorum, and while it hands over. */
   expireSession(id: bigint): void {
     this.#process?.expireSession(id);
   }

@@ -1,21 +1,48 @@
-// Loaded into a Node.js server under measurement (`node --import`): the processor time of its longest turn, all threads of
-// the process together, which does not grow while other programs have the processors.
-// At each SIGUSR2 it writes the longest since the last one, in milliseconds, to the file TURN_METER_FILE.
-import { writeFileSync } from 'node:fs';
+// Loaded into a Node.js server under measurement (`node --import`): the processor time of its longest turn, which does not
+// grow while other programs have the processors: that of the main thread, which everybody waits for, and that of all threads of
+// the process, with those that help to collect garbage beside it. And the delay of the event loop, which contains how long the
+// thread has waited for a processor. Linux only: it reads /proc.
+// At each SIGUSR2 it writes the longest since the last one, in milliseconds, to the file TURN_METER_FILE: {"main", "all", "delay"}.
+import { openSync, readSync, writeFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-let longestMs = 0;
-let last = process.cpuUsage();
+const schedstat = openSync(`/proc/self/task/${process.pid}/schedstat`);
+const text = Buffer.alloc(128);
+const never = new Int32Array(new SharedArrayBuffer(4));
+/** Milliseconds. Linux brings the count up to date when a thread stops running. */
+const PAUSE_MS = 0.05;
+const RESOLUTION_MS = 1;
+const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+delay.enable();
+let longest = { main: 0, all: 0 };
+let last = spent();
+
+function spent() {
+  Atomics.wait(never, 0, 0, PAUSE_MS);
+  const { user, system } = process.cpuUsage();
+  const length = readSync(schedstat, text, 0, text.length, 0);
+  return { main: Number(text.toString('latin1', 0, length).split(' ')[0]) / 1e6, all: (user + system) / 1000 };
+}
 
 function measure() {
-  const now = process.cpuUsage();
-  longestMs = Math.max(longestMs, (now.user + now.system - last.user - last.system) / 1000);
+  const now = spent();
+  for (const of of ['main', 'all']) longest[of] = Math.max(longest[of], now[of] - last[of]);
   last = now;
-  // A turn has a timer phase, a poll phase and a check phase.
-  setTimeout(() => setImmediate(measure), 0).unref();
 }
-measure();
+
+/** Sockets come between a timer and the next callback of setImmediate; from there to the timer one turn goes by at most. */
+function watch() {
+  measure();
+  setTimeout(() => {
+    measure();
+    setImmediate(watch);
+  }, 0).unref();
+}
+watch();
 
 process.on('SIGUSR2', () => {
-  writeFileSync(process.env.TURN_METER_FILE, `${longestMs}\n`);
-  longestMs = 0;
+  const delayMs = Math.max(0, delay.max / 1e6 - RESOLUTION_MS);
+  writeFileSync(process.env.TURN_METER_FILE, JSON.stringify({ ...longest, delay: delayMs }));
+  longest = { main: 0, all: 0 };
+  delay.reset();
 });

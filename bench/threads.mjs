@@ -32,7 +32,7 @@ const { values } = parseArgs({
   },
 });
 const MEERKAT = fileURLToPath(new URL('../packages/cli/bin/meerkat.js', import.meta.url));
-const METER = new URL('turn-meter.mjs', import.meta.url).href;
+const METER = new URL('cpu-turn-meter.mjs', import.meta.url).href;
 /** Descriptors that a server has besides those of its connections. */
 const OTHER_DESCRIPTORS = 500;
 const only = new RegExp(values.only, 'i');

@@ -41,10 +41,13 @@ async function start(settings: TlsOptions = options): Promise<{
   readonly port: number;
   readonly doneIn: number[];
   readonly failures: string[];
+  /** Ports of peers that were too many. */
+  readonly exceeded: number[];
   readonly handshakes: Handshakes;
 }> {
   const doneIn: number[] = [];
   const failures: string[] = [];
+  const exceeded: number[] = [];
   let turn = 0;
   const handshakes = new Handshakes(await readTlsSettings(settings, Date.now()), 0, {
     onSecure: (socket) => {
@@ -53,7 +56,7 @@ async function start(settings: TlsOptions = options): Promise<{
       doneIn.push(turn);
     },
     onFailed: (_, reason) => failures.push(reason),
-    onExceeded: () => {},
+    onExceeded: ({ remotePort = 0 }) => exceeded.push(remotePort),
   });
   const count = (): void => {
     turn++;
@@ -61,7 +64,7 @@ async function start(settings: TlsOptions = options): Promise<{
   };
   const port = await listen((socket) => handshakes.accept(socket, UNLIMITED_SHARE));
   count();
-  return { port, doneIn, failures, handshakes };
+  return { port, doneIn, failures, exceeded, handshakes };
 }
 
 async function listen(onConnection: (socket: Socket) => void): Promise<number> {
@@ -161,6 +164,22 @@ test('each is read from for a turn, although the time of others has come in ever
     vi.advanceTimersByTime(1);
     await oneTurn();
   }
+});
+
+test('one that has sent nothing gives way to a newcomer, one whose handshake has begun does not', async () => {
+  const { port, doneIn, exceeded, handshakes } = await start({ ...options, handshakesMax: 2 });
+  const dam = await Dam.before(port);
+  connectClients(dam.port, 'TLSv1.3', 1);
+  await expect.poll(() => dam.held.length).toBeGreaterThan(0);
+  const silent = connect({ port, host: '127.0.0.1' }).on('error', () => {});
+  sockets.push(silent);
+  await expect.poll(() => handshakes.count).toBe(2);
+  const { localPort } = silent;
+  connectClients(port, 'TLSv1.3', 1);
+  await expect.poll(() => doneIn.length).toBe(1);
+  expect(exceeded).toEqual([localPort]);
+  dam.open();
+  await expect.poll(() => doneIn.length).toBe(2);
 });
 
 test('whoever shows no certificate is told so, however fast it answers', async () => {

@@ -165,7 +165,8 @@ describe('a txn of many changes', () => {
     owner.send(createOf('/many'));
     const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
-    server.run();
+    // Behind that it rests for a while.
+    server.advance(1000);
     owner.takeArrivals();
     owner.send({ op: OpCode.closeSession });
     untilSynced(server);

@@ -30,6 +30,7 @@ import type { RequestGate } from './request-gate.ts';
 import type { ServingLimits } from './serving-limits.ts';
 import { WaitingAnswers } from './waiting-answers.ts';
 import type { WorkMeter } from './work-meter.ts';
+import { addWrite, COSTLY_UNITS, pauseBehind, unitsOf } from './write-cost.ts';
 import type { WritePath } from './write-path.ts';
 import { replyErrorOf, writeReplyRecord } from './write-reply.ts';
 
@@ -150,7 +151,7 @@ export class Pipeline implements TxnHost {
       case OpCode.createTTL:
       case OpCode.delete:
       case OpCode.setACL: {
-        const units = this.#addWrite(request.path);
+        const units = addWrite(request.path, this.#parts.work, this.#parts.watches);
         this.#parts.writes.write(client, session, xid, request, received, reader);
         if (units >= COSTLY_UNITS) client.waiting.markCostly(0);
         return;
@@ -160,11 +161,10 @@ export class Pipeline implements TxnHost {
         return;
       case OpCode.multi: {
         let units = 0;
-        for (const { path } of request.ops) units += this.#addWrite(path);
-        const isLong = request.ops.length >= COSTLY_PARTS;
+        for (const { path } of request.ops) units += addWrite(path, this.#parts.work, this.#parts.watches);
+        const pauseMs = pauseBehind(request.ops.length);
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        if (isLong) client.waiting.markCostly(Math.min(request.ops.length / PARTS_PER_MS, REST_MS_MAX));
-        else if (units >= COSTLY_UNITS) client.waiting.markCostly(0);
+        if (pauseMs > 0 || units >= COSTLY_UNITS) client.waiting.markCostly(pauseMs);
         return;
       }
       case OpCode.closeSession:
@@ -204,21 +204,6 @@ export class Pipeline implements TxnHost {
 
   #refuse(client: Client, xid: number, error: ErrorCode, receivedMs: number): void {
     this.#answers.add(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
-  }
-
-  /**
-   * Counts what a write costs: more when its path is long, for that is looked for, hashed and logged several times, and there
-   * may be recursive watches on its way.
-   *
-   * @returns the units that are for its path
-   */
-  #addWrite(path: string): number {
-    const { work, watches } = this.#parts;
-    work.add(PREPARE_UNITS);
-    if (path.length <= PATH_CHARS) return 0;
-    const units = (path.length >> CHARS_PER_UNIT_SHIFT) + watches.costOf(path);
-    work.add(units);
-    return units;
   }
 
   /** @returns false of a request that is too much for this server, and is told so once it is its turn */
@@ -424,33 +409,6 @@ export class Pipeline implements TxnHost {
 }
 
 const SILENT = 'nothing was heard of its session for the timeout: the leader is to say whether it lives';
-
-/** What it costs to apply a txn, without the events that it causes, and to answer it. */
-function unitsOf(txn: Txn): number {
-  if (txn.type === OpCode.multi) return txn.txns.length * APPLY_UNITS;
-  const length = 'path' in txn ? txn.path.length : 0;
-  return APPLY_UNITS + (length <= PATH_CHARS ? 0 : length >> CHARS_PER_UNIT_SHIFT);
-}
-
-/** What a write, or an operation of a multi, costs: to be decoded, prepared and logged, and to be applied and answered. */
-const PREPARE_UNITS = 16;
-const APPLY_UNITS = 16;
-
-/** Characters of a path that are part of what any request costs, and how many more are a unit: eight. */
-const PATH_CHARS = 256;
-const CHARS_PER_UNIT_SHIFT = 3;
-/**
- * A write whose path costs so much is alone: however many turns pass until the disk has it, no other one is applied behind it
- * in the same turn.
- */
-const COSTLY_UNITS = 2048;
-/**
- * So is a multi with so many parts. All writes wait for it, so its client then leaves the server to the others for about
- * three times as long as the multi has taken: with one such multi behind the other they would find no other moment.
- */
-const COSTLY_PARTS = 4096;
-const PARTS_PER_MS = 64;
-const REST_MS_MAX = 1000;
 
 /** What a waiting request keeps in memory beside the bytes of its record; 170 were measured of a getData. */
 const WAITING_REQUEST_BYTES = 200;

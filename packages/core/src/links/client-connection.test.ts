@@ -128,7 +128,7 @@ class LearnerServer extends LearnerParty {
         onHeldBack: (connection) => void this.#heldBack.add(connection),
         onUntaken: () => {},
         onTaken: () => {},
-        onRest: () => {},
+        onPause: () => {},
         onShareUsed: () => {},
         largeRequestBytes: Number.POSITIVE_INFINITY,
         admitLarge: () => true,

@@ -250,13 +250,13 @@ export class ClientConnection implements Client, StreamEvents {
     if (this.session !== null && this.#host.isThrottled) return true;
     if (this.waiting.length > 0 && this.waiting.isFull(this.#host.sessionRequestsMax, this.#host.isOverloaded))
       return true;
-    return this.isSated || this.#rests();
+    return this.isSated || this.#pauses();
   }
 
-  #rests(): boolean {
-    const { restsUntilMs } = this.waiting;
-    if (restsUntilMs === 0 || this.#host.turn.nowMs() >= restsUntilMs) return false;
-    this.#host.connections.onRest(restsUntilMs);
+  #pauses(): boolean {
+    const { pausedUntilMs } = this.waiting;
+    if (pausedUntilMs === 0 || this.#host.turn.nowMs() >= pausedUntilMs) return false;
+    this.#host.connections.onPause(pausedUntilMs);
     return true;
   }
 

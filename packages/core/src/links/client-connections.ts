@@ -42,8 +42,8 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   readonly largeRequestBytes: number;
   #turnShare = TURN_UNITS;
   #nextTickMs = 0;
-  /** When the first connection that rests is to be looked at again. */
-  #nextRestMs = Number.POSITIVE_INFINITY;
+  /** When the first connection that pauses behind a long multi is to be looked at again. */
+  #nextPauseEndMs = Number.POSITIVE_INFINITY;
 
   constructor(limits: Limits, gate: AnswerGate) {
     this.gate = gate;
@@ -173,8 +173,8 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     this.#heldBack.add(connection);
   }
 
-  onRest(untilMs: number): void {
-    this.#nextRestMs = Math.min(this.#nextRestMs, untilMs);
+  onPause(untilMs: number): void {
+    this.#nextPauseEndMs = Math.min(this.#nextPauseEndMs, untilMs);
   }
 
   onShareUsed(connection: ClientConnection): void {
@@ -210,7 +210,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   /** Monotonic milliseconds at which `onTick` has something to do, at the latest; Infinity without connections. */
   get nextDeadlineMs(): number {
     if (this.#connections.size === 0) return Number.POSITIVE_INFINITY;
-    const nextMs = Math.min(this.#nextTickMs, this.#nextRestMs);
+    const nextMs = Math.min(this.#nextTickMs, this.#nextPauseEndMs);
     const [oldest] = this.#awaitingServing;
     return oldest === undefined ? nextMs : Math.min(nextMs, oldest.openedMs + this.servingWaitMs);
   }
@@ -222,8 +222,8 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
       this.#awaitingServing.delete(connection);
       connection.resumeReading();
     }
-    // Those that rest are held back: `goOn` looks at them in each turn.
-    if (nowMs >= this.#nextRestMs) this.#nextRestMs = Number.POSITIVE_INFINITY;
+    // Those that pause are held back: `goOn` looks at them in each turn.
+    if (nowMs >= this.#nextPauseEndMs) this.#nextPauseEndMs = Number.POSITIVE_INFINITY;
     if (nowMs < this.#nextTickMs) return;
     this.#nextTickMs = nowMs + this.#tickMs;
     for (const connection of this.#connections)

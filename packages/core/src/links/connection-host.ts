@@ -32,7 +32,7 @@ export interface ConnectionEvents<Connection> {
   /** The connection has stopped reading until the server has less to do; `resumeReading` is called then. */
   onHeldBack(connection: Connection): void;
   /** The connection, which is held back, reads on at this moment of the turn's clock at the earliest. */
-  onRest(untilMs: number): void;
+  onPause(untilMs: number): void;
   /** The connection has had its share of this turn; `onTurn` is called in one of the next. */
   onShareUsed(connection: Connection): void;
   /** The kernel has not taken all that the connection has sent; it holds so many bytes in memory. */

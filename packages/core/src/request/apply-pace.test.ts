@@ -165,7 +165,7 @@ describe('a txn of many changes', () => {
     owner.send(createOf('/many'));
     const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
-    // Behind that it rests for a while.
+    // Behind that it pauses for a while.
     server.advance(1000);
     owner.takeArrivals();
     owner.send({ op: OpCode.closeSession });

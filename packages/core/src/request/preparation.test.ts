@@ -122,7 +122,7 @@ test('the end of a session with many ephemerals is prepared over several turns, 
   for (const name of ['n', 'm', 'l']) {
     const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/${name}${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
-    // Behind that it rests for a while.
+    // Behind that it pauses for a while.
     server.advance(1000);
   }
   for (const client of [owner, other]) client.takeArrivals();

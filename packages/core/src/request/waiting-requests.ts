@@ -27,8 +27,8 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   /** How many of those that are no writes are counted as what the server owes. */
   #owed = 0;
   #costlyWrite: Write | Answer | null = null;
-  #restMs = 0;
-  #restsUntilMs = 0;
+  #pauseMs = 0;
+  #pausedUntilMs = 0;
   #longReads = 0;
 
   get length(): number {
@@ -59,8 +59,8 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 
   /** No request is accepted before this moment, for others are to have the server to themselves for a while. */
-  get restsUntilMs(): number {
-    return this.#restsUntilMs;
+  get pausedUntilMs(): number {
+    return this.#pausedUntilMs;
   }
 
   addWrite(write: Write): void {
@@ -69,11 +69,11 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 
   /** The newest is a costly write: nothing more is accepted until it is answered, and for so many milliseconds then. */
-  markCostly(restMs: number): void {
+  markCostly(pauseMs: number): void {
     const newest = this.#requests.at(-1);
     if (newest?.kind !== 'write') return;
     this.#costlyWrite = newest;
-    this.#restMs = restMs;
+    this.#pauseMs = pauseMs;
   }
 
   /** The write has its txn. A client that has left meanwhile waits for nothing. */
@@ -93,7 +93,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     this.#bytes -= write.bytes;
     if (this.#costlyWrite !== write) return;
     this.#costlyWrite = null;
-    this.#restsUntilMs = nowMs + this.#restMs;
+    this.#pausedUntilMs = nowMs + this.#pauseMs;
   }
 
   /** Counted as owed until it is answered, or `oweNothing` is said. */

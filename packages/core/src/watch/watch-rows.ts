@@ -2,7 +2,7 @@
 export const NO_ROW = -1;
 
 /**
- * What is known of each watch, in columns: the collector of garbage would copy and visit a million small objects.
+ * What is known of each watch, in columns: the garbage collector would copy and visit a million small objects.
  *
  * A row is a number that stays while its watch does. The rows of an owner are a list without an order, by `next` and
  * `previous`.

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import { CertificateAuthority } from '@meerkat/server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RunningCommand } from './cli/harness.ts';
+import { writeCertificates } from './harness/admin-certificates.ts';
 import { describeWith } from './harness/peers.ts';
 import { Op, RawClient } from './harness/raw-client.ts';
 import { OPEN_ACL, record } from './harness/record-builder.ts';
@@ -47,15 +47,7 @@ function shapeOf(text: string, isOrdered: boolean): unknown {
 
 /** Certificates for the admin ports, and for who asks them. */
 const certificates = mkdtempSync(join(tmpdir(), 'interop-admin-tls-'));
-const authority = new CertificateAuthority();
-const file = (name: string, text: string): string => {
-  writeFileSync(join(certificates, name), text);
-  return join(certificates, name);
-};
-const CA = file('ca.pem', authority.certificate);
-const KEYS = file('server.pem', authority.issue('server', { names: ['IP:127.0.0.1'] }).keyStore);
-const ROOT = file('root.pem', authority.issue('root').keyStore);
-const ANN = file('ann.pem', authority.issue('ann').keyStore);
+const { ca: CA, keys: KEYS, root: ROOT, ann: ANN } = writeCertificates(certificates);
 afterAll(() => rmSync(certificates, { recursive: true }));
 
 /** The keys that Apache's server has for TLS at its admin port. */

@@ -7,6 +7,8 @@ export interface AdminCertificates {
   /** Keys of `zoo.cfg`. The admin port asks for a certificate, the port for clients takes them without. */
   readonly config: Readonly<Record<string, string | boolean>>;
   readonly ca: string;
+  /** Of the server. */
+  readonly keys: string;
   readonly root: string;
   readonly ann: string;
 }
@@ -31,6 +33,7 @@ export function writeCertificates(directory: string): AdminCertificates {
       'admin.ssl.trustStore.location': ca,
     },
     ca,
+    keys,
     root: file('root.pem', authority.issue('root').keyStore),
     ann: file('ann.pem', authority.issue('ann').keyStore),
   };

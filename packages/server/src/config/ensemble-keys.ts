@@ -207,7 +207,7 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
     'oraclePath',
     kinds.text('the path of a file'),
     '',
-    'A file that lets one of two participants lead alone. With two it stops the start: each could lead without what the other has acknowledged. With more it decides nothing',
+    'Lets one of two participants lead alone, and so without what the other has acknowledged: with two it stops the start',
     (draft, value) => {
       draft.oraclePath = value;
     },

@@ -66,7 +66,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'IPAuthenticationProvider.usexforwardedfor',
     kinds.boolean,
     'false',
-    'The address of an admin caller is the last one of X-Forwarded-For, which a proxy has added; without a proxy it is what the caller claims',
+    'The address of an admin caller is the last one of X-Forwarded-For: set it behind a proxy only',
     (draft, value) => {
       draft.admin.usesForwardedFor = value;
     },
@@ -128,7 +128,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'metricsProvider.className',
     kinds.oneOf(...Object.keys(PROVIDERS)),
     'org.apache.zookeeper.metrics.impl.DefaultMetricsProvider',
-    'The last one opens a port for [Prometheus](metrics.md); `mntr` and the admin port show metrics anyway',
+    '`org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider` opens a port for [Prometheus](metrics.md); `mntr` and the admin port show metrics anyway',
     (draft, value) => {
       draft.metricsPortEnabled = PROVIDERS[value] === true;
     },

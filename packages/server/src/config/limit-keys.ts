@@ -12,7 +12,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'sessions.max',
     count,
     '0',
-    'Sessions of the service, beyond which this server creates none; 0 = unlimited; see [limits](limits.md) (Meerkat)',
+    'Sessions of the service, beyond which this server creates none; 0 = unlimited (Meerkat)',
     (value) => ({
       sessionsMax: value,
     }),
@@ -48,7 +48,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'throttled_op_wait_time',
     kinds.integer({ min: 0, unit: 'ms' }),
     '0',
-    'Time that a request may wait for that; later ones are THROTTLEDOP; 0 = any; see [limits](limits.md#refusals)',
+    'Time that a request may wait for that; later ones are THROTTLEDOP; 0 = any',
     (value) => ({
       requestWaitMaxMs: value,
     }),
@@ -156,7 +156,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'memory.residentBytesMax',
     bytes,
     '0',
-    '[Memory](limits.md#refusals), beyond which creates and sets are refused; 0 = unlimited (Meerkat)',
+    'Memory beyond which creates and sets are refused; 0 = unlimited (Meerkat)',
     (draft, value) => {
       draft.server.residentBytesMax = value;
     },

@@ -126,7 +126,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'multiRead.maxReplyBytes',
     kinds.integer({ min: 1, max: 2 ** 30, unit: 'bytes' }),
     '16777216',
-    'Longest reply to a multiRead, else MARSHALLINGERROR; see [limits](limits.md) (Meerkat)',
+    'Longest reply to a multiRead, else MARSHALLINGERROR (Meerkat)',
     (draft, value) => {
       draft.core.multiReadBytesMax = value;
     },
@@ -219,7 +219,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'DigestAuthenticationProvider.digestAlg',
     kinds.hash,
     'SHA1',
-    'Hash of the scheme digest',
+    'Hash of the scheme digest: MD5, SHA-1, SHA-2, SHA-3',
     (draft, value) => {
       draft.auth.digestAlgorithm = value;
     },
@@ -314,7 +314,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'db.autocreate',
     kinds.boolean,
     'true',
-    'With false an empty directory is a lost disk, unless `dataLogDir` has a file `initialize` (zkServer-initialize.sh), which the first start removes: a member votes for nobody until a leader has sent it everything, a single server does not start',
+    'With false an empty directory is a lost disk: a member votes for nobody until a leader has sent it everything, a single server does not start. A file `initialize` in `dataLogDir` (zkServer-initialize.sh) allows the first start, which removes it',
     (draft, value) => {
       draft.core.createsDatabase = value;
     },

@@ -169,7 +169,9 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       `${prefix}.handshakeDetectionTimeoutMillis`,
       kinds.integer({ min: -1, unit: 'ms' }),
       String(defaults.handshakeTimeoutMs),
-      'Time from the accept to the first byte, and from the beginning of the TLS handshake to its end; 0 or less = the default',
+      prefix === 'ssl'
+        ? 'Time from the accept to the first byte, and again from the beginning of the TLS handshake to its end; 0 or less = the default'
+        : 'The same between servers',
       (draft, value) => {
         if (value > 0) draftOf(draft).handshakeTimeoutMs = value;
       },

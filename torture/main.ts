@@ -1,4 +1,4 @@
-/** `npm run torture`: see docs/torture.md. */
+/** `npm run torture`: see docs/simulator.md, "Torture". */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

@@ -122,9 +122,7 @@ function partOf(text: string, page: string, name: string): [before: string, cont
   return [text.slice(0, from + begin.length), text.slice(from + begin.length, to), text.slice(to)];
 }
 
-/** A table in Markdown, with blank lines around it. */
-export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return `\n${[line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')}\n\n`;
+/** Entries of a list in Markdown, with blank lines around it. */
+export function formatList(entries: readonly (readonly string[])[]): string {
+  return `\n${entries.map(([name = '', text = '']) => `- ${name}: ${text}`).join('\n')}\n\n`;
 }

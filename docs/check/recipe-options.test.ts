@@ -3,20 +3,21 @@ import { listPages, readPage } from './pages.ts';
 import { readRecipeOptions } from './recipe-options.ts';
 
 /** What a page says of one option. */
-interface Row {
+interface Entry {
   readonly option: string;
   readonly byDefault: string;
 }
 
-/** A table on a page, below the comment `<!-- options of MutexOptions -->`, which may name several. */
-interface Table {
+/** A list on a page, below the comment `<!-- options of MutexOptions -->`, which may name several. */
+interface List {
   readonly page: string;
   readonly names: readonly string[];
-  readonly rows: readonly Row[];
+  readonly entries: readonly Entry[];
 }
 
 const PAGES = listPages().filter((page) => page.startsWith('docs/recipes/'));
-const TABLES = PAGES.flatMap(findTables);
+const COMMON = readCommon();
+const LISTS = PAGES.flatMap(findLists);
 const OPTIONS = readRecipeOptions();
 
 test('the options of recipes are found', () => {
@@ -26,19 +27,19 @@ test('the options of recipes are found', () => {
 });
 
 test.each([...OPTIONS.keys()])('a page lists every option of %s', (name) => {
-  const tables = TABLES.filter(({ names }) => names.includes(name)).map(({ page }) => page);
-  expect(tables, `no page has a table below <!-- options of ${name} -->`).toHaveLength(1);
+  const lists = LISTS.filter(({ names }) => names.includes(name)).map(({ page }) => page);
+  expect(lists, `no page has a list below <!-- options of ${name} -->`).toHaveLength(1);
 });
 
-test.each(TABLES)('the table of $names on $page says what the sources say', ({ page, names, rows }) => {
+test.each(LISTS)('the list of $names on $page says what the sources say', ({ page, names, entries }) => {
   const options = names.flatMap((name) => {
     const some = OPTIONS.get(name);
-    if (some === undefined) throw new Error(`${page} has a table of ${name}, which is not there`);
+    if (some === undefined) throw new Error(`${page} has a list of ${name}, which is not there`);
     return some;
   });
-  expect(new Set(rows.map(({ option }) => option))).toEqual(new Set(options.map(({ name }) => name)));
+  expect(new Set(entries.map(({ option }) => option))).toEqual(new Set(options.map(({ name }) => name)));
   for (const { name, isRequired, literals } of options) {
-    const byDefault = rows.filter(({ option }) => option === name).map((row) => row.byDefault);
+    const byDefault = entries.filter(({ option }) => option === name).map((entry) => entry.byDefault);
     if (isRequired) expect(byDefault, `${page}: ${name}`).toEqual(['required']);
     else expect(byDefault, `${page}: ${name}`).not.toContain('required');
     for (const literal of literals)
@@ -46,18 +47,32 @@ test.each(TABLES)('the table of $names on $page says what the sources say', ({ p
   }
 });
 
-function findTables(page: string): Table[] {
-  return [...readPage(page).matchAll(/<!-- options of (.*) -->\n\n((?:\|.*\n)+)/g)].map(
-    ([, names = '', table = '']) => {
-      const [, , ...lines] = table.trimEnd().split('\n');
-      return { page, names: names.split(', '), rows: lines.flatMap(readRow) };
-    },
+/** Below the comment an entry for one or more options, with the method that takes them where it is not the constructor. */
+function findLists(page: string): List[] {
+  return [...readPage(page).matchAll(/<!-- options of (.*) -->\n\n((?:- .*\n)+)/g)].map(
+    ([, names = '', list = '']) => ({
+      page,
+      names: names.split(', '),
+      entries: list.trimEnd().split('\n').flatMap(readEntry),
+    }),
   );
 }
 
-/** One or more options, with the method that takes them where it is not the constructor: `errorsMax` of `down`. */
-function readRow(line: string): Row[] {
-  const [, first = '', byDefault = ''] = line.split(/(?<!\\)\|/);
-  const [listed = ''] = first.split(' of ');
-  return [...listed.matchAll(/`(\w+)`/g)].map(([, option = '']) => ({ option, byDefault: byDefault.trim() }));
+/** "- `errorsMax` of `down` (2): …"; options that all recipes have refer to the page of these in place of a default. */
+function readEntry(line: string): Entry[] {
+  const [, first = '', byDefault] =
+    /^- ((?:`\w+`(?:, )?)+)(?: of [^(:]*[^(: ])?(?: \((.*?)\)(?=: |$))?/.exec(line) ?? [];
+  const isCommon = line.includes('(README.md#options)');
+  return [...first.matchAll(/`(\w+)`/g)].map(([, option = '']) => ({
+    option,
+    byDefault: byDefault ?? (isCommon ? (COMMON.get(option) ?? '') : ''),
+  }));
+}
+
+/** What the page of all recipes says of the options that they share. */
+function readCommon(): ReadonlyMap<string, string> {
+  const [, list = ''] = /<!-- common options -->\n\n((?:- .*\n)+)/.exec(readPage('docs/recipes/README.md')) ?? [];
+  return new Map(
+    [...list.matchAll(/^- `(\w+)` \((.*?)\): /gm)].map(([, name = '', byDefault = '']) => [name, byDefault]),
+  );
 }

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { FAULTS } from '../../packages/cli/src/doctor/faults.ts';
-import { CommandExit, EXIT_MEANINGS, EXIT_OF_ERROR } from '../../packages/cli/src/run/exit-code.ts';
 import { describeAttempts } from '../../packages/client/src/connect-report.ts';
 import { ERRORS, isRetryable } from '../../packages/client/src/error-table.ts';
 import type { AttemptFailure } from '../../packages/client/src/machine/ports.ts';
@@ -16,7 +15,7 @@ import {
   SUMMARIES,
   SUMMARY_SETS,
 } from '../../packages/server/src/metrics/catalogue.ts';
-import { formatTable, IS_RECORDING, ROOT, readPage, readPart, writePart } from './pages.ts';
+import { formatList, IS_RECORDING, ROOT, readPage, readPart, writePart } from './pages.ts';
 
 /** Parts of pages that are made from the sources. RECORD=1 writes them anew. */
 const PARTS: readonly (readonly [page: string, name: string, make: () => string])[] = [
@@ -24,7 +23,6 @@ const PARTS: readonly (readonly [page: string, name: string, make: () => string]
   ['docs/client/connecting.md', 'failures of an attempt', makeAttemptFailures],
   ['docs/client/errors.md', 'errors', makeErrors],
   ['docs/client/outcomes.md', 'what is sent again', makeRepeatables],
-  ['docs/cli.md', 'exit codes', makeExitCodes],
   ['docs/cli/doctor.md', 'faults', makeFaults],
 ];
 
@@ -99,7 +97,7 @@ function makeOptions(): string {
     ([, comment = '', name = '']) => [`\`${name}\``, comment.replaceAll(/\s*\n\s*\*\s*/g, ' ').trim()],
   );
   expect(rows.length).toBe([...fields.matchAll(/^ {2}readonly \w+/gm)].length);
-  return formatTable(['option', 'what it decides'], rows);
+  return formatList(rows);
 }
 
 const ATTEMPT_FAILURES: Readonly<Record<AttemptFailure, string>> = {
@@ -121,10 +119,10 @@ function makeAttemptFailures(): string {
     const [, , advice = ''] = describeAttempts([attempt]).split('\n');
     return [`\`${failure}\``, advice];
   });
-  return formatTable(['`failure`', 'what happened, and what to check'], rows);
+  return formatList(rows);
 }
 
-/** The table of errors with the class of each code. */
+/** The classes of errors with their codes, by what is known of a write that was sent. What happened, and what to do, is what the message says. */
 function makeErrors(): string {
   const sources = readClientSource('errors.ts') + readClientSource('codec/decode-error.ts');
   const classes = new Map(
@@ -132,20 +130,19 @@ function makeErrors(): string {
       ([, name, code]) => [code, name],
     ),
   );
-  const rows = Object.entries(ERRORS).map(([code, { number, outcome, text }]) => {
+  const groups = new Map<string, string[]>([
+    ['`not-applied`', []],
+    ['`not-applied`, retryable', []],
+    ['`unknown`', []],
+    ['`unknown`, retryable', []],
+  ]);
+  for (const [code, { number, outcome }] of Object.entries(ERRORS)) {
     const name = classes.get(code);
     if (name === undefined) throw new Error(`no class has the code ${code}`);
-    const marks = [outcome === 'unknown' ? outcome : '', isRetryable(code as keyof typeof ERRORS) ? 'retry' : ''];
-    const meaning = text === '' ? 'no server could be reached; the message lists every attempt' : text;
-    return [
-      `\`${name}\``,
-      `\`${code}\``,
-      number === null ? '' : `${number}`,
-      marks.filter((mark) => mark !== '').join(', '),
-      meaning,
-    ];
-  });
-  return formatTable(['class', '`code`', 'number', '', 'what happened, and what to do'], rows);
+    const group = `\`${outcome === 'unknown' ? outcome : 'not-applied'}\`${isRetryable(code as keyof typeof ERRORS) ? ', retryable' : ''}`;
+    groups.get(group)?.push(`\`${name}\` (\`${code}\`${number === null ? '' : ` ${number}`})`);
+  }
+  return `\n${[...groups].map(([group, names]) => `- ${group}: ${names.join(', ')}`).join('\n')}\n\n`;
 }
 
 /** Methods of the client, and the op code of what they send. */
@@ -179,14 +176,4 @@ function makeRepeatables(): string {
       .map(([name]) => `\`${name}\``)
       .join(', ');
   return `\n- Sent again: ${names(true)}.\n- Not sent again: ${names(false)}.\n\n`;
-}
-
-/** How the command ends, and which errors of ZooKeeper end it so. */
-function makeExitCodes(): string {
-  const rows = Object.entries(CommandExit).map(([name, code]) => {
-    const meaning = EXIT_MEANINGS[name as keyof typeof CommandExit];
-    const errors = Object.entries(EXIT_OF_ERROR).filter(([, exitCode]) => exitCode === code);
-    return [`${code}`, meaning, errors.map(([error]) => `\`${error}\``).join(', ')];
-  });
-  return formatTable(['code', 'meaning', 'errors of ZooKeeper and of the client'], rows);
 }

@@ -1,8 +1,8 @@
 import type { ZooKeeperCode } from '@meerkat/client';
 
 /**
- * How a command ends. A script may rely on these: a number keeps its meaning, and new ones are only added. docs/cli.md
- * lists them; a test holds the list to this table.
+ * How a command ends. A script may rely on these: a number keeps its meaning, and new ones are only added. `meerkat help
+ * exit-codes` lists them.
  *
  * `server` and `up` end with the codes of ZooKeeper's server instead (ExitCode of `@meerkat/server`).
  */
@@ -39,7 +39,7 @@ export const CommandExit = {
 } as const;
 export type CommandExit = (typeof CommandExit)[keyof typeof CommandExit];
 
-/** What each says, for the help and docs/cli.md. */
+/** What each says, for the help. */
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof CommandExit, string>> = {
   ok: 'Done.',
   no: 'The answer is no: a difference, no match.',

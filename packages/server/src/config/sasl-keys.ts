@@ -18,7 +18,7 @@ export const SASL_KEYS: readonly Key[] = [
     'java.security.auth.login.config',
     file,
     '',
-    'JAAS file: users of [SASL](security/sasl.md), keytab of [Kerberos](security/kerberos.md). Apache: command line only',
+    'JAAS file: users of [SASL](security/sasl.md), keytab of [Kerberos](security/sasl.md#kerberos). Apache: command line only',
     (draft, value) => {
       draft.sasl.loginFile = value;
     },

@@ -1,15 +1,15 @@
 import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request as requestPlain } from 'node:http';
-import { type RequestOptions, request as requestTls } from 'node:https';
+import { Agent, type RequestOptions, request as requestTls } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, connect as connectTls, TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { MessageChannel } from 'node:worker_threads';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { CertificateAuthority } from '../../tls/certificate-authority.ts';
 import type { TlsOptions } from '../../tls/options.ts';
 import { HttpFigures } from '../figures.ts';
@@ -76,6 +76,24 @@ test('a certificate that is asked for is checked, and comes with the question', 
   const stranger = new CertificateAuthority().issue('ann');
   await expect(ask(url, { cert: stranger.certificate, key: stranger.key })).rejects.toThrow();
   expect(questions).toHaveLength(1);
+});
+
+test('a certificate is read once a connection, however much is asked', async () => {
+  const { port, questions } = await start({ clientAuth: 'need' });
+  const read = vi.spyOn(TLSSocket.prototype, 'getPeerX509Certificate');
+  const readOld = vi.spyOn(TLSSocket.prototype, 'getPeerCertificate');
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  ends.push(() => agent.destroy());
+  const options = { cert: ann.certificate, key: ann.key, agent };
+  for (let i = 0; i < 3; i++) await ask(`https://127.0.0.1:${port}/commands/snapshot`, options);
+  // The client reads that of the server.
+  const readers = [...read.mock.contexts, ...readOld.mock.contexts].filter(
+    (socket) => (socket as TLSSocket).localPort === port,
+  );
+  vi.restoreAllMocks();
+  expect(questions).toHaveLength(3);
+  for (const question of questions) expect(question).toMatchObject({ certificate: expect.any(Uint8Array) });
+  expect(readers).toHaveLength(1);
 });
 
 test.each(['key.jks', 'openssl.p12'])('a key store of Java is shown: %s', async (name) => {

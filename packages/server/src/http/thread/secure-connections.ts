@@ -1,6 +1,5 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
 import { UNLIMITED_SHARE } from '../../node/descriptors.ts';
 import { Credentials } from '../../tls/credentials.ts';
 import { Handshakes } from '../../tls/handshakes.ts';
@@ -52,7 +51,10 @@ export async function secureConnections(server: Server, parts: SecureConnections
           },
         }
       : {}),
-    onSecure: serve,
+    onSecure(socket, certificate) {
+      if (certificate !== null) CERTIFICATES.set(socket, certificate);
+      serve(socket);
+    },
     onFailed: onRefused,
     onExceeded: onRefused,
   });
@@ -77,8 +79,10 @@ function withBound(settings: TlsSettings): TlsSettings {
   return { ...settings, options: { ...settings.options, handshakesMax: CONNECTIONS_MAX / 2 } };
 }
 
-/** The certificate of who asks, which has been checked; null without TLS, or when none was shown. */
+/** The certificate of who asks, in DER, which has been checked; null without TLS, or when none was shown. */
 export function certificateOf(socket: Socket): Uint8Array | null {
-  if (!(socket instanceof TLSSocket) || !socket.authorized) return null;
-  return socket.getPeerX509Certificate()?.raw ?? null;
+  return CERTIFICATES.get(socket) ?? null;
 }
+
+/** As the handshakes ended: to ask Node.js for it at each request costs a parse of the certificate. */
+const CERTIFICATES = new WeakMap<Socket, Uint8Array>();

@@ -228,7 +228,7 @@ describeWith(['openssl'], 'the admin port of Meerkat', () => {
     const document = JSON.parse(await server.askAdmin('/openapi.json')) as { openapi: string; paths: object };
     expect(document.openapi).toBe('3.1.0');
     const names = [...(await server.askAdmin('/commands')).matchAll(/href="([^"]*)"/g)].map(([, path]) => path);
-    expect(names.length).toBe(30);
+    expect(names.length).toBe(33);
     expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(names));
   });
 

@@ -18,7 +18,8 @@ export interface AdminRequest {
 }
 
 /**
- * Asks the admin port of a server of ours to do something.
+ * Asks the admin port of a server of ours to do something: by POST, and a server of before, which knows GET alone and has done
+ * nothing then, by that.
  *
  * @param command with its query: `shed?count=10`
  * @throws CommandFailure when the port does not answer, or refuses
@@ -30,11 +31,13 @@ export async function askAdmin(command: string, request: AdminRequest): Promise<
   const url = `${tls === null ? 'http' : 'https'}://${host}:${port}/commands/${command}`;
   let answer: HttpAnswer;
   try {
-    answer = await askHttp(url, {
+    const question = {
       headers: { authorization: credentials ?? withoutCredentials(url, tls ?? {}) },
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       tls: tls ?? {},
-    });
+    };
+    answer = await askHttp(url, { ...question, method: 'POST' });
+    if (answer.status === 405) answer = await askHttp(url, question);
   } catch (error) {
     signal.throwIfAborted();
     const found = describeHttpFailure(error);

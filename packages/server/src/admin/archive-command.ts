@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FilePart } from '../http/messages.ts';
-import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
+import { type AdminAuthorization, type Caller, NOT_SERVING, type Refusal } from './authorization.ts';
 import { type Fields, JsonFields, JsonList } from './java-json.ts';
 
 export interface ArchiveCommandParts {
@@ -36,9 +36,9 @@ export class ArchiveCommand {
   }
 
   async run(query: Readonly<Record<string, string>>, caller: Caller): Promise<ArchiveAnswer> {
-    if (!this.#parts.isServing()) return { status: 200, error: NOT_SERVING };
-    const refusal = this.#parts.authorization.refusalOf(caller);
+    const refusal = this.#parts.authorization.refusalOf(caller, NOT_SERVING);
     if (refusal !== null) return refusal;
+    if (!this.#parts.isServing()) return NOT_SERVING;
     if (!this.#parts.isEnabled) return { status: 503, error: 'admin.snapshot.enabled=false' };
     const { file } = query;
     return file === undefined ? this.#list() : this.#partOf(file, query);
@@ -89,5 +89,3 @@ async function filesOf(directory: string): Promise<{ readonly name: string; read
 function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
-
-const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';

@@ -10,20 +10,21 @@ const ALL = 31;
 const ANN = 'digest ann:secret';
 const annMay = (perms: number): Acl => ({ perms, scheme: 'digest', id: makeDigestId('ann:secret', 'sha1') });
 
-/** The status of the refusal, null for none. */
+/** The status of the refusal, null for none. @param acl of the root; null: there is no tree */
 function statusOf(
-  acl: readonly Acl[],
+  acl: readonly Acl[] | null,
   authorization: string | null,
   remote = '10.0.0.1',
   certificate: Uint8Array | null = null,
   forwarded: { readonly forwardedFor: string; readonly usesForwardedFor: boolean } | null = null,
 ): number | null {
-  const view = { database: () => ({ znodes: () => [{ path: '/', acl }] }) } as unknown as ServerView;
+  const database = acl === null ? null : { znodes: () => [{ path: '/', acl }] };
+  const view = { database: () => database } as unknown as ServerView;
   const options = { ...DEFAULT_AUTH_OPTIONS, x509Enabled: true, x509SuperUser: 'CN=root' };
   const { forwardedFor = null, usesForwardedFor = false } = forwarded ?? {};
   const parts = { view, authenticator: makeAuthenticator(options), skipAcl: false, usesForwardedFor };
   const caller = { authorization, remote, forwardedFor, certificate };
-  return new AdminAuthorization(parts).refusalOf(caller)?.status ?? null;
+  return new AdminAuthorization(parts).refusalOf(caller, { status: 503, error: null })?.status ?? null;
 }
 
 test.each([1, 2, 4, 8, 16])(
@@ -42,6 +43,15 @@ test('who says nothing, or nothing that is understood, is not let in', () => {
   expect(statusOf([annMay(ALL)], `${ANN} more`)).toBe(401);
   expect(statusOf([annMay(ALL)], 'digest ann:wrong')).toBe(403);
   expect(statusOf([annMay(ALL)], 'sasl ann')).toBe(401);
+});
+
+test('without a tree nobody but a super user may do anything, and a stranger does not learn that there is none', () => {
+  expect(statusOf(null, null)).toBe(401);
+  expect(statusOf(null, 'sasl ann')).toBe(401);
+  expect(statusOf(null, ANN)).toBe(503);
+  const authority = new CertificateAuthority();
+  const root = new X509Certificate(authority.issue('root').certificate).raw;
+  expect(statusOf(null, 'x509', '10.0.0.1', root)).toBeNull();
 });
 
 test('an address is that of the connection (CVE-2024-51504)', () => {

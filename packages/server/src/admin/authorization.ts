@@ -31,7 +31,7 @@ export interface AuthorizationParts {
 }
 
 /**
- * Who may read or replace all data, or end sessions, by HTTP: whoever has each of the five permissions of the root (3.9.4 and later).
+ * Who may read or replace all data, end sessions, or send clients away, by HTTP: whoever has each of the five permissions of the root (3.9.4 and later).
  *
  *     Authorization: digest ann:secret
  *     Authorization: ip
@@ -44,13 +44,20 @@ export class AdminAuthorization {
     this.#parts = parts;
   }
 
-  refusalOf(caller: Caller): Refusal | null {
+  /**
+   * Asked before anything else, so that a stranger is told nothing of the state of this server.
+   *
+   * @param withoutTree the refusal while there is no tree to find the root's ACL in: of a server that looks for a leader
+   */
+  refusalOf(caller: Caller, withoutTree: Refusal): Refusal | null {
     const { authenticator, skipAcl, view } = this.#parts;
     if (caller.authorization === null) return { status: 401, error: 'Auth info is missing for the command' };
     const identities = this.#identify(caller);
     if (identities.length === 0) return NOT_AUTHENTICATED;
     if (skipAcl || identities.some((identity) => identity.scheme === 'super')) return null;
-    const [root] = view.database()?.znodes() ?? [];
+    const database = view.database();
+    if (database === null) return withoutTree;
+    const [root] = database.znodes();
     const isAllowed = EACH.every(
       (perm) => root?.acl.some((entry) => grants(entry, perm, identities, authenticator)) === true,
     );
@@ -118,4 +125,9 @@ function grants(
 }
 
 const EACH = [Perm.read, Perm.write, Perm.create, Perm.delete, Perm.admin];
+/** As ZooKeeper says it, with this code. */
+export const NOT_SERVING: Refusal = {
+  status: 200,
+  error: 'This ZooKeeper instance is not currently serving requests',
+};
 const NOT_AUTHENTICATED: Refusal = { status: 401, error: 'Not authenticated' };

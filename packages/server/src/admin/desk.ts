@@ -7,7 +7,7 @@ import { NODE_CLOCK } from '../node/clock.ts';
 import type { ArchiveCommand } from './archive-command.ts';
 import type { Refusal } from './authorization.ts';
 import { ADMIN_COMMANDS, type AdminCommand, type CommandSource } from './commands.ts';
-import type { DrainCommand } from './drain-command.ts';
+import { DRAIN_NAMES, type DrainCommand, type DrainName, isDrainName } from './drain-command.ts';
 import type { EndSessionCommand } from './end-session-command.ts';
 import { checkHealth, type HealthSource } from './health.ts';
 import { type Fields, formatJson, JsonFields, JsonList } from './java-json.ts';
@@ -66,7 +66,14 @@ export class AdminDesk implements Desk {
   }
 
   *#index(): Generator<string> {
-    const names = [...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name), SNAPSHOT, RESTORE, ARCHIVE, END_SESSION];
+    const names = [
+      ...ADMIN_COMMANDS.map(({ names: [name = ''] }) => name),
+      SNAPSHOT,
+      RESTORE,
+      ARCHIVE,
+      END_SESSION,
+      ...DRAIN_NAMES,
+    ];
     for (const name of names.toSorted()) yield `<a href="${this.#parts.commandUrl}/${name}">${name}</a>\n<br/>\n`;
   }
 
@@ -74,12 +81,12 @@ export class AdminDesk implements Desk {
     const { method, name } = question;
     if (name === RESTORE || name === 'rest') return this.#onRestore(question);
     if (name === END_SESSION) return this.#onEndSession(question);
+    if (isDrainName(name)) return this.#onDrain(name, question);
     if (method !== 'GET' && method !== 'HEAD') {
       return { ...PLAIN, status: 405, headers: { allow: 'GET, HEAD' }, pieces: [`${name} is asked for with GET\n`] };
     }
     if (name === SNAPSHOT || name === 'snap') return this.#onSnapshot(question);
     if (name === ARCHIVE) return this.#onArchive(question);
-    if (name === 'drain' || name === 'undrain' || name === 'shed') return this.#onDrain(name, question);
     const command = this.#byName.get(name);
     if (command === undefined) return commandAnswer(name, [], `Unknown command: ${name}`);
     const [primary = name] = command.names;
@@ -113,9 +120,12 @@ export class AdminDesk implements Desk {
     return commandAnswer(RESTORE, [['last_zxid', outcome.lastZxid]], null);
   }
 
-  #onDrain(name: 'drain' | 'undrain' | 'shed', question: Command): Answer {
-    const outcome = this.#parts.drain.run(name, question.query, question);
-    if (isRefusal(outcome)) return commandAnswer(name, [], outcome.error, outcome.status);
+  #onDrain(name: DrainName, question: Command): Answer {
+    const outcome = this.#parts.drain.run(name, question.method === 'POST', question.query, question);
+    if (isRefusal(outcome)) {
+      const answer = commandAnswer(name, [], outcome.error, outcome.status);
+      return outcome.status === 405 ? { ...answer, headers: { allow: 'POST' } } : answer;
+    }
     const { isDraining, connections, closed } = outcome;
     const fields: Fields = [
       ['is_draining', isDraining],

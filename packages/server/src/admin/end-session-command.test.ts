@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { AdminEvent } from '../audit/audit-line.ts';
 import { SILENT_LOGGER } from '../logger.ts';
 import { SessionEnds } from '../session-ends.ts';
+import { AdminAudit } from './admin-audit.ts';
 import { EndSessionCommand, type EndSessionCommandParts } from './end-session-command.ts';
 
 const CALLER = { authorization: 'digest ann:x', remote: '10.0.0.9', forwardedFor: null, certificate: null };
@@ -32,7 +33,7 @@ function make(
   const asked: bigint[] = [];
   const audited: AdminEvent[] = [];
   const command = new EndSessionCommand({
-    authorization: { refusalOf: () => refusal, describe: () => ({ users: ['ann'], host: '10.0.0.9' }) },
+    authorization: { refusalOf: () => refusal },
     core: {
       // What is so when it is asked for, and in the turn that does it.
       get endsSessions() {
@@ -53,7 +54,10 @@ function make(
       },
     },
     sessionEnds: ends,
-    audit: { add: (event) => audited.push(event) },
+    audit: new AdminAudit(
+      { describe: () => ({ users: ['ann'], host: '10.0.0.9' }) },
+      { add: (event) => audited.push(event) },
+    ),
     logger: SILENT_LOGGER,
     confirmMs: 5000,
     deliver: (event) => event(),
@@ -128,12 +132,29 @@ test.each([
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('who is refused, and what is not found, stands in the audit log as a failure', async () => {
+test('who is refused, and what is not done, stands in the audit log as a failure', async () => {
   const refused = make({}, { refusal: { status: 401, error: 'Not authenticated' } });
   await refused.command.run(true, QUERY, CALLER);
   const unknown = make({ timeoutMsOf: nobody });
   await unknown.command.run(true, QUERY, CALLER);
-  expect([...refused.audited, ...unknown.audited].map(({ result }) => result)).toEqual(['failure', 'failure']);
+  const alone = make({}, { endsSessions: [false] });
+  await alone.command.run(true, QUERY, CALLER);
+  const misspelt = make();
+  await misspelt.command.run(true, { session: 'all' }, CALLER);
+  const audited = [refused, unknown, alone, misspelt].flatMap((world) => world.audited);
+  expect(audited.map(({ sessionId, result }) => [sessionId, result])).toEqual([
+    [ID, 'failure'],
+    [ID, 'failure'],
+    [ID, 'failure'],
+    [null, 'failure'],
+  ]);
+});
+
+test('who is refused is told nothing of the server, a quorum or not', async () => {
+  const refusal = { status: 401, error: 'Not authenticated' };
+  const { command } = make({}, { refusal, endsSessions: [false] });
+  expect(await command.run(true, QUERY, CALLER)).toEqual(refusal);
+  expect(await command.run(false, { session: 'all' }, CALLER)).toEqual(refusal);
 });
 
 test.each([

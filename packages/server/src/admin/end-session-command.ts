@@ -2,10 +2,11 @@ import type { ServerCore } from '@meerkat/core';
 import { type AdminEvent, formatSessionId } from '../audit/audit-line.ts';
 import type { Logger } from '../logger.ts';
 import type { SessionEnds } from '../session-ends.ts';
+import type { AdminAudit } from './admin-audit.ts';
 import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
 
 export interface EndSessionCommandParts {
-  readonly authorization: Pick<AdminAuthorization, 'refusalOf' | 'describe'>;
+  readonly authorization: Pick<AdminAuthorization, 'refusalOf'>;
   readonly core: Pick<ServerCore, 'expireSession' | 'endsSessions'> & {
     readonly view: Pick<
       ServerCore['view'],
@@ -13,8 +14,7 @@ export interface EndSessionCommandParts {
     >;
   };
   readonly sessionEnds: Pick<SessionEnds, 'onNext'>;
-  /** null: nothing is audited. */
-  readonly audit: { add(event: AdminEvent): void } | null;
+  readonly audit: Pick<AdminAudit, 'add' | 'nameOf'>;
   readonly logger: Logger;
   /** How long the end is waited for. */
   readonly confirmMs: number;
@@ -42,7 +42,7 @@ type End = 'ended' | 'unknown' | 'no-quorum' | 'unconfirmed';
  *     POST …/end_session?session=0x100…    ends it
  *
  * Any server with a quorum does it for any session of the ensemble: a learner asks the leader. A local session is known to its
- * own server alone. Who may ask is decided as for `snapshot`. 404: this server knows no such session; 503: it has no quorum, or
+ * own server alone. Who may ask is decided as for `snapshot`, before all else. 404: this server knows no such session; 503: it has no quorum, or
  * leads no longer, and nothing was asked for; 504: asked for, and what came of it is not known.
  */
 export class EndSessionCommand {
@@ -57,37 +57,36 @@ export class EndSessionCommand {
     query: Readonly<Record<string, string>>,
     caller: Caller,
   ): Promise<EndableSession | Refusal> {
+    const { audit, logger } = this.#parts;
+    const sessionId = parseSessionId(query['session'] ?? '');
+    const found = this.#find(sessionId, caller);
+    if (!isOrder) return found;
+    if ('status' in found) {
+      audit.add('endSession', caller, 'failure', sessionId);
+      return found;
+    }
+    const end = await this.#end(found.sessionId);
+    audit.add('endSession', caller, RESULTS[end], found.sessionId);
+    if (end === 'no-quorum') return NO_QUORUM;
+    if (end === 'unknown') return this.#unknown(found.sessionId);
+    if (end === 'unconfirmed') return this.#unconfirmed(found.sessionId);
+    const session = formatSessionId(found.sessionId);
+    const text = `session ${session} was ended by the admin command of ${audit.nameOf(caller)}, and with it ${found.ephemerals} ephemeral znodes`;
+    logger.log('warn', text, { event: 'session-ended', session });
+    return { ...found, isEnded: true };
+  }
+
+  /** Nothing has changed yet. */
+  #find(sessionId: bigint | null, caller: Caller): EndableSession | Refusal {
     const { core, authorization } = this.#parts;
     const { view } = core;
-    if (!core.endsSessions) return NO_QUORUM;
-    const sessionId = parseSessionId(query['session'] ?? '');
-    const refusal = authorization.refusalOf(caller);
-    if (refusal !== null) {
-      if (isOrder && sessionId !== null) this.#record(sessionId, caller, 'failure');
-      return refusal;
-    }
+    const refusal = authorization.refusalOf(caller, NO_QUORUM);
+    if (refusal !== null) return refusal;
     if (sessionId === null) return { status: 400, error: BAD_SESSION };
-    if (view.timeoutMsOf(sessionId) === null) {
-      if (isOrder) this.#record(sessionId, caller, 'failure');
-      return this.#unknown(sessionId);
-    }
-    const ephemerals = view.ephemeralCountOf(sessionId);
+    if (!core.endsSessions) return NO_QUORUM;
+    if (view.timeoutMsOf(sessionId) === null) return this.#unknown(sessionId);
     const paths = [...first(view.ephemeralsOf(sessionId), PATHS_MAX)];
-    if (!isOrder) return { sessionId, ephemerals, paths, isEnded: false };
-    const end = await this.#end(sessionId);
-    this.#record(sessionId, caller, RESULTS[end]);
-    if (end === 'no-quorum') return NO_QUORUM;
-    if (end === 'unknown') return this.#unknown(sessionId);
-    if (end === 'unconfirmed') return this.#unconfirmed(sessionId);
-    const { users, host } = authorization.describe(caller);
-    const who = users.length === 0 ? host : `${users.join(', ')} at ${host}`;
-    const session = formatSessionId(sessionId);
-    this.#parts.logger.log(
-      'warn',
-      `session ${session} was ended by the admin command of ${who}, and with it ${ephemerals} ephemeral znodes`,
-      { event: 'session-ended', session },
-    );
-    return { sessionId, ephemerals, paths, isEnded: true };
+    return { sessionId, ephemerals: view.ephemeralCountOf(sessionId), paths, isEnded: false };
   }
 
   #end(sessionId: bigint): Promise<End> {
@@ -126,11 +125,6 @@ export class EndSessionCommand {
       status: 504,
       error: `session ${session} was to be ended, and within ${confirmMs / 1000} s ${why}: it may end yet; ask with GET whether it is still there`,
     };
-  }
-
-  #record(sessionId: bigint, caller: Caller, result: AdminEvent['result']): void {
-    const { audit, authorization } = this.#parts;
-    audit?.add({ operation: 'endSession', sessionId, caller: authorization.describe(caller), result });
   }
 }
 

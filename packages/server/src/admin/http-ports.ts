@@ -11,6 +11,7 @@ import { Exposition } from '../metrics/exposition.ts';
 import { LoopDelay } from '../metrics/loop-delay.ts';
 import { NODE_CLOCK } from '../node/clock.ts';
 import type { SessionEnds } from '../session-ends.ts';
+import { AdminAudit } from './admin-audit.ts';
 import { ArchiveCommand } from './archive-command.ts';
 import { AdminAuthorization } from './authorization.ts';
 import type { CommandSource } from './commands.ts';
@@ -54,13 +55,15 @@ export function makeHttpPorts(parts: HttpPortsParts): HttpThread | null {
     drain: new DrainCommand({
       authorization: authorizationOf(parts),
       core: parts.core,
+      audit: auditOf(parts),
+      logger,
       deliver: (event) => parts.deliver(event),
     }),
     endSession: new EndSessionCommand({
       authorization: authorizationOf(parts),
       core: parts.core,
       sessionEnds: parts.sessionEnds,
-      audit: parts.audit,
+      audit: auditOf(parts),
       logger,
       confirmMs: END_CONFIRM_MS,
       deliver: (event) => parts.deliver(event),
@@ -146,6 +149,7 @@ function makeRestoreCommand(parts: HttpPortsParts): RestoreCommand {
     snapshotDirectory: configuration.core.snapshotDirectory,
     diskFreeBytesMin,
     authorization: authorizationOf(parts),
+    audit: auditOf(parts),
     metrics: source.metrics,
     logger,
     core,
@@ -159,6 +163,10 @@ function authorizationOf({ configuration, source, authenticator }: HttpPortsPart
   const { skipAcl } = configuration.core;
   const usesForwardedFor = configuration.server.admin?.usesForwardedFor ?? false;
   return new AdminAuthorization({ view: source.view, authenticator, skipAcl, usesForwardedFor });
+}
+
+function auditOf(parts: HttpPortsParts): AdminAudit {
+  return new AdminAudit(authorizationOf(parts), parts.audit);
 }
 
 function makeArchiveCommand(parts: HttpPortsParts): ArchiveCommand {

@@ -91,6 +91,28 @@ export function makeOpenApi(commandUrl: string): object {
           responses: { ...OF_SESSION.responses, 504: { description: 'asked for, and what came of it is not known' } },
         },
       },
+      [`${commandUrl}/drain`]: {
+        get: {
+          operationId: 'look_at_drain',
+          summary: 'whether clients are sent away, and how many connections there are',
+          ...ofDrain(),
+        },
+        post: {
+          operationId: 'drain',
+          summary: 'sends clients to other servers, with their sessions, and takes no sessions any more',
+          ...ofDrain(query('per_second', 'how many in a second, from 1 to 100000; 500 without it')),
+        },
+      },
+      [`${commandUrl}/undrain`]: {
+        post: { operationId: 'undrain', summary: 'takes sessions again', ...ofDrain() },
+      },
+      [`${commandUrl}/shed`]: {
+        post: {
+          operationId: 'shed',
+          summary: 'sends some clients to other servers, with their sessions',
+          ...ofDrain({ ...query('count', 'how many'), required: true }),
+        },
+      },
       '/livez': { get: health('livez', 'whether the process is worth keeping') },
       '/readyz': { get: health('readyz', 'whether clients can be sent here: false without a quorum') },
       '/metrics': {
@@ -134,6 +156,22 @@ const OF_SESSION = {
     503: { description: 'without a quorum nothing was asked for' },
   },
 };
+
+function ofDrain(...parameters: readonly object[]): object {
+  return {
+    description: 'The caller needs each permission of the root. Not a command of ZooKeeper.',
+    security: [{ authorization: [] }],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    responses: {
+      200: { description: 'is_draining, connections that are open, closed by now' },
+      ...(parameters.length === 0 ? {} : { 400: { description: 'that is no such number' } }),
+      401: { description: 'no, or no valid, header Authorization' },
+      403: { description: 'a permission of the root is missing' },
+      405: { description: 'what changes something is asked for with POST' },
+      503: { description: 'without a quorum it is not known who may: a super user may' },
+    },
+  };
+}
 
 function health(operationId: string, summary: string): object {
   return {

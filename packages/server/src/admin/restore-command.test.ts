@@ -1,14 +1,23 @@
 import { expect, test } from 'vitest';
 import { SILENT_LOGGER } from '../logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { AdminAuthorization } from './authorization.ts';
+import type { Refusal } from './authorization.ts';
 import { RestoreCommand } from './restore-command.ts';
 
 const CALLER = { authorization: 'ip', remote: '127.0.0.1', forwardedFor: null, certificate: null };
 
-function make(): { command: RestoreCommand; metrics: Metrics; done: ((error: Error | null) => void)[] } {
+interface World {
+  readonly command: RestoreCommand;
+  readonly metrics: Metrics;
+  readonly done: ((error: Error | null) => void)[];
+  /** Results, all of one caller. */
+  readonly audited: readonly string[];
+}
+
+function make(refusal: Refusal | null = null): World {
   const metrics = { restoresRateLimited: 0, restoreErrors: 0, restore: { add: () => {} } } as unknown as Metrics;
   const done: ((error: Error | null) => void)[] = [];
+  const audited: string[] = [];
   const command = new RestoreCommand({
     isEnabled: true,
     isOfEnsemble: false,
@@ -16,7 +25,14 @@ function make(): { command: RestoreCommand; metrics: Metrics; done: ((error: Err
     snapshotDirectory: '/nowhere',
     diskFreeBytesMin: 0,
     bytesMax: 1000,
-    authorization: { refusalOf: () => null } as unknown as AdminAuthorization,
+    authorization: { refusalOf: () => refusal },
+    audit: {
+      add: (operation, caller, result) => {
+        expect([operation, caller]).toEqual(['restore', CALLER]);
+        audited.push(result);
+      },
+      nameOf: () => 'ann',
+    },
     metrics,
     logger: SILENT_LOGGER,
     core: { restore: (_snapshot, onDone) => done.push(onDone) },
@@ -24,7 +40,7 @@ function make(): { command: RestoreCommand; metrics: Metrics; done: ((error: Err
     monotonicMs: () => 1,
     deliver: (event) => event(),
   });
-  return { command, metrics, done };
+  return { command, metrics, done, audited };
 }
 
 test('one restore at a time; when the thread that receives a snapshot ends, another one may begin', () => {
@@ -45,4 +61,27 @@ test('a restore that the core has begun goes on without the thread, and none beg
   done[0]?.(null);
   expect(await finished).toEqual({ lastZxid: 7 });
   expect(metrics.restoreErrors).toBe(0);
+});
+
+test('each restore stands once in the audit log: when it is refused, when its body is none, when it is done', async () => {
+  const refused = make({ status: 403, error: 'Not authorized' });
+  refused.command.begin(CALLER, true);
+  expect(refused.audited).toEqual(['failure']);
+  const lost = make();
+  lost.command.begin(CALLER, true);
+  expect(lost.audited).toEqual([]);
+  lost.command.abandon();
+  expect(lost.audited).toEqual(['failure']);
+  lost.command.begin(CALLER, true);
+  await lost.command.finish({ fault: 'it is cut off' });
+  expect(lost.audited).toEqual(['failure', 'failure']);
+  lost.command.abandon();
+  expect(lost.audited).toHaveLength(2);
+  const { command, done, audited } = make();
+  command.begin(CALLER, true);
+  const finished = command.finish({ zxid: 7 });
+  expect(audited).toEqual([]);
+  done[0]?.(null);
+  await finished;
+  expect(audited).toEqual(['success']);
 });

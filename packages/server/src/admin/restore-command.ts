@@ -4,7 +4,8 @@ import type { Zxid } from '@meerkat/protocol';
 import type { RestoreUpload, Uploaded } from '../http/messages.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
+import type { AdminAudit } from './admin-audit.ts';
+import { type AdminAuthorization, type Caller, NOT_SERVING, type Refusal } from './authorization.ts';
 
 export interface RestoreCommandParts {
   readonly isEnabled: boolean;
@@ -13,7 +14,8 @@ export interface RestoreCommandParts {
   readonly snapshotDirectory: string;
   readonly diskFreeBytesMin: number;
   readonly bytesMax: number;
-  readonly authorization: AdminAuthorization;
+  readonly authorization: Pick<AdminAuthorization, 'refusalOf'>;
+  readonly audit: Pick<AdminAudit, 'add' | 'nameOf'>;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly core: Pick<ServerCore, 'restore'>;
@@ -28,15 +30,16 @@ const UPLOAD_NAME = 'unfinished-snapshot.restore';
 
 /**
  * The admin command `restore` (3.9): a snapshot that is sent becomes the history of this server. Checked in this order: who asks
- * (401, 403), whether it is switched on (503), whether there is a body (400), whether it is too early or another one is on its
- * way (429). Then the HTTP thread writes the body to a file and verifies it, and the core exchanges its history for it.
+ * (401, 403), whether the server serves (200 with a text, as ZooKeeper), whether it is switched on (503), whether there is a
+ * body (400), whether it is too early or another one is on its way (429). Then the HTTP thread writes the body to a file and verifies it, and the core exchanges its history for it.
  *
  * A member of an ensemble refuses (409), where Apache's leaves the members with different trees.
  */
 export class RestoreCommand {
   readonly #parts: RestoreCommandParts;
   #lastMs = Number.NEGATIVE_INFINITY;
-  #beganMs: number | null = null;
+  /** The one on its way: when it began, and who asked. */
+  #begun: { readonly atMs: number; readonly caller: Caller } | null = null;
   /** The body has come, and the core is exchanging its history. */
   #isExchanging = false;
 
@@ -45,29 +48,38 @@ export class RestoreCommand {
   }
 
   begin(caller: Caller, hasBody: boolean): RestoreUpload | Refusal {
-    const { isEnabled, isOfEnsemble, intervalMs, metrics, logger, snapshotDirectory } = this.#parts;
-    if (!this.#parts.isServing()) return { status: 200, error: NOT_SERVING };
-    const refusal = this.#parts.authorization.refusalOf(caller);
+    const outcome = this.#begin(caller, hasBody);
+    if ('status' in outcome) this.#parts.audit.add('restore', caller, 'failure');
+    return outcome;
+  }
+
+  #begin(caller: Caller, hasBody: boolean): RestoreUpload | Refusal {
+    const { isEnabled, isOfEnsemble, intervalMs, metrics, logger, audit, snapshotDirectory } = this.#parts;
+    const refusal = this.#parts.authorization.refusalOf(caller, NOT_SERVING);
     if (refusal !== null) return refusal;
+    if (!this.#parts.isServing()) return NOT_SERVING;
     if (!isEnabled) return { status: 503, error: null };
     if (isOfEnsemble) return { status: 409, error: OF_ENSEMBLE };
     if (!hasBody) return { status: 400, error: null };
     const nowMs = this.#parts.monotonicMs();
-    if (this.#beganMs !== null || nowMs - this.#lastMs < intervalMs) {
+    if (this.#begun !== null || nowMs - this.#lastMs < intervalMs) {
       metrics.restoresRateLimited++;
       return { status: 429, error: null };
     }
     this.#lastMs = nowMs;
-    this.#beganMs = nowMs;
-    logger.log('info', `a snapshot to be restored is being received from ${caller.remote}`, { event: 'restore' });
+    this.#begun = { atMs: nowMs, caller };
+    logger.log('info', `a snapshot to be restored is being received from ${audit.nameOf(caller)}`, {
+      event: 'restore',
+    });
     const { diskFreeBytesMin, bytesMax } = this.#parts;
     return { path: join(snapshotDirectory, UPLOAD_NAME), freeBytesMin: diskFreeBytesMin, bytesMax };
   }
 
   /** Who receives the body has gone, and with it the body. What the core has been given goes on. */
   abandon(): void {
-    if (this.#beganMs === null || this.#isExchanging) return;
-    this.#beganMs = null;
+    if (this.#begun === null || this.#isExchanging) return;
+    this.#parts.audit.add('restore', this.#begun.caller, 'failure');
+    this.#begun = null;
     this.#lastMs = Number.NEGATIVE_INFINITY;
     this.#parts.metrics.restoreErrors++;
     const text = 'no snapshot was restored, and nothing has changed: the thread that received it has ended';
@@ -76,8 +88,11 @@ export class RestoreCommand {
 
   /** @returns the zxid of the snapshot */
   async finish(uploaded: Uploaded): Promise<{ readonly lastZxid: number } | Refusal> {
-    const { metrics, logger, monotonicMs } = this.#parts;
-    const beganMs = this.#beganMs;
+    const { metrics, logger, audit, monotonicMs } = this.#parts;
+    const begun = this.#begun;
+    const tellAudit = (result: 'success' | 'failure'): void => {
+      if (begun !== null) audit.add('restore', begun.caller, result);
+    };
     this.#isExchanging = true;
     try {
       if ('fault' in uploaded) throw new Error(uploaded.fault);
@@ -86,15 +101,17 @@ export class RestoreCommand {
       logger.log('warn', `a snapshot of zxid 0x${zxid.toString(16)} was restored in place of all there was`, {
         event: 'restore',
       });
-      if (beganMs !== null) metrics.restore.add((monotonicMs() - beganMs) * 1000);
+      if (begun !== null) metrics.restore.add((monotonicMs() - begun.atMs) * 1000);
+      tellAudit('success');
       return { lastZxid: zxid };
     } catch (error) {
       metrics.restoreErrors++;
+      tellAudit('failure');
       const text = `no snapshot was restored, and nothing has changed: ${(error as Error).message}`;
       logger.log('error', text, { event: 'restore' });
       return { status: 500, error: null };
     } finally {
-      this.#beganMs = null;
+      this.#begun = null;
       this.#isExchanging = false;
     }
   }
@@ -107,6 +124,5 @@ export class RestoreCommand {
   }
 }
 
-const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';
 const OF_ENSEMBLE =
   'a member of an ensemble restores nothing while it runs: stop all members, restore the same state with "meerkat restore" or move their version-2 away but for the snapshot, and start them';

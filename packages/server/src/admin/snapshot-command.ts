@@ -1,5 +1,5 @@
 import type { Metrics } from '../metrics/metrics.ts';
-import type { AdminAuthorization, Caller, Refusal } from './authorization.ts';
+import { type AdminAuthorization, type Caller, NOT_SERVING, type Refusal } from './authorization.ts';
 
 /** A snapshot that has been written. */
 export interface TakenSnapshot {
@@ -22,7 +22,7 @@ export interface SnapshotCommandParts {
 
 /**
  * The admin command `snapshot` (3.9): writes a snapshot and gives its bytes. Checked in this order: who asks (401, 403),
- * whether it is switched on (503), whether it is too early (429).
+ * whether the server serves (200 with a text, as ZooKeeper), whether it is switched on (503), whether it is too early (429).
  */
 export class SnapshotCommand {
   readonly #parts: SnapshotCommandParts;
@@ -34,9 +34,9 @@ export class SnapshotCommand {
 
   async run(caller: Caller): Promise<TakenSnapshot | Refusal> {
     const { isEnabled, intervalMs, metrics } = this.#parts;
-    if (!this.#parts.isServing()) return { status: 200, error: NOT_SERVING };
-    const refusal = this.#parts.authorization.refusalOf(caller);
+    const refusal = this.#parts.authorization.refusalOf(caller, NOT_SERVING);
     if (refusal !== null) return refusal;
+    if (!this.#parts.isServing()) return NOT_SERVING;
     if (!isEnabled) return { status: 503, error: null };
     const nowMs = this.#parts.monotonicMs();
     if (nowMs - this.#lastMs < intervalMs) {
@@ -52,5 +52,3 @@ export class SnapshotCommand {
     }
   }
 }
-
-const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';

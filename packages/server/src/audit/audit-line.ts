@@ -7,11 +7,11 @@ export interface ServerEvent {
   readonly result: 'success' | 'failure' | 'invoked';
 }
 
-/** What was asked for at the admin port. */
+/** A change that was asked for at the admin port. */
 export interface AdminEvent {
-  readonly operation: 'endSession';
-  /** The one that ends; who asks has none. */
-  readonly sessionId: bigint;
+  readonly operation: 'endSession' | 'drain' | 'undrain' | 'shed' | 'restore';
+  /** The one that was to end; null of other operations, and when what was given is no id. Who asks has none. */
+  readonly sessionId: bigint | null;
   readonly caller: { readonly users: readonly string[]; readonly host: string };
   /** `invoked`: nobody knows what came of it. */
   readonly result: 'success' | 'failure' | 'invoked';
@@ -41,7 +41,7 @@ export function fieldsOf(
   if ('caller' in entry) {
     const { operation, result, sessionId, caller } = entry;
     const [znode, znode_type, acl] = [undefined, undefined, undefined];
-    const session = sessionText(sessionId);
+    const session = sessionId === null ? undefined : sessionText(sessionId);
     const user = caller.users.join(',') || undefined;
     return { session, user, ip: caller.host || undefined, operation, znode, znode_type, acl, result };
   }

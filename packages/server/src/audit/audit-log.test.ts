@@ -56,7 +56,7 @@ describe('a line of the audit log', () => {
   });
 });
 
-test('an end of a session that an administrator wants names who has asked, and the session that ends', () => {
+test('what an administrator has asked for names who it was, and a session that ends', () => {
   const event: AdminEvent = {
     operation: 'endSession',
     sessionId: -2n,
@@ -65,6 +65,9 @@ test('an end of a session that an administrator wants names who has asked, and t
   };
   expect(formatAuditLine(fieldsOf(event, 'zk'))).toBe(
     'session=0xfffffffffffffffe\tuser=ann\tip=10.0.0.9\toperation=endSession\tresult=invoked',
+  );
+  expect(formatAuditLine(fieldsOf({ ...event, operation: 'shed', sessionId: null, result: 'success' }, 'zk'))).toBe(
+    'user=ann\tip=10.0.0.9\toperation=shed\tresult=success',
   );
 });
 

@@ -162,7 +162,7 @@ async function startAt(kind: ServerKind, path: string, children: number): Promis
   };
 }
 
-/** A snapshot, byte by byte (docs/storage.md): the root, what every server has, and one znode more. */
+/** A snapshot, byte by byte (snapshot-format.ts): the root, what every server has, and one znode more. */
 function makeSnapshot(path: string, children: number): Buffer {
   const znode = (builder: RecordBuilder, path: string, cversion: number): RecordBuilder =>
     builder

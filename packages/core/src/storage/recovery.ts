@@ -6,7 +6,7 @@
  *
  * Each arrow is a completion of the disk, an event of its own; snapshots and logs are read in slices. Recovering twice
  * gives the same database: what a fuzzy snapshot has already may be applied again, because txns say what becomes of a
- * znode, not what changes (docs/protocol/files.md, "Txns").
+ * znode, not what changes (docs/storage.md, "Txns").
  *
  * In an ensemble everything in the log is replayed, also what may never have been committed: what becomes of that, the
  * role decides in which the server synchronizes. The history that it is told goes with the database.

@@ -8,7 +8,7 @@
  *     tree digest  := sum of the znode digests modulo 2**64
  *
  * Znodes below "/zookeeper/" count as 0: each server writes there on its own. Digest version 2
- * (DigestCalculator; docs/protocol/files.md, "Digest").
+ * (DigestCalculator).
  */
 import { getInt, type PersistedStat } from '@meerkat/protocol';
 import { crc32, crc32OfInts, makeChangeTable } from './crc32.ts';

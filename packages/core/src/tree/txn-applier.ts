@@ -2,7 +2,7 @@
  * What each txn means for the tree.
  *
  * A txn says absolute state, so that applying it to a tree that has already seen it, or later ones, does no harm: that
- * is what replaying a log over a fuzzy snapshot does. Three rules make it so (docs/protocol/files.md, "Txns"):
+ * is what replaying a log over a fuzzy snapshot does. Three rules make it so (docs/storage.md, "Txns"):
  *
  * 1. A parent's count of created children and its pzxid only move up.
  * 2. A create that finds its znode there still raises them, and gives the znode the txn's ACL: a later txn of the log

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { FAULTS } from '../../packages/cli/src/doctor/faults.ts';
-import { describeAttempts } from '../../packages/client/src/connect-report.ts';
 import { ERRORS, isRetryable } from '../../packages/client/src/error-table.ts';
 import type { AttemptFailure } from '../../packages/client/src/machine/ports.ts';
 import { isRepeatable } from '../../packages/client/src/machine/replies.ts';
@@ -111,15 +110,10 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailure, string>> = {
   sasl: 'sasl',
 };
 
-/** What a ConnectError says of each kind of failure. */
+/** The kinds of failure. What happened, and what to check, is what the message says. */
 function makeAttemptFailures(): string {
-  const rows = Object.keys(ATTEMPT_FAILURES).map((name) => {
-    const failure = name as AttemptFailure;
-    const attempt = { host: 'zk1', port: 2181, address: null, failure, detail: '' };
-    const [, , advice = ''] = describeAttempts([attempt]).split('\n');
-    return [`\`${failure}\``, advice];
-  });
-  return formatList(rows);
+  const names = Object.keys(ATTEMPT_FAILURES).map((failure) => `\`${failure}\``);
+  return `\nKinds of \`failure\`: ${names.join(', ')}.\n\n`;
 }
 
 /** The classes of errors with their codes, by what is known of a write that was sent. What happened, and what to do, is what the message says. */

@@ -3,7 +3,8 @@ import type { ByteStream, PeerAddress, PeerCertificate, StreamEvents } from '@me
 import { parseIp } from '../auth/ip-address.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import type { Turn } from './turn.ts';
-import { AT_ONCE_BYTES_MAX, type PacedWriter, PIECE_BYTES, type WritePace } from './write-pace.ts';
+import { WaitingOutput } from './waiting-output.ts';
+import { AT_ONCE_BYTES_MAX, type PacedWriter, type WritePace } from './write-pace.ts';
 
 /** Counts what arrives on all connections. */
 export interface Traffic {
@@ -36,8 +37,7 @@ export class SocketStream implements ByteStream, PacedWriter {
   #directBytes = 0;
   readonly #pace: WritePace | null;
   /** Long output that has not begun to leave, and what was written behind it; only with a pace. */
-  #rest: Uint8Array[] = [];
-  #restBytes = 0;
+  readonly #rest = new WaitingOutput();
   /** The last turn in which something was written, and how much. */
   #turnNumber = -1;
   #turnBytes = 0;
@@ -135,7 +135,7 @@ export class SocketStream implements ByteStream, PacedWriter {
   }
 
   get queuedBytes(): number {
-    return this.#isQueued ? this.#directBytes + this.#restBytes + this.#socket.writableLength : 0;
+    return this.#isQueued ? this.#directBytes + this.#rest.bytes + this.#socket.writableLength : 0;
   }
 
   /**
@@ -147,7 +147,7 @@ export class SocketStream implements ByteStream, PacedWriter {
    */
   write(bytes: Uint8Array): void {
     if (this.#isEnding || bytes.length === 0) return;
-    if (this.#pace !== null && (this.#isLong(bytes.length) || this.#restBytes > 0)) {
+    if (this.#pace !== null && (this.#isLong(bytes.length) || this.#rest.bytes > 0)) {
       this.#keep(bytes);
       return;
     }
@@ -200,7 +200,6 @@ export class SocketStream implements ByteStream, PacedWriter {
   /** Long output leaves in pieces, at the ends of turns, and what comes behind it, too. */
   #keep(bytes: Uint8Array): void {
     this.#rest.push(bytes);
-    this.#restBytes += bytes.length;
     if (!this.#isQueued && !this.#isEncrypting) this.#waitForTurn();
     this.#isQueued = true;
   }
@@ -213,7 +212,7 @@ export class SocketStream implements ByteStream, PacedWriter {
   writePiece(): number {
     const socket = this.#socket;
     if (this.#isEnding || socket.destroyed) return 0;
-    const piece = this.#takePiece();
+    const piece = this.#rest.take();
     if (this.isSecure) {
       this.#isEncrypting = true;
       socket.write(piece, this.#onEncrypted);
@@ -224,32 +223,9 @@ export class SocketStream implements ByteStream, PacedWriter {
     return piece.length;
   }
 
-  #takePiece(): Uint8Array {
-    const rest = this.#rest;
-    const first = rest[0]!;
-    let piece = first;
-    if (first.length > PIECE_BYTES) {
-      piece = first.subarray(0, PIECE_BYTES);
-      rest[0] = first.subarray(PIECE_BYTES);
-    } else {
-      let count = 1;
-      for (let bytes = first.length; count < rest.length; count++) {
-        bytes += rest[count]!.length;
-        if (bytes > PIECE_BYTES) break;
-      }
-      if (count > 1) piece = Buffer.concat(rest.slice(0, count));
-      rest.splice(0, count);
-    }
-    this.#restBytes -= piece.length;
-    return piece;
-  }
-
   /** What waits for its turn does so no longer. */
   #handOverRest(): void {
-    const rest = this.#rest;
-    this.#rest = [];
-    this.#restBytes = 0;
-    for (const bytes of rest) if (!this.#socket.destroyed) this.#socket.write(bytes);
+    for (const bytes of this.#rest.takeAll()) if (!this.#socket.destroyed) this.#socket.write(bytes);
   }
 
   end(): void {
@@ -327,7 +303,7 @@ export class SocketStream implements ByteStream, PacedWriter {
       this.#socket.write(NOTHING, this.#onWritten);
       return;
     }
-    if (this.#restBytes > 0) {
+    if (this.#rest.bytes > 0) {
       this.#waitForTurn();
       return;
     }

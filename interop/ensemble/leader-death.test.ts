@@ -1,8 +1,9 @@
 import { type Client, connect } from '@meerkat/client';
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
-import { Ensemble, type Member } from './ensemble.ts';
-import { FOREIGN_KINDS, ForeignClient, type ForeignKind } from './foreign-client.ts';
+import { Ensemble } from './ensemble.ts';
+import { FOREIGN_KINDS, type ForeignKind } from './foreign-client.ts';
+import { livesOn, type SessionOwner, summon } from './session-owner.ts';
 import { writeUntilDone } from './workload.ts';
 
 /** What each client calls a connection, and everything that it may say when one is lost and found again. */
@@ -15,11 +16,6 @@ const STATES: Readonly<Record<ForeignKind, { readonly connected: string; readonl
 
 /** Where a client was connected when a leader died. */
 type Position = 'leader' | 'follower';
-
-interface SessionOwner {
-  readonly client: ForeignClient;
-  readonly session: bigint;
-}
 
 /** Leaders die until a client of each kind has been connected to one, and one to a follower: zkCli.sh chooses by chance. */
 const DEATHS_MIN = 2;
@@ -95,35 +91,3 @@ describeWith([...FOREIGN_KINDS], 'when the leader is killed', () => {
     }
   });
 });
-
-/** Starts a client that connects to this member, where it lets one choose. */
-async function summon(
-  kind: ForeignKind,
-  ensemble: Ensemble,
-  first: Member,
-  root: string,
-  control: Client,
-): Promise<SessionOwner> {
-  const members = [first, ...ensemble.members.filter((member) => member !== first)];
-  const servers = members.map(({ server }) => `127.0.0.1:${server.port}`);
-  const client = await ForeignClient.start(kind, servers, root);
-  return { client, session: await ownerOf(control, `${root}/mine`) };
-}
-
-/** The client has its session, and everything that belongs to it; the change of what it watched comes first. */
-async function livesOn({ client, session }: SessionOwner, deaths: number, control: Client): Promise<void> {
-  await client.hearsOfChange('/watched');
-  await client.write(`after-${deaths}`);
-  await client.createEphemeral(`after-${deaths}`);
-  expect(await ownerOf(control, `${client.root}/mine`)).toBe(session);
-  expect(await ownerOf(control, `${client.root}/after-${deaths}`)).toBe(session);
-  const written = await control.get(client.written);
-  expect(new TextDecoder().decode(written.data)).toBe(`after-${deaths}`);
-}
-
-async function ownerOf(control: Client, path: string): Promise<bigint> {
-  await control.sync();
-  const stat = await control.exists(path);
-  if (stat === null) throw new Error(`there is no ${path}`);
-  return stat.ephemeralOwner;
-}

@@ -59,6 +59,14 @@ describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our se
     expect(await shell('get', '/of-shell')).toContain('text');
   });
 
+  test("the log says so when the trust store of Apache's shell lacks the authority", async () => {
+    write('stranger.pem', new CertificateAuthority().certificate);
+    await using _ = new ConsoleProcess('java', shellArguments('stranger.pem', 'ls', '/'));
+    await expect
+      .poll(() => server.output)
+      .toMatch(/WARN {2}client 127\.0\.0\.1:\d+ refused: it refuses the certificate of this server/);
+  });
+
   test.each(['-tls1_2', '-tls1_3'])(
     'openssl %s gets an answer with a certificate, and none without',
     async (version) => {
@@ -90,17 +98,22 @@ describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our se
     expect((await ask('-sess_in session')).stdout).toMatch(/^Reused, TLSv1\.2/m);
   });
 
-  /** One command of Apache's shell, which speaks TLS 1.2 only. */
+  /** One command of Apache's shell. */
   async function shell(...command: readonly string[]): Promise<string> {
+    const { stdout, stderr } = await run('java', shellArguments('ca.pem', ...command));
+    return stdout + stderr;
+  }
+
+  /** It speaks TLS 1.2 only. */
+  function shellArguments(trustStore: string, ...command: readonly string[]): string[] {
     const properties = {
       'zookeeper.clientCnxnSocket': 'org.apache.zookeeper.ClientCnxnSocketNetty',
       'zookeeper.client.secure': true,
       'zookeeper.ssl.keyStore.location': join(directory, 'client.pem'),
-      'zookeeper.ssl.trustStore.location': join(directory, 'ca.pem'),
+      'zookeeper.ssl.trustStore.location': join(directory, trustStore),
     };
     const options = Object.entries(properties).map(([key, value]) => `-D${key}=${value}`);
     const main = ['org.apache.zookeeper.ZooKeeperMain', '-server', `localhost:${server.securePort}`, ...command];
-    const { stdout, stderr } = await run('java', [...SHORT_JAVA, '-cp', CLASS_PATH, ...options, ...main]);
-    return stdout + stderr;
+    return [...SHORT_JAVA, '-cp', CLASS_PATH, ...options, ...main];
   }
 });

@@ -31,6 +31,14 @@ export function describeHandshakeError(error: NodeJS.ErrnoException): string {
       return 'it shares no cipher suite with this server';
     case 'ERR_SSL_UNSUPPORTED_PROTOCOL':
       return 'it offers only versions of TLS that this server does not speak';
+    // Alerts: what the peer has found.
+    case 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA':
+      return 'it refuses the certificate of this server: no authority of its own trust store has issued it';
+    case 'ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN':
+      // Java says so of an authority that it does not trust.
+      return 'it refuses the certificate of this server, and does not say why: see its log';
+    case 'ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED':
+      return 'it refuses the certificate of this server: it has expired, or the clock of one of both is wrong';
     case 'ERR_SSL_HTTP_REQUEST':
       return 'it speaks HTTP';
     default:

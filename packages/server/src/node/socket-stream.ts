@@ -41,6 +41,10 @@ export class SocketStream implements ByteStream, PacedWriter {
   /** The last turn in which something was written, and how much. */
   #turnNumber = -1;
   #turnBytes = 0;
+  /** No byte has come yet. */
+  #isFresh = true;
+  /** The peer is the C client: see `isOfCClient`. All that it is sent waits for the end of a turn. */
+  #isFrameApart = false;
   /** A write of TLS is under way. */
   #isEncrypting = false;
   #isEnding = false;
@@ -147,7 +151,7 @@ export class SocketStream implements ByteStream, PacedWriter {
    */
   write(bytes: Uint8Array): void {
     if (this.#isEnding || bytes.length === 0) return;
-    if (this.#pace !== null && (this.#isLong(bytes.length) || this.#rest.bytes > 0)) {
+    if (this.#pace !== null && (this.#isFrameApart || this.#isLong(bytes.length) || this.#rest.bytes > 0)) {
       this.#keep(bytes);
       return;
     }
@@ -275,6 +279,13 @@ export class SocketStream implements ByteStream, PacedWriter {
 
   readonly #onData = (chunk: Buffer): void => {
     if (this.#isEnding || this.#turn.isStopped) return;
+    if (this.#isFresh) {
+      this.#isFresh = false;
+      if (this.isSecure && this.#pace !== null && isOfCClient(chunk)) {
+        this.#isFrameApart = true;
+        this.#rest.setLastFrameApart();
+      }
+    }
     this.#traffic.onBytesReceived(chunk.length);
     try {
       // A plain array of bytes, so that the core sees one kind of object everywhere.
@@ -342,6 +353,19 @@ export class SocketStream implements ByteStream, PacedWriter {
     }
     this.#turn.mark();
   };
+}
+
+/**
+ * Apache's C client writes the length of its connect request in a TLS record of its own, and nobody else is known to. It
+ * reads one frame each time that the kernel has bytes for it, and does not ask OpenSSL what else the last record held: a
+ * frame behind another one in the last record would wait until the server sends more, and the connection be given up
+ * before that. So the last frame that it is sent gets a record of its own. Frames before it need none: that record is
+ * in the kernel, or on its way, until they have been read.
+ *
+ * @param chunk the first one: Node.js gives out each record by itself, and a four-letter word begins with a letter
+ */
+function isOfCClient(chunk: Uint8Array): boolean {
+  return chunk.length === 4 && chunk[0] === 0;
 }
 
 /** Where the other end of a socket is; all zeros when it is closed already. */

@@ -48,6 +48,12 @@ export const SINGLE_THREADED_SCRIPT: readonly Exchange[] = [
   ['delete /c', /rc -111\n/],
   ['delete /c/e', /event children \/c\n/, /rc 0\n/],
   ['delete /nope', /rc 0\n/],
+  ['multi /m text', /rc 0 of 0 0 0 0\n/],
+  ['multi /m text', /rc -110 of -110 -2 -2 -2\n/],
+  ['get /m', /rc 0 text version 1 children 1\n/],
+  ['burst /m 200', /rc 0 after 200\n/],
+  [`create /long ${'x'.repeat(300_000)}`, /rc 0 \/long\n/],
+  ['get /long', /rc 0 x{300000} version 0 children 0\n/],
 ];
 
 /** Types the script into a shell, once it has greeted; returns the exit code after `quit`. */

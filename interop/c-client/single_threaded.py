@@ -1,10 +1,12 @@
 """A shell over libzookeeper_st, the single-threaded C client library, through ctypes.
 
 Debian ships the library, but not the shell cli_st that upstream builds with it. This one reads the same commands (create,
-get, set, ls, exists, delete, quit; ephemeral and sequential besides) and answers a line for each; the program's own loop drives the library, as the
-single-threaded API wants it.
+get, set, ls, exists, delete, quit; ephemeral, sequential, multi and burst besides) and answers a line for each; the program's own loop drives the
+library, as the single-threaded API wants it.
 
-usage: single_threaded.py host:port[,host:port...] [timeout in milliseconds]
+usage: single_threaded.py host:port[,host:port...] [timeout in milliseconds [library authority,certificate,key,password]]
+
+With a library of one's own, and files in PEM, it connects by TLS.
 
 Besides the answers it reports events, and of the states that the library tells. Hosts are tried in the order in which they stand.
 """
@@ -13,7 +15,7 @@ import os
 import select
 import sys
 
-library = ctypes.CDLL("libzookeeper_st.so.2")
+library = ctypes.CDLL(sys.argv[3] if len(sys.argv) > 3 else "libzookeeper_st.so.2")
 READABLE, WRITABLE = 2, 1
 CONNECTED_STATE, SESSION_EVENT = 3, -1
 STATES = {1: "connecting", 2: "associating", 3: "connected", 999: "not connected", -112: "expired", -113: "refused"}
@@ -35,6 +37,18 @@ class Timeval(ctypes.Structure):
     _fields_ = [("seconds", ctypes.c_long), ("microseconds", ctypes.c_long)]
 
 
+class Op(ctypes.Structure):
+    """Its longest form, that of create; the library fills it."""
+
+    _fields_ = [("type", ctypes.c_int32), ("path", ctypes.c_char_p), ("data", ctypes.c_char_p), ("length", ctypes.c_int32)]
+    _fields_ += [("buffer", ctypes.c_char_p), ("buffer_length", ctypes.c_int32), ("acl", ctypes.c_void_p)]
+    _fields_ += [("flags", ctypes.c_int32), ("ttl", ctypes.c_int64)]
+
+
+class OpResult(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int32), ("value", ctypes.c_char_p), ("length", ctypes.c_int32), ("stat", ctypes.c_void_p)]
+
+
 WATCHER = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p
 )
@@ -49,6 +63,7 @@ STRING_COMPLETION = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes
 library.zookeeper_init.restype = ctypes.c_void_p
 open_acl = ctypes.c_char.in_dll(library, "ZOO_OPEN_ACL_UNSAFE")
 is_connected = False
+kept = []
 
 
 def say(line):
@@ -95,6 +110,39 @@ def on_string(code, value, data):
     say("rc %d %s" % (code, value.decode() if value else "nothing"))
 
 
+def send_multi(handle, name, data):
+    """A multi: creates the znode and one below it, checks and sets the first. The second time all of it is refused."""
+    ops, results = (Op * 4)(), (OpResult * 4)()
+    below = name + b"/below"
+    for i, path in enumerate([name, below]):
+        library.zoo_create_op_init(ctypes.byref(ops[i]), path, data, len(data), ctypes.byref(open_acl), 0, None, 0)
+    library.zoo_check_op_init(ctypes.byref(ops[2]), name, 0)
+    library.zoo_set_op_init(ctypes.byref(ops[3]), name, data, len(data), 0, None)
+
+    @VOID_COMPLETION
+    def on_multi(code, context):
+        say("rc %d of %s" % (code, " ".join(str(result.code) for result in results)))
+
+    # What the library has a pointer to, until it answers.
+    kept.append((ops, results, below, name, data, on_multi))
+    return library.zoo_amulti(handle, len(ops), ops, results, on_multi, None)
+
+
+def burst(handle, name, count):
+    """So many reads at once; the last answer is told."""
+    left = count
+
+    @DATA_COMPLETION
+    def on_answer(code, value, length, stat, context):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            say("rc %d after %d" % (code, count))
+
+    kept.append(on_answer)
+    return max(library.zoo_aget(handle, name, 0, on_answer, None) for _ in range(count))
+
+
 def run(handle, line):
     """Hands a command to the library; its completion prints the answer."""
     command, path, value = (line.split(" ", 2) + ["", ""])[:3]
@@ -114,6 +162,10 @@ def run(handle, line):
         code = library.zoo_aexists(handle, name, 1, on_stat, None)
     elif command == "delete":
         code = library.zoo_adelete(handle, name, -1, on_done, None)
+    elif command == "multi":
+        code = send_multi(handle, name, data)
+    elif command == "burst":
+        code = burst(handle, name, int(value))
     else:
         say("unknown command %s" % command)
         return
@@ -125,7 +177,13 @@ def main():
     library.zoo_set_debug_level(1)
     library.zoo_deterministic_conn_order(1)
     timeout_ms = int(sys.argv[2]) if len(sys.argv) > 2 else 30000
-    handle = ctypes.c_void_p(library.zookeeper_init(sys.argv[1].encode(), on_event, timeout_ms, None, None, 0))
+    hosts = sys.argv[1].encode()
+    if len(sys.argv) > 4:
+        library.zookeeper_init_ssl.restype = ctypes.c_void_p
+        made = library.zookeeper_init_ssl(hosts, sys.argv[4].encode(), on_event, timeout_ms, None, None, 0)
+    else:
+        made = library.zookeeper_init(hosts, on_event, timeout_ms, None, None, 0)
+    handle = ctypes.c_void_p(made)
     typed = b""
     while True:
         fd, interest, wait = ctypes.c_int(-1), ctypes.c_int(0), Timeval()

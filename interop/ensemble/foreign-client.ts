@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import type { CClientTls } from '../c-client/with-tls.ts';
 import { ConsoleProcess } from '../harness/console-process.ts';
 import type { Peer } from '../harness/peers.ts';
 
@@ -11,7 +12,12 @@ interface Exchange {
 /** How one of the foreign clients is started and spoken to. */
 interface Dialect {
   readonly peer: Peer;
-  command(servers: readonly string[], timeoutMs: number): readonly [program: string, args: readonly string[]];
+  /** @param tls the C client's; the others have none here */
+  command(
+    servers: readonly string[],
+    timeoutMs: number,
+    tls: CClientTls | null,
+  ): readonly [program: string, args: readonly string[]];
   readonly connected: RegExp;
   create(path: string, data: string): Exchange;
   createEphemeral(path: string): Exchange;
@@ -76,7 +82,10 @@ const DIALECTS = {
   cliMt: {
     peer: 'cliMt',
     // The shell has no option for the timeout, which is 30 seconds.
-    command: (servers) => ['/usr/lib/zookeeper/bin/cli_mt', ['-h', servers.join(',')]],
+    command: (servers, _, tls) => [
+      tls?.shell ?? '/usr/lib/zookeeper/bin/cli_mt',
+      ['-h', servers.join(','), ...(tls === null ? [] : ['-s', tls.files])],
+    ],
     connected: /state = CONNECTED_STATE\n/,
     // The data are the shell's own.
     create: (path) => ({ line: `create ${path}`, answer: new RegExp(`rc = 0\\n\\tname = ${literal(path)}\\n`) }),
@@ -98,7 +107,8 @@ const DIALECTS = {
   /** The single-threaded C library. */
   libzookeeperSt: {
     peer: 'libzookeeperSt',
-    command: (servers, timeoutMs) => python('c', servers.join(','), String(timeoutMs)),
+    command: (servers, timeoutMs, tls) =>
+      python('c', servers.join(','), String(timeoutMs), ...(tls === null ? [] : [tls.library, tls.files])),
     connected: /^connected\n/m,
     create: (path, data) => ({ line: `create ${path} ${data}`, answer: new RegExp(`rc 0 ${literal(path)}\\n`) }),
     createEphemeral: (path) => ({ line: `ephemeral ${path} x`, answer: new RegExp(`rc 0 ${literal(path)}\\n`) }),
@@ -108,6 +118,11 @@ const DIALECTS = {
     state: /^(connecting|associating|connected|not connected|expired|refused)$/gm,
   },
 } as const satisfies Readonly<Record<string, Dialect>>;
+
+export interface ForeignOptions {
+  readonly timeoutMs?: number;
+  readonly tls?: CClientTls;
+}
 
 export type ForeignKind = keyof typeof DIALECTS;
 
@@ -123,15 +138,15 @@ export class ForeignClient {
 
   /**
    * @param servers `host:port`; where the client lets one choose, it connects to the first of them
-   * @param timeoutMs of its session, where the client lets one choose
+   * @param options.timeoutMs of its session, where the client lets one choose
    */
   static async start(
     kind: ForeignKind,
     servers: readonly string[],
     root: string,
-    timeoutMs?: number,
+    options: ForeignOptions = {},
   ): Promise<ForeignClient> {
-    const client = new ForeignClient(kind, servers, root, timeoutMs);
+    const client = new ForeignClient(kind, servers, root, options);
     try {
       await client.#console.waitFor(client.#dialect.connected);
       await client.#exchange(client.#dialect.create(root, 'x'));
@@ -144,11 +159,12 @@ export class ForeignClient {
     return client;
   }
 
-  private constructor(kind: ForeignKind, servers: readonly string[], root: string, timeoutMs = TIMEOUT_MS) {
+  private constructor(kind: ForeignKind, servers: readonly string[], root: string, options: ForeignOptions) {
     this.kind = kind;
     this.root = root;
     this.#dialect = DIALECTS[kind];
-    const [program, args] = this.#dialect.command(servers, timeoutMs);
+    const { timeoutMs = TIMEOUT_MS, tls = null } = options;
+    const [program, args] = this.#dialect.command(servers, timeoutMs, tls);
     this.#console = new ConsoleProcess(program, args);
   }
 

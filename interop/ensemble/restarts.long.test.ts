@@ -92,7 +92,7 @@ async function startWatcher(ensemble: Ensemble): Promise<ForeignClient> {
   const servers = ensemble.members.map(({ server }) => `127.0.0.1:${server.port}`);
   await using control = await connectTo(ensemble.members[0]!);
   await control.create('/watched', 'under-0');
-  return ForeignClient.start('libzookeeperSt', servers, '/watcher', LONG_TIMEOUT_MS);
+  return ForeignClient.start('libzookeeperSt', servers, '/watcher', { timeoutMs: LONG_TIMEOUT_MS });
 }
 
 async function inOrder(ensemble: Ensemble, order: 'first' | 'last'): Promise<readonly Member[]> {

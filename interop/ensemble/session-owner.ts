@@ -1,7 +1,7 @@
 import type { Client } from '@meerkat/client';
 import { expect } from 'vitest';
 import type { Ensemble, Member } from './ensemble.ts';
-import { ForeignClient, type ForeignKind } from './foreign-client.ts';
+import { ForeignClient, type ForeignKind, type ForeignOptions } from './foreign-client.ts';
 
 /** A client that others wrote, and the session that it must keep. */
 export interface SessionOwner {
@@ -16,10 +16,11 @@ export async function summon(
   first: Member,
   root: string,
   control: Client,
+  options: ForeignOptions = {},
 ): Promise<SessionOwner> {
   const members = [first, ...ensemble.members.filter((member) => member !== first)];
   const servers = members.map(({ server }) => `127.0.0.1:${server.port}`);
-  const client = await ForeignClient.start(kind, servers, root);
+  const client = await ForeignClient.start(kind, servers, root, options);
   return { client, session: await ownerOf(control, `${root}/mine`) };
 }
 

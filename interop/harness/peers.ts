@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { env } from 'node:process';
 import { describe, test } from 'vitest';
+import { hasSources } from '../c-client/with-tls.ts';
 
 /**
  * The foreign servers and clients that the interop tests talk to, and how one sees whether they are installed.
@@ -29,6 +30,11 @@ const PEERS = {
     name: 'the single-threaded C library (through Python ctypes)',
     packages: 'libzookeeper-st2 python3',
     isInstalled: () => runs('/usr/bin/python3', ['-c', 'import ctypes; ctypes.CDLL("libzookeeper_st.so.2")']),
+  },
+  cClientSources: {
+    name: "the C client's sources, and what builds them with TLS",
+    packages: 'gcc libssl-dev; npm ci --ignore-scripts --prefix bench/clients',
+    isInstalled: hasSources,
   },
   compiler: {
     name: 'a compiler of C++, for the load generator',

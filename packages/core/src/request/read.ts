@@ -101,27 +101,10 @@ export class Reads {
     return null;
   }
 
-  /** Whether a request will ask for room. */
+  /** Whether a request will ask for room: what is long does, but setWatches, which keeps nothing until it is answered. */
   needsRoom(client: Client, request: ReadRequest): boolean {
-    switch (request.op) {
-      case OpCode.multiRead:
-        return request.ops.length > 1 || this.isLong(client, request);
-      case OpCode.getChildren:
-      case OpCode.getChildren2:
-      case OpCode.getEphemerals:
-      case OpCode.getAllChildrenNumber:
-        return this.isLong(client, request);
-      case OpCode.exists:
-      case OpCode.getData:
-      case OpCode.getACL:
-      case OpCode.setWatches:
-      case OpCode.setWatches2:
-      case OpCode.addWatch:
-      case OpCode.checkWatches:
-      case OpCode.removeWatches:
-      case OpCode.whoAmI:
-        return false;
-    }
+    if (request.op === OpCode.multiRead && request.ops.length > 1) return true;
+    return request.op !== OpCode.setWatches && request.op !== OpCode.setWatches2 && this.isLong(client, request);
   }
 
   /** Whether a request does not begin in a turn that others have used up. */

@@ -1,4 +1,15 @@
-import { CreateMode, JuteReader, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import {
+  AddWatchMode,
+  CreateMode,
+  ErrorCode,
+  JuteReader,
+  OPEN_ACL,
+  OpCode,
+  Perm,
+  type ReadRequest,
+  type Request,
+  WatcherType,
+} from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 
@@ -52,3 +63,53 @@ describe('getEphemerals', () => {
     expect(ask('/b')).toEqual(['/b']);
   });
 });
+
+const { ok, noAuth, noWatcher } = ErrorCode;
+const LISTS = {
+  relativeZxid: 2 ** 40,
+  dataWatches: ['/secret'],
+  existWatches: [],
+  childWatches: [],
+  persistentWatches: [],
+  persistentRecursiveWatches: [],
+};
+
+/**
+ * Each read of a znode that the client may not read, and the code of the reply. `ok` where it says nothing of that znode:
+ * what events tell is in `watch-permissions.test.ts`, the codes of the parts of a multiRead in its property test.
+ */
+const OF_A_STRANGER: { readonly [Op in ReadRequest['op']]: readonly [ReadRequest & { readonly op: Op }, ErrorCode] } = {
+  [OpCode.exists]: [{ op: OpCode.exists, path: '/secret', watch: false }, noAuth],
+  [OpCode.getData]: [{ op: OpCode.getData, path: '/secret', watch: false }, noAuth],
+  [OpCode.getACL]: [{ op: OpCode.getACL, path: '/secret' }, noAuth],
+  [OpCode.getChildren]: [{ op: OpCode.getChildren, path: '/secret', watch: false }, noAuth],
+  [OpCode.getChildren2]: [{ op: OpCode.getChildren2, path: '/secret', watch: false }, noAuth],
+  [OpCode.getAllChildrenNumber]: [{ op: OpCode.getAllChildrenNumber, path: '/secret' }, noAuth],
+  [OpCode.getEphemerals]: [{ op: OpCode.getEphemerals, prefix: '/secret' }, ok],
+  [OpCode.multiRead]: [{ op: OpCode.multiRead, ops: [{ op: OpCode.getData, path: '/secret' }] }, ok],
+  [OpCode.setWatches]: [{ op: OpCode.setWatches, ...LISTS }, ok],
+  [OpCode.setWatches2]: [{ op: OpCode.setWatches2, ...LISTS }, ok],
+  [OpCode.addWatch]: [{ op: OpCode.addWatch, path: '/secret', mode: AddWatchMode.persistent }, ok],
+  [OpCode.checkWatches]: [{ op: OpCode.checkWatches, path: '/secret', watcherType: WatcherType.data }, noWatcher],
+  [OpCode.removeWatches]: [{ op: OpCode.removeWatches, path: '/secret', watcherType: WatcherType.data }, noWatcher],
+  [OpCode.whoAmI]: [{ op: OpCode.whoAmI }, ok],
+};
+
+test.each(Object.entries(OpCode).filter(([, op]) => op in OF_A_STRANGER))(
+  '%s shows nothing of a znode to a client that may not read it',
+  (_name, op) => {
+    const [request, code] = OF_A_STRANGER[op as ReadRequest['op']];
+    const server = new TestServer();
+    const [owner, stranger] = [server.connect(), server.connect()];
+    const acl = [{ perms: Perm.all - Perm.read - Perm.admin, scheme: 'world', id: 'anyone' }];
+    owner.send({ op: OpCode.create, path: '/secret', data: SECRET, acl, flags: CreateMode.persistent, ttl: -1 });
+    server.run();
+    stranger.send(request);
+    server.run();
+    const replies = stranger.takeArrivals().filter((arrival) => arrival.kind === 'reply');
+    expect(replies.map(({ header }) => header.error)).toEqual([code]);
+    expect(new TextDecoder('latin1').decode(replies[0]!.body)).not.toContain('hidden');
+  },
+);
+
+const SECRET = new TextEncoder().encode('hidden');

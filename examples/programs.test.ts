@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'node:util';
+import { type Client, connect, joinPath } from '@meerkat/client';
 import { TestServer } from '@meerkat/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
@@ -26,12 +27,18 @@ describe('examples', () => {
     expect(withGaps(printed, promisedBy(name))).toEqual(promisedBy(name));
     // What a program leaves behind would be in the way of its next run against the same server.
     expect(server.sessions()).toEqual([]);
-    expect(server.view.znodeCount).toBe(EMPTY_TREE_ZNODES);
+    await using client = await connect(server.connectString);
+    expect((await pathsBelow(client, '/')).toSorted()).toEqual(EMPTY_TREE);
   });
 });
 
-/** `/`, `/zookeeper`, its `quota` and `config`, and one more that the count of every server includes. */
-const EMPTY_TREE_ZNODES = 5;
+const EMPTY_TREE = ['/zookeeper', '/zookeeper/config', '/zookeeper/quota'];
+
+async function pathsBelow(client: Client, path: string): Promise<string[]> {
+  const { children } = await client.children(path);
+  const paths = children.map((name) => joinPath(path, name));
+  return [...paths, ...(await Promise.all(paths.map((each) => pathsBelow(client, each)))).flat()];
+}
 
 /** The lines of the comment at the end of a program. */
 function promisedBy(name: string): string[] {

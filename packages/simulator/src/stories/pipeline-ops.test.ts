@@ -1,5 +1,5 @@
 import { ConnectionLossError } from '@meerkat/client';
-import { CreateMode, ErrorCode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { CreateMode, ErrorCode, isClientOp, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import type { VirtualServer } from '../virtual-server.ts';
 import { CLOSE, check, children, create, exists, get, multi, remove, SYNC, set } from './requests.ts';
@@ -59,7 +59,16 @@ function everyRequest(root: string): readonly (readonly [Request, ErrorCode])[] 
   ];
 }
 
+/** A connection takes these out of the others, and a session its own setWatches. */
+const OF_THE_CONNECTION = ['auth', 'ping', 'sasl', 'setWatches', 'setWatches2'];
+
 describe('requests', () => {
+  test('of every kind are among those below', () => {
+    const sent = new Set<number>(everyRequest('/x').map(([{ op }]) => op));
+    const left = Object.entries(OpCode).flatMap(([name, op]) => (isClientOp(op) && !sent.has(op) ? [name] : []));
+    expect(left.toSorted()).toEqual(OF_THE_CONNECTION);
+  });
+
   test('1851, 1124: of every kind are answered by every kind of server, and alike', () =>
     play({ servers: 3, observers: 1, core: { extendedTypesEnabled: true } }, async (stage) => {
       const answers: string[][] = [];

@@ -1,10 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Client, connect } from '@meerkat/client';
 import { expect, onTestFailed, test } from 'vitest';
 import { RunningCommand } from './cli/harness.ts';
 import { Ensemble } from './ensemble/ensemble.ts';
+import { describeWith } from './harness/peers.ts';
 import { ServerProcess, SUPER_CREDENTIALS } from './harness/server-process.ts';
 
 /* What the admin port changes: who may, by which method, what the audit log says of it, and what a server without a quorum answers. */
@@ -193,6 +196,24 @@ test('who asks for what takes authorization, and gives none, is told so of every
 });
 
 const ARGUMENTS: Readonly<Record<string, string>> = { shed: '?count=1', end_session: '?session=0x1' };
+
+describeWith(['packagingTools'], 'the OpenAPI document', () => {
+  test('is what the schema of its version asks for', async () => {
+    const require = createRequire(fileURLToPath(new URL('../deploy/tools/package.json', import.meta.url)));
+    const file = require.resolve('@seriousme/openapi-schema-validator');
+    const { Validator } = (await import(pathToFileURL(file).href)) as {
+      readonly Validator: new () => { validate(document: object): Promise<{ readonly valid: boolean }> };
+    };
+    await using server = await ServerProcess.start('meerkat', { hasAdmin: true });
+    const document = JSON.parse(await server.askAdmin('/openapi.json')) as { readonly paths: object };
+    expect(await new Validator().validate(document)).toEqual({ valid: true });
+    const { '/commands/shed': _, ...paths } = document.paths as Record<string, object>;
+    const shed = { post: { responses: 'none' } };
+    expect(await new Validator().validate({ ...document, paths: { ...paths, '/commands/shed': shed } })).toMatchObject({
+      valid: false,
+    });
+  });
+});
 
 test('the command drains a server of before, which knows GET alone', async () => {
   await using server = await ServerProcess.start('meerkat', { hasAdmin: true });

@@ -86,6 +86,17 @@ describeWith(['apache'], 'docs/migration.md', () => {
       const all = printed.join('\n');
       console.log(all);
 
+      // What it found at the running servers, and in the files of one.
+      const found = [...all.matchAll(/^(?:fact|change|stop) {2,}\S+ +(.*)$/gm)].map(([, text = '']) => text);
+      expect(found.slice(0, 3).toSorted()).toEqual(['3.8.0, follower', '3.8.0, follower', '3.8.0, leader']);
+      expect(found.slice(3)).toEqual([
+        expect.stringMatching(/^\d+ znodes of \d+ bytes, 1 ephemerals, 0 watches, 1 sessions$/),
+        expect.stringMatching(/^a server of Meerkat will take about \d+ MB of memory/),
+        'every line takes effect',
+        expect.stringMatching(/^\d+ snapshots, \d+ logs with \d+ txns$/),
+        expect.stringMatching(/^\d+ znodes of \d+ B, /),
+      ]);
+
       const stops = orders.filter((order) => order.startsWith('stop'));
       expect(stops.map((order) => order.split(' ')[1])).toEqual([
         ...Array(3).fill('zookeeper'),

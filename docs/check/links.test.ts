@@ -21,3 +21,8 @@ function linksOf(text: string): string[] {
 function withoutCode(text: string): string {
   return text.replaceAll(/```[\s\S]*?```/g, '').replaceAll(/`[^`\n]*`/g, '');
 }
+
+test('the page for operators goes through their days in order', () => {
+  const chapters = [...readPage('docs/operations.md').matchAll(/^## (.*)$/gm)].map(([, chapter]) => chapter);
+  expect(chapters.join(', ')).toBe('Install, Configure, Watch, Change, Back up, Restore, Diagnose, Upgrade, Retire');
+});

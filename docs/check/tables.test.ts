@@ -34,19 +34,17 @@ describe('tables', () => {
   });
 });
 
-test('docs/metrics.md: every metric that the catalogue fills is on the page, and no other', () => {
+test("docs/metrics.md: every name of ZooKeeper's on the page is filled", () => {
   const page = readPage('docs/metrics.md');
-  const own = [...GAUGES, ...GAUGE_SETS, ...COUNTERS, ...COUNTER_SETS, ...SUMMARIES, ...SUMMARY_SETS]
-    .map(({ name }) => name)
-    .filter((name) => !ABSENT.includes(name));
-  expect(
-    own.filter((name) => !page.includes(`\`${name}\``)),
-    'not on the page',
-  ).toEqual([]);
-  const known = new Set(own);
-  const [, groups = ''] = page.split("## ZooKeeper's names");
-  const named = [...groups.matchAll(/`([a-z][a-z0-9]*(?:_[a-z0-9]+)*)`/g)].map(([, name = '']) => name);
-  expect(named.filter((name) => !known.has(name) && name !== '_other')).toEqual([]);
+  const known = new Set(
+    [...GAUGES, ...GAUGE_SETS, ...COUNTERS, ...COUNTER_SETS, ...SUMMARIES, ...SUMMARY_SETS]
+      .map(({ name }) => name)
+      .filter((name) => !ABSENT.includes(name)),
+  );
+  const [, differences = ''] = page.split("## ZooKeeper's names");
+  const named = [...differences.matchAll(/`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)`/g)].map(([, name = '']) => name);
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
 test('docs/protocol/client.md: every operation that there are requests or txns of has its number and name', () => {

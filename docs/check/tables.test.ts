@@ -23,7 +23,6 @@ const PARTS: readonly (readonly [page: string, name: string, make: () => string]
   ['docs/client/connecting.md', 'failures of an attempt', makeAttemptFailures],
   ['docs/client/errors.md', 'errors', makeErrors],
   ['docs/client/outcomes.md', 'what is sent again', makeRepeatables],
-  ['docs/cli/doctor.md', 'faults', makeFaults],
 ];
 
 describe('tables', () => {
@@ -72,19 +71,6 @@ test('each fault that the doctor names is staged in a test, all but three on ser
   expect(others.toSorted()).toEqual(['quorum-login-refused', 'server-behind', 'tls-failed']);
   for (const fault of others) expect(isIn([probed], fault), fault).toBe(true);
 });
-
-/** The names for each question. What each means, and what to do, is what the command says. */
-function makeFaults(): string {
-  const faults = Object.entries(FAULTS);
-  const questions = [...new Set(faults.map(([, { about }]) => about))];
-  const lines = questions.map((question) => {
-    const names = faults
-      .filter(([, { about }]) => about === question)
-      .map(([name, { isNote }]) => (isNote === true ? `\`${name}\` (note)` : `\`${name}\``));
-    return `- ${question}: ${names.join(', ')}`;
-  });
-  return `\n${lines.join('\n')}\n\n`;
-}
 
 function readClientSource(name: string): string {
   return readFileSync(join(ROOT, 'packages/client/src', name), 'utf8');

@@ -1,7 +1,7 @@
 /**
  * What `meerkat doctor` can name: every fault with what it means and what to do. Names are stable, for scripts.
  *
- * docs/cli/doctor.md lists them; a test holds the page to this table, and to each a test that stages it.
+ * `meerkat help faults` lists them; a test holds to each a test that stages it.
  */
 import { CONNECTING, type ConnectingFault } from './connecting-faults.ts';
 import type { FaultEntry } from './fault-entry.ts';

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Command } from 'commander';
+import type { FaultEntry } from '../doctor/fault-entry.ts';
 import { Paint } from '../output/paint.ts';
 import { CommandExit, EXIT_MEANINGS } from '../run/exit-code.ts';
 import { PROCESS_IO } from '../run/io.ts';
@@ -14,15 +15,18 @@ export const COMMON_OPTIONS_LINE =
 export function addHelpCommand(program: Command): void {
   tellMistakes(program.command('help'))
     .summary('explain a command, the options of all, output or exit codes')
-    .description('Explain a command, the options that all commands have, output formats, or exit codes.')
+    .description(
+      'Explain a command, the options that all commands have, output formats, exit codes, or what doctor finds.',
+    )
     .helpGroup('Others:')
-    .argument('[topic]', 'a command, or "options", "output", "exit-codes"')
+    .argument('[topic]', 'a command, or "options", "output", "exit-codes", "faults"')
     .exitOverride()
-    .action((topic: string | undefined) => {
+    .action(async (topic: string | undefined) => {
       if (topic === undefined) program.outputHelp();
       else if (topic === 'options') printTopic(describeCommonOptions(program));
       else if (topic === 'output') printTopic(OUTPUT);
       else if (topic === 'exit-codes') printTopic(describeExitCodes());
+      else if (topic === 'faults') printTopic(describeFaults((await import('../doctor/faults.ts')).FAULTS));
       else helpOf(program, topic).outputHelp();
     });
 }
@@ -78,4 +82,20 @@ export function describeExitCodes(): string {
     lines.join('\n'),
     '"lock", "elect" and "create --while" end as the command does that they run, if it ran to its end.',
   ].join('\n\n');
+}
+
+/** What `meerkat doctor` can name, by the question that it answers. */
+export function describeFaults(faults: Readonly<Record<string, FaultEntry>>): string {
+  const entries = Object.entries(faults);
+  const questions = [...new Set(entries.map(([, { about }]) => about))];
+  const sections = questions.map((question) => {
+    const lines = entries
+      .filter(([, { about }]) => about === question)
+      .map(
+        ([name, { meaning, advice, isNote }]) =>
+          `  ${name}${isNote === true ? ' (note)' : ''}\n      ${meaning}: ${advice}`,
+      );
+    return `${question}:\n${lines.join('\n')}`;
+  });
+  return ['What "meerkat doctor" finds, and what to do. Names stay; a note breaks nothing.', ...sections].join('\n\n');
 }

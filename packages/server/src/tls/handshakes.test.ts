@@ -1,9 +1,9 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { connect as connectTls, type TLSSocket, Server as TlsServer } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { UNLIMITED_SHARE } from '../node/descriptors.ts';
@@ -44,6 +44,8 @@ async function start(settings: TlsOptions = options): Promise<{
   /** Ports of peers that were too many. */
   readonly exceeded: number[];
   readonly handshakes: Handshakes;
+  /** The turn of the event loop. */
+  readonly turn: () => number;
 }> {
   const doneIn: number[] = [];
   const failures: string[] = [];
@@ -64,7 +66,18 @@ async function start(settings: TlsOptions = options): Promise<{
   };
   const port = await listen((socket) => handshakes.accept(socket, UNLIMITED_SHARE));
   count();
-  return { port, doneIn, failures, exceeded, handshakes };
+  return { port, doneIn, failures, exceeded, handshakes, turn: () => turn };
+}
+
+/** What a client of TLS sends first. */
+async function recordHello(): Promise<Buffer> {
+  const port = await listen((socket) => sockets.push(socket.on('error', () => {})));
+  const accepted = sockets.length;
+  const [client] = connectClients(port, 'TLSv1.3', 1);
+  await waitFor(() => sockets.length > accepted + 1);
+  const [hello] = (await once(sockets.at(-1)!, 'data')) as [Buffer];
+  client?.destroy();
+  return hello;
 }
 
 async function listen(onConnection: (socket: Socket) => void): Promise<number> {
@@ -136,6 +149,48 @@ test('those that stall are read from in turn: each may go on later', async () =>
   await expect.poll(() => doneIn.length).toBe(2);
   dam.open();
   await expect.poll(() => doneIn.length).toBe(CLIENTS);
+});
+
+test('a turn begins handshakes for two milliseconds, and addresses take turns', async () => {
+  stopClock();
+  const { port, handshakes, turn } = await start();
+  const hello = await recordHello();
+  const accepted: Socket[] = [];
+  const sent: string[] = [];
+  const accept = handshakes.accept.bind(handshakes);
+  handshakes.accept = (socket, share) => {
+    accept(socket, share);
+    accepted.push(socket.pause());
+    socket.once('data', () => sent.push(placeOf(socket)));
+  };
+  const begun: { readonly place: string; readonly turn: number }[] = [];
+  const emit = vi.spyOn(TlsServer.prototype, 'emit');
+  emit.mockImplementation(function (this: TlsServer, event: string, ...args: unknown[]) {
+    if (event === 'connection') {
+      begun.push({ place: placeOf(args[0] as Socket), turn: turn() });
+      // What it costs.
+      vi.advanceTimersByTime(1.5);
+    }
+    return EventEmitter.prototype.emit.call(this, event, ...args);
+  });
+  try {
+    const hosts = [...Array.from({ length: 6 }, () => '127.0.0.1'), '127.0.0.2', '127.0.0.2', '127.0.0.3'];
+    for (const localAddress of hosts) {
+      const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {});
+      sockets.push(socket);
+      await new Promise((resolve) => socket.write(hello, resolve));
+    }
+    await waitFor(() => accepted.filter(({ readableLength }) => readableLength > 0).length === hosts.length);
+    // All of them have sent something before the first one begins.
+    for (const socket of accepted) socket.resume();
+    await waitFor(() => begun.length === hosts.length);
+  } finally {
+    emit.mockRestore();
+  }
+  expect(begun.map(({ place }) => place)).toEqual(inRotation(sent));
+  const [first] = begun;
+  // The second one of a turn begins before its time is up.
+  expect(begun.map((one) => one.turn - first!.turn)).toEqual([0, 0, 1, 1, 2, 2, 3, 3, 4]);
 });
 
 /** Connects so many times, one after the other, in a thread of its own: it answers while the server is in the middle of a turn. */
@@ -216,6 +271,32 @@ describe('with a deadline', () => {
     expect(handshakes.count).toBe(0);
   });
 
+  test('a peer that sends one byte late, and then one after the other, has its place for twice the time and no longer', async () => {
+    stopClock();
+    const hello = await recordHello();
+    const { port, failures, handshakes } = await start();
+    const slow = connect({ port, host: '127.0.0.1' }).on('error', () => {});
+    sockets.push(slow);
+    await waitFor(() => handshakes.count === 1);
+    const send = async (byte: Buffer): Promise<void> => {
+      await new Promise((resolve) => slow.write(byte, resolve));
+      // It is taken in the next turn.
+      for (let turns = 0; turns < 3; turns++) await oneTurn();
+    };
+    vi.advanceTimersByTime(handshakeTimeoutMs - 1);
+    await send(hello.subarray(0, 1));
+    for (let at = 1; at < 10; at++) {
+      vi.advanceTimersByTime(handshakeTimeoutMs / 10);
+      await send(hello.subarray(at, at + 1));
+    }
+    vi.advanceTimersByTime(handshakeTimeoutMs / 10 - 1);
+    expect(failures).toEqual([]);
+    expect(handshakes.count).toBe(1);
+    vi.advanceTimersByTime(10);
+    expect(failures).toEqual(TOO_LATE);
+    expect(handshakes.count).toBe(0);
+  });
+
   test('what it waits for its turn is not counted', async () => {
     stopClock();
     const { port, failures, handshakes } = await start();
@@ -241,6 +322,26 @@ describe('with a deadline', () => {
     expect(failures).toEqual(TOO_LATE);
   });
 });
+
+/** Host and port of a peer. */
+function placeOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+/** The first of each host in the order in which hosts came, then the second of each, and so on. */
+function inRotation(places: readonly string[]): readonly string[] {
+  const roundOf = new Map<string, number>();
+  const rounds: string[][] = [];
+  for (const place of places) {
+    const host = place.replace(/ .*/, '');
+    const round = roundOf.get(host) ?? 0;
+    roundOf.set(host, round + 1);
+    rounds[round] = [...(rounds[round] ?? []), place];
+  }
+  const hosts = [...roundOf.keys()];
+  const rank = (place: string): number => hosts.indexOf(place.replace(/ .*/, ''));
+  return rounds.flatMap((round) => round.sort((a, b) => rank(a) - rank(b)));
+}
 
 /** Sockets and turns of the event loop are real from now on, time is not. */
 function stopClock(): void {

@@ -9,6 +9,7 @@ interface Manifest {
   readonly engines: { readonly node: string };
   readonly files: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly publishConfig?: object;
 }
 
 /** Packages that programs import. The others are parts of these, or a command. */
@@ -18,6 +19,10 @@ const PACKAGES = readdirSync(join(ROOT, 'packages')).filter((folder) => readMani
 
 test('the packages that are published are found', () => {
   expect(PACKAGES).toEqual(expect.arrayContaining(LIBRARIES));
+});
+
+test.each(PACKAGES)('%s is published for all, with its provenance', (folder) => {
+  expect(readManifest(folder).publishConfig).toEqual({ access: 'public', provenance: true });
 });
 
 /** A README is the page of its package in a registry, where nothing else of the repository is. */

@@ -27,7 +27,7 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
     'dynamicConfigFile',
     kinds.text('the path of a file'),
     '',
-    'File that lists the members instead; with `reconfigEnabled` each change writes another one and names it here',
+    'File that lists the members instead',
     (draft, value) => {
       draft.dynamicConfigFile = value;
     },
@@ -57,7 +57,7 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
     'leaseLimit',
     ticks,
     '2',
-    '[Lease](leases.md): how long a server answers after its leader, or a leader after a quorum, confirmed it; 0 = no limit, as Apache. Same on all servers',
+    '[Lease](leases.md): how long a server answers without news of a quorum; 0 = no limit, as Apache. Same on all servers',
     (draft, value) => {
       draft.ensemble.leaseTicks = value;
     },
@@ -71,16 +71,10 @@ export const ENSEMBLE_KEYS: readonly Key[] = [
       draft.peerType = value as ServerRole;
     },
   ),
-  supported(
-    'quorumListenOnAllIPs',
-    kinds.boolean,
-    'false',
-    'Listen for servers on every address, not only the listed one',
-    (draft, value) => {
-      draft.server.quorumListensOnAllIps = value;
-      draft.ensemble.listensOnAllIps = value;
-    },
-  ),
+  supported('quorumListenOnAllIPs', kinds.boolean, 'false', 'Listen for servers on every address', (draft, value) => {
+    draft.server.quorumListensOnAllIps = value;
+    draft.ensemble.listensOnAllIps = value;
+  }),
   supported(
     'cnxTimeout',
     kinds.integer({ min: 1, unit: 'ms' }),

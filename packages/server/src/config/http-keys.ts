@@ -90,7 +90,7 @@ export const HTTP_KEYS: readonly Key[] = [
     'admin.restore.maxBytes',
     kinds.integer({ min: 1, max: 2 ** 50, unit: 'bytes' }),
     '4294967296',
-    'Longest snapshot that `restore` takes, unpacked; `disk.freeBytesMin` stays free in any case (Meerkat)',
+    'Longest snapshot that `restore` takes, unpacked (Meerkat)',
     (draft, value) => {
       draft.admin.restoreBytesMax = value;
     },

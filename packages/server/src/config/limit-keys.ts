@@ -48,7 +48,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'throttled_op_wait_time',
     kinds.integer({ min: 0, unit: 'ms' }),
     '0',
-    'Time that a request may wait for that; later ones are THROTTLEDOP; 0 = any',
+    'Longest wait for that, else THROTTLEDOP; 0 = any',
     (value) => ({
       requestWaitMaxMs: value,
     }),
@@ -57,7 +57,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'request_stale_latency_check',
     kinds.boolean,
     'false',
-    'Requests that have waited for that longer than the timeout of their session are stale',
+    'Requests that have waited longer than the timeout of their session are stale',
     (value) => ({
       countsStale: value,
     }),
@@ -114,7 +114,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'connection_throttle_freeze_time',
     kinds.integer({ min: -1, unit: 'ms' }),
     '-1',
-    'Time between two changes of the chance of being dropped; -1 = none is dropped',
+    'Time between two changes of the chance of being dropped; -1 = none is',
     (value) => ({
       freezeTimeMs: value,
     }),
@@ -138,7 +138,7 @@ export const LIMIT_KEYS: readonly Key[] = [
     'connection_throttle_weight_enabled',
     kinds.boolean,
     'false',
-    'Sessions take as many tokens as the next keys say, instead of one',
+    'Sessions take as many tokens as the next keys say',
     (value) => ({
       hasWeights: value,
     }),

@@ -53,7 +53,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'clientThreads',
     kinds.integer({ min: 0, max: 64 }),
     '0',
-    '[Threads](threads.md) that read, write and encrypt for clients; 0 = the main one. At most one before Node.js 22.12 (Meerkat)',
+    '[Threads](threads.md) for sockets of clients; 0 = the main one (Meerkat)',
     (draft, value) => {
       draft.server.clientThreads = value;
     },
@@ -99,7 +99,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'globalOutstandingLimit',
     positive,
     '1000',
-    'Unanswered requests, reads behind their own writes included, above which clients that wait for replies are not read',
+    'Unanswered requests above which clients that wait for replies are not read',
     (draft, value) => {
       draft.core.globalOutstandingLimit = value;
     },
@@ -302,7 +302,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'snapshot.compression.method',
     kinds.compression,
     '',
-    'Compress new snapshots: `snapshot.<zxid>.gz` or `.snappy`; both are always read',
+    'Compress new snapshots; both are always read',
     (draft, value) => {
       draft.core.snapshotCompression = value === '' ? null : value;
     },
@@ -314,7 +314,7 @@ export const SUPPORTED_KEYS: readonly Key[] = [
     'db.autocreate',
     kinds.boolean,
     'true',
-    'With false an empty directory is a lost disk: a member votes for nobody until a leader has sent it everything, a single server does not start. A file `initialize` in `dataLogDir` (zkServer-initialize.sh) allows the first start, which removes it',
+    'With false an empty directory is a lost disk: a member votes for nobody until a leader has sent it everything, a single server does not start; unless `dataLogDir` has a file `initialize` (zkServer-initialize.sh)',
     (draft, value) => {
       draft.core.createsDatabase = value;
     },

@@ -49,7 +49,7 @@ export const TLS_KEYS: readonly Key[] = [
     'netty.server.outstandingHandshake.limit',
     kinds.integer({ min: -1 }),
     '-1',
-    'TLS handshakes of clients under way, silent connections included; −1 = 1024 (Apache: unlimited)',
+    'TLS handshakes of clients under way; −1 = 1024 (Apache: unlimited)',
     (draft, value) => {
       if (value > 0) draft.tls.handshakesMax = value;
     },
@@ -59,7 +59,7 @@ export const TLS_KEYS: readonly Key[] = [
     'X509AuthenticationProvider.superUser',
     kinds.text('the subject of a certificate, as CN=admin,O=Example'),
     '',
-    'Certificate of the super user: no ACL counts',
+    'Certificate of the super user, as `CN=admin,O=Example`: no ACL counts',
     (draft, value) => {
       draft.auth.x509SuperUser = value;
     },
@@ -110,13 +110,7 @@ export const TLS_KEYS: readonly Key[] = [
 function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: TlsOptions): readonly Key[] {
   return [
     ...contextKeys(prefix, draftOf),
-    supported(
-      `${prefix}.ocsp`,
-      isFalse('OCSP is not asked here'),
-      'false',
-      'Not offered: true stops the start',
-      () => {},
-    ),
+    supported(`${prefix}.ocsp`, isFalse('OCSP is not asked here'), 'false', 'Not offered', () => {}),
     supported(`${prefix}.context.supplier.class`, kinds.oneOf(''), '', 'Not offered: there is no Java', () => {}),
     supported(
       `${prefix}.protocol`,
@@ -170,7 +164,7 @@ function keysOf(prefix: string, draftOf: (draft: Draft) => TlsDraft, defaults: T
       kinds.integer({ min: -1, unit: 'ms' }),
       String(defaults.handshakeTimeoutMs),
       prefix === 'ssl'
-        ? 'Time from the accept to the first byte, and again from the beginning of the TLS handshake to its end; 0 or less = the default'
+        ? 'Time to the first byte, and again for the handshake; 0 or less = the default'
         : 'The same between servers',
       (draft, value) => {
         if (value > 0) draftOf(draft).handshakeTimeoutMs = value;

@@ -2,7 +2,7 @@ import { type Client, joinPath, NoNodeError, nullableBytes, type Stat } from '@m
 import type { PastChange, PastDifference, PastMoment, PastZnode } from '../api/messages.ts';
 import type { ClusterSession } from './cluster-session.ts';
 import type { PastTree } from './options.ts';
-import { aclText, isOpen, readableAcl } from './past.ts';
+import { mayKnow, readAccess } from './past.ts';
 import type { PastShelf } from './past-shelf.ts';
 import { statInfo } from './znode-reader.ts';
 
@@ -117,7 +117,7 @@ function changeOf(before: Stat | null, after: Stat | null): PastChange['change']
 
 async function mayRead(session: ClusterSession, past: Client, path: string): Promise<boolean> {
   const { acl } = await past.getAcl(path);
-  return isOpen(acl) || aclText(acl) === (await readableAcl(session.client, path, session.call));
+  return mayKnow(await readAccess(session.client, path, session.call), acl);
 }
 
 function momentOf({ zxid, atMs }: PastTree): PastMoment {

@@ -9,7 +9,8 @@ import { aclEntries, type Call } from './znode-reader.ts';
  * What the retained log tells of a znode, as far as this session may know it.
  *
  * The log has no regard for ACLs, and of a past one it cannot be tried out whether a session satisfies it. So a value is shown
- * when anyone could read it then, or when its ACL was that of now and the session may read the znode now.
+ * when both the ACL of now and that of then allow it: what is there now the session may read, and anyone could read it then or
+ * the ACL was the same. Of what is not there now the ACL of then decides alone.
  */
 export async function readHistory(session: ClusterSession, path: string): Promise<HistoryInfo> {
   const { history } = session.cluster;
@@ -17,35 +18,52 @@ export async function readHistory(session: ClusterSession, path: string): Promis
     const text = 'the console was not told where the log is: start it with --dir or --admin';
     throw new Refusal(501, 'no-history', text, path);
   }
-  const aclNow = await readableAcl(session.client, path, session.call);
+  const access = await readAccess(session.client, path, session.call);
+  // Not even who wrote it.
+  if (access.kind === 'denied') throw new Refusal(403, 'NOAUTH', `you may not read ${path}`, path);
   const all = await history(path);
-  return { entries: all.slice(-ENTRIES_MAX).map((past) => describe(past, aclNow)), isCut: all.length > ENTRIES_MAX };
+  return { entries: all.slice(-ENTRIES_MAX).map((past) => describe(past, access)), isCut: all.length > ENTRIES_MAX };
 }
 
-function describe({ state, ...past }: PastState, aclNow: string | null): HistoryEntry {
+function describe({ state, ...past }: PastState, access: Access): HistoryEntry {
   if (state === null) return { ...past, data: null, isWithheld: false };
   const { acl, data } = state;
-  if (!isOpen(acl) && aclText(acl) !== aclNow) return { ...past, data: null, isWithheld: true };
+  if (!mayKnow(access, acl)) return { ...past, data: null, isWithheld: true };
   return { ...past, data: data === null ? null : Buffer.from(data).toString('base64'), isWithheld: false };
 }
 
-/** Anyone could read it. */
-export function isOpen(acl: readonly Acl[]): boolean {
-  return acl.some(({ perms, scheme }) => scheme === 'world' && (perms & Perm.read) !== 0);
-}
+/** What a session may do now with a znode. */
+export type Access =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'denied' }
+  /** It may read it; the ACL as text. */
+  | { readonly kind: 'allowed'; readonly acl: string };
 
-/** The ACL of a znode that this session may read, as text; null: it may not, or there is none. */
-export async function readableAcl(client: Client, path: string, call: Call): Promise<string | null> {
+export async function readAccess(client: Client, path: string, call: Call): Promise<Access> {
   try {
-    const [{ acl }] = await Promise.all([client.getAcl(path, call), client.get(path, call)]);
-    return aclText(acl);
+    const { acl } = await client.getAcl(path, call);
+    // Who only administers it gets its ACL, too.
+    if (!isOpen(acl)) await client.get(path, call);
+    return { kind: 'allowed', acl: aclText(acl) };
   } catch (error) {
-    if (error instanceof NoNodeError || error instanceof NoAuthError) return null;
+    if (error instanceof NoNodeError) return { kind: 'absent' };
+    if (error instanceof NoAuthError) return { kind: 'denied' };
     throw error;
   }
 }
 
-export function aclText(acl: readonly Acl[]): string {
+/** @param past the ACL of then */
+export function mayKnow(access: Access, past: readonly Acl[]): boolean {
+  if (access.kind === 'denied') return false;
+  return isOpen(past) || (access.kind === 'allowed' && aclText(past) === access.acl);
+}
+
+/** Anyone could read it. */
+function isOpen(acl: readonly Acl[]): boolean {
+  return acl.some(({ perms, scheme }) => scheme === 'world' && (perms & Perm.read) !== 0);
+}
+
+function aclText(acl: readonly Acl[]): string {
   return JSON.stringify(aclEntries(acl));
 }
 

@@ -14,7 +14,7 @@ export const TIME_TEXTS = {
     asOf: (zxid: string, atMs: number | null): string => `as of ${zxid}${atMs === null ? '' : `, ${time(atMs)}`}`,
     tree: 'Znodes as they were',
     absent: 'It was not there.',
-    withheld: 'This is not shown: its ACL was another one than now, and was not open to all.',
+    withheld: 'This is not shown: you may not read it now, or its ACL was another one and not open to all.',
     more: (n: number): string => `and ${count(n)} more`,
     between: (from: string, to: string): string => `From ${from} to ${to}:`,
     compared: (compared: number, found: number): string =>

@@ -6,7 +6,10 @@ export type {
   ConsoleOptions,
   MonitoredServer,
   PastState,
+  PastStates,
   PastTree,
   PastTrees,
 } from './options.ts';
+export { type OpenPast, openPastService } from './past-client.ts';
+export { Refusal } from './refusal.ts';
 export { makeToken } from './security.ts';

@@ -10,8 +10,8 @@ export interface ClusterOptions {
   readonly servers: readonly MonitoredServer[];
   /** Whether `connection` has credentials of the console's own. */
   readonly hasOwnLogin: boolean;
-  /** How a znode came to be what it is, from the files of a server; oldest first. Left out: nobody can tell. */
-  readonly history?: (path: string) => Promise<readonly PastState[]>;
+  /** How a znode came to be what it is, from the files of a server. Left out: nobody can tell. */
+  readonly history?: (path: string) => Promise<PastStates>;
   /** The whole tree as it was, from the same files. */
   readonly past?: PastTrees;
   /** Where sessions of others are ended. Left out: nowhere. */
@@ -37,6 +37,13 @@ export interface PastTree {
   /** Reads everything, whatever the ACLs were. */
   readonly client: Client;
   close(): Promise<void>;
+}
+
+export interface PastStates {
+  /** The newest ones, as many as fit in; oldest first. */
+  readonly states: readonly PastState[];
+  /** There were older ones. */
+  readonly isCut: boolean;
 }
 
 /** What a znode was behind a txn. */

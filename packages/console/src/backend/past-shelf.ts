@@ -37,6 +37,10 @@ export class PastShelf {
       if (tree === null) {
         throw new Refusal(400, 'bad-moment', `"${moment.slice(0, 100)}" is neither a zxid (0x100000004d) nor a time`);
       }
+      if (tree.client.state === 'closed') {
+        this.#drop(kept);
+        throw new Refusal(503, 'past-lost', 'what was read of that moment is lost: try again');
+      }
       return await work(tree);
     } finally {
       kept.users--;

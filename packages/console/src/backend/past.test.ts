@@ -20,7 +20,13 @@ function sessionAt(aclNow: readonly Acl[] | null, mayRead: boolean, states: read
     getAcl: () => refuseUnless(mayRead || aclNow === BOB, { acl: aclNow }),
     get: () => refuseUnless(mayRead, { data: null }),
   } as unknown as Client;
-  const cluster = { name: 'service', connection: {}, servers: [], hasOwnLogin: false, history: async () => states };
+  const cluster = {
+    name: 'service',
+    connection: {},
+    servers: [],
+    hasOwnLogin: false,
+    history: async () => ({ states, isCut: false }),
+  };
   return { cluster, client, call: { timeoutMs: 1000 } } as unknown as ClusterSession;
 }
 

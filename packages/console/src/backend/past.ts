@@ -21,8 +21,8 @@ export async function readHistory(session: ClusterSession, path: string): Promis
   const access = await readAccess(session.client, path, session.call);
   // Not even who wrote it.
   if (access.kind === 'denied') throw new Refusal(403, 'NOAUTH', `you may not read ${path}`, path);
-  const all = await history(path);
-  return { entries: all.slice(-ENTRIES_MAX).map((past) => describe(past, access)), isCut: all.length > ENTRIES_MAX };
+  const { states, isCut } = await history(path);
+  return { entries: states.map((past) => describe(past, access)), isCut };
 }
 
 function describe({ state, ...past }: PastState, access: Access): HistoryEntry {
@@ -66,5 +66,3 @@ function isOpen(acl: readonly Acl[]): boolean {
 function aclText(acl: readonly Acl[]): string {
   return JSON.stringify(aclEntries(acl));
 }
-
-const ENTRIES_MAX = 500;

@@ -8,12 +8,14 @@ export { ArchiveError, type ArchiveFault, systemError } from './archive-error.ts
 export type { ArchiveFiles, ArchiveListing, OpenFile } from './archive-files.ts';
 export { askHttp, describeHttpFailure, type HttpAnswer, type HttpQuestion, jsonOf } from './ask-http.ts';
 export { Backup, type BackupOptions, type BackupState } from './backup.ts';
+export { readConnectedClients } from './connected-clients.ts';
 export { DirectoryFiles, openFile } from './directory-files.ts';
 export { type CheckedLog, checkLog } from './log-check.ts';
 export { type LogRepair, type LogRepairOptions, repairLogFile } from './log-repair.ts';
 export { judgeEnd, type LogEntry, type LogScanEvents, type LogScanned, scanLog } from './log-scan.ts';
 export { isPassing } from './log-tail-reader.ts';
 export { type Moment, parseMoment, zxidAt } from './moment.ts';
+export { readSpan, readStates, rebuildMoment } from './past-reading.ts';
 export { PastService, type PastStream, type PastStreamEvents } from './past-service.ts';
 export { type RebuildOptions, type Rebuilt, rebuild } from './rebuild.ts';
 export { RemoteFiles, type RemoteFilesOptions } from './remote-files.ts';

@@ -1,0 +1,45 @@
+import { type Client, connect, type TransportEvents, type TransportStream } from '@meerkat/client';
+
+/** A service that is as a service was: reached without a network, by who has it alone. */
+export interface PastService {
+  connect(events: TransportEvents): TransportStream;
+  stop(): Promise<void>;
+}
+
+/** A client of such a service. */
+export interface OpenPast {
+  readonly client: Client;
+  /** Stops the service, too. */
+  close(): Promise<void>;
+}
+
+export async function openPastService(
+  service: PastService,
+  options: { readonly chroot?: string; readonly signal?: AbortSignal } = {},
+): Promise<OpenPast> {
+  try {
+    const client = await connect({
+      servers: 'past:2181',
+      sessionTimeoutMs: SESSION_MS,
+      transport: {
+        resolve: () => Promise.resolve(['127.0.0.1']),
+        connect: (_target, events) => service.connect(events),
+        probe: () => Promise.reject(new Error('the past answers no words')),
+      },
+      ...options,
+    });
+    return {
+      client,
+      async close() {
+        await client.close().catch(() => {});
+        await service.stop();
+      },
+    };
+  } catch (error) {
+    await service.stop();
+    throw error;
+  }
+}
+
+/** Long enough for a process that is stopped, or has much to write. */
+const SESSION_MS = 3_600_000;

@@ -19,7 +19,7 @@ const LONG = ['{packages/cli,interop,examples,torture}/**/*.long.test.ts', 'inte
 const LONG_COMMANDS = [
   'interop/{cli,ensemble}/*.long.test.ts',
   'interop/{backup,data-directory,drain,frames,offline}.long.test.ts',
-  'interop/console/operating.long.test.ts',
+  'interop/console/time.long.test.ts',
   'interop/sasl/{kerberos,quorum,quorum-kerberos}.long.test.ts',
 ];
 const SINGLE_FILE = env['MEERKAT_SINGLE_FILE'];

@@ -1,7 +1,7 @@
 // `npm run build:single -- [--arch x64|arm64] [--out FILE]`: the command `meerkat` as one file that runs without Node.js.
 //
-// The sources become four scripts, for the main thread, the thread of the HTTP ports, the I/O threads and the one that reads
-// stores; they go into a copy of the Node.js that `deploy/tools` brings, as its documentation describes ("Single executable
+// The sources become five scripts, for the main thread, the thread of the HTTP ports, the I/O threads, the one that reads
+// stores and those that read the past; they go into a copy of the Node.js that `deploy/tools` brings, as its documentation describes ("Single executable
 // applications").
 import { execFileSync } from 'node:child_process';
 import {
@@ -42,6 +42,7 @@ try {
   const thread = await bundle('packages/server/src/http/thread/main.ts', join(work, 'http-thread.cjs'));
   const ioThread = await bundle('packages/server/src/node/threads/main.ts', join(work, 'io-thread.cjs'));
   const storeThread = await bundle('packages/server/src/tls/store-thread.ts', join(work, 'store-thread.cjs'));
+  const pastThread = await bundle('packages/server/src/http/past/main.ts', join(work, 'past-thread.cjs'));
   const blob = join(work, 'meerkat.blob');
   const configuration = join(work, 'sea.json');
   writeFileSync(
@@ -53,6 +54,7 @@ try {
         'http-thread.js': thread,
         'io-thread.js': ioThread,
         'store-thread.js': storeThread,
+        'past-thread.js': pastThread,
         ...pageOfConsole(),
       },
       disableExperimentalSEAWarning: true,

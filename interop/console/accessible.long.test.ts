@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -10,35 +9,18 @@ import { TestEnsemble } from '@meerkat/testing';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
+import { violationsOf } from './accessibility.ts';
 import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
 import { isRecording, picturePath, recordPicture } from './pictures.ts';
 
 /*
  * What the page looks like, and to whom it is open. With RECORD=1 the pictures of docs/console.md are made anew.
  */
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Views of which a picture is made here. */
 const PICTURED: readonly string[] = ['tree', 'live', 'lines', 'servers', 'sizes'];
 /** Made where there is more to see: by the tests of the keyboard. */
 const OTHERS = ['members', 'time'];
-
-interface Violation {
-  readonly id: string;
-  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
-}
-
-const LEVELS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
-
-/** What axe finds against WCAG 2.2 AA. In dark all is as in light but the colours. */
-async function violationsOf(page: Page, colorsOnly = false): Promise<readonly string[]> {
-  // The policy of the page lets nobody add a script, but not whoever drives the browser.
-  await page.evaluate(AXE);
-  const found = (await page.evaluate(
-    `axe.run({ runOnly: ${JSON.stringify(colorsOnly ? ['color-contrast'] : LEVELS)}, resultTypes: ['violations'] }).then((found) => found.violations)`,
-  )) as readonly Violation[];
-  return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
-}
 
 /** A service of which there is something to see. */
 async function furnish(servers: string): Promise<AsyncDisposable> {

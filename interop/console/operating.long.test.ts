@@ -1,15 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { acl, connect } from '@meerkat/client';
+import { connect } from '@meerkat/client';
 import { Barrier, DoubleBarrier, Mutex } from '@meerkat/recipes';
 import { TestEnsemble, TestServer } from '@meerkat/testing';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RunningCommand } from '../cli/harness.ts';
 import { ChangingEnsemble } from '../ensemble/changing-ensemble.ts';
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
-import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+import { ConsoleSite, launchBrowser } from './console-site.ts';
 
 describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
   let browser: Browser;
@@ -271,123 +270,4 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await page.getByRole('row', { name: /^many 5 B 6 / }).waitFor();
     site.expectNoComplaints();
   });
-
-  test.each(SERVER_KINDS)('how a znode of %s came to be what it is, and who wrote it', async (kind) => {
-    await using server = await ServerProcess.start(kind);
-    const client = await connect(`127.0.0.1:${server.port}`);
-    await client.create('/config', 'first');
-    await client.set('/config', 'second');
-    await client.set('/config', 'third');
-    const session = `0x${client.session?.id.toString(16)}`;
-    await using command = await openWithFiles(server);
-    const page = await browser.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
-    await page.goto(command.url);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByRole('treeitem', { name: 'config' }).click();
-    await page.getByRole('tab', { name: 'History' }).click();
-    await page.getByText('3 of 3').waitFor();
-    await page.getByText(`by session ${session}`).waitFor();
-    await page.locator('.cm-deletedChunk', { hasText: 'second' }).waitFor();
-    const slider = page.getByRole('slider', { name: 'State' });
-    await slider.press('Home');
-    await page.getByText('1 of 3').waitFor();
-    await page.getByLabel('Compared with').selectOption('now');
-    await page.locator('.cm-deletedChunk', { hasText: 'third' }).waitFor();
-    await client.delete('/config');
-    await page.getByText('/config is not there.').waitFor();
-    await slider.press('End');
-    await page.getByText('4 of 4').waitFor();
-    await page.getByText('deleted', { exact: true }).waitFor();
-    await page.close();
-    await client.close();
-  });
-
-  test.each(SERVER_KINDS)('the whole tree of %s as it was, and what has become of it', async (kind) => {
-    await using server = await ServerProcess.start(kind);
-    await using client = await connect(`127.0.0.1:${server.port}`);
-    await client.createParents('/app/stays', 'one');
-    await client.create('/app/goes', 'x');
-    await client.addAuth('digest', 'ann:pw');
-    await client.create('/secret', 'hidden', { acl: [acl.digest('ann', 'pw')] });
-    await client.createParents('/secret/below', 'hidden, too');
-    const then = `0x${(await client.exists('/secret/below'))?.czxid.toString(16)}`;
-    await client.set('/app/stays', 'two');
-    await client.delete('/app/goes');
-    await client.createParents('/app/comes/deep', 'new');
-    await client.set('/secret', 'changed');
-    await using command = await openWithFiles(server);
-    const page = await browser.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
-    await page.goto(command.url);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByRole('link', { name: 'Time' }).click();
-
-    // The newest moment, and then the one before the changes.
-    const tree = page.getByRole('region', { name: 'Znodes as they were' });
-    await tree.getByRole('button', { name: 'app' }).click();
-    await tree.getByRole('button', { name: 'comes' }).waitFor();
-    expect(await tree.getByRole('button', { name: 'goes' }).count()).toBe(0);
-    await page.getByLabel('Zxid or time').fill(then);
-    await page.getByRole('button', { name: 'Show', exact: true }).click();
-    await page.getByText(`as of ${then}`).waitFor();
-    await tree.getByRole('button', { name: 'goes' }).waitFor();
-    await tree.getByRole('button', { name: 'comes' }).waitFor({ state: 'detached' });
-    await tree.getByRole('button', { name: 'stays' }).click();
-    await expect.poll(() => page.locator('.cm-content .cm-line').allTextContents()).toEqual(['one']);
-    // Who may not read it now learns nothing of it then.
-    await tree.getByRole('button', { name: 'secret' }).click();
-    await page.getByText('This is not shown: its ACL was').waitFor();
-    expect(await page.getByText('hidden').count()).toBe(0);
-    expect(await tree.getByRole('button', { name: 'below' }).count()).toBe(0);
-
-    await tree.getByRole('button', { name: '/', exact: true }).click();
-    await page.getByRole('button', { name: 'Compare', exact: true }).click();
-    const rows = page.getByRole('region', { name: 'Differences' }).getByRole('row');
-    await expect
-      .poll(async () => (await rows.allTextContents()).slice(1))
-      .toEqual([
-        '/app/comescreated',
-        '/app/comes/deepcreated',
-        '/app/goesdeleted',
-        '/app/stayschanged',
-        '/secretchanged',
-      ]);
-    await page.getByText('1 may not be read: what was below them is left out.').waitFor();
-    await rows.getByRole('button', { name: '/app/stays' }).click();
-    await page.locator('.cm-deletedChunk', { hasText: 'one' }).waitFor();
-    await page.getByRole('button', { name: '/secret' }).click();
-    await page.getByText('This is not shown: its ACL was').waitFor();
-
-    // The slider begins with the first txn of the log.
-    await page.getByRole('button', { name: 'End comparison' }).click();
-    await page.getByRole('slider', { name: 'Moment' }).press('Home');
-    await tree.getByRole('button', { name: 'app' }).waitFor({ state: 'detached' });
-    await page.getByLabel('Zxid or time').fill('whenever');
-    await page.getByRole('button', { name: 'Show', exact: true }).click();
-    await page.getByRole('alert').getByText('is neither a zxid').waitFor();
-    await page.close();
-  });
 });
-
-/** The console as a command, which is told where the files of a server are. */
-async function openWithFiles(server: ServerProcess): Promise<AsyncDisposable & { readonly url: string }> {
-  const args = ['console', '--server', `127.0.0.1:${server.port}`, '--dir', server.dataDirectory];
-  const command = new RunningCommand([...args, '--listen', '127.0.0.1:0'], {}, false);
-  const url = await new Promise<string>((resolve, reject) => {
-    let printed = '';
-    command.child.stdout.on('data', (chunk: Buffer) => {
-      printed += chunk;
-      const [, found] = /open (\S+)\n/.exec(printed) ?? [];
-      if (found !== undefined) resolve(found);
-    });
-    command.child.once('exit', () => reject(new Error(`the console ended: ${printed}`)));
-  });
-  return {
-    url,
-    async [Symbol.asyncDispose]() {
-      command.child.kill('SIGINT');
-      expect((await command.ended).exitCode).toBe(130);
-    },
-  };
-}

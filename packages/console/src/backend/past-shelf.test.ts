@@ -55,3 +55,14 @@ test('closes a moment that nobody has used for a minute', async () => {
   await vi.advanceTimersByTimeAsync(30_000);
   expect(closed).toEqual(['0x1']);
 });
+
+test('gives up a moment whose client has ended, and reads it again', async () => {
+  const states = ['closed', 'connected'];
+  const shelf = new PastShelf({
+    span: () => Promise.resolve(null),
+    open: async (zxid) => ({ zxid, atMs: null, client: { state: states.shift() } as Client, close: async () => {} }),
+  });
+  onTestFinished(() => shelf.close());
+  await expect(shelf.use('0x1', look)).rejects.toMatchObject({ code: 'past-lost' });
+  expect(await shelf.use('0x1', look)).toBe('0x1');
+});

@@ -50,6 +50,8 @@ export class AdminDesk implements Desk {
         return { ...PLAIN, pieces: exposition.format(NODE_CLOCK.monotonicMs()) };
       case 'health':
         return { ...JSON_HEAD, pieces: [JSON.stringify(checkHealth(health))] };
+      case 'last-zxid':
+        return { ...PLAIN, pieces: [String(this.#parts.source.view.lastZxid)] };
       case 'openapi':
         return { ...JSON_HEAD, pieces: [JSON.stringify(makeOpenApi(this.#parts.commandUrl), null, 2)] };
       case 'index':

@@ -107,10 +107,12 @@ function consolePlace({ configuration, source, logger }: HttpPortsParts): Consol
     logger.log('warn', text, { event: 'http-failed' });
     return null;
   }
+  const { snapshotDirectory, logDirectory } = configuration.core;
   const isAnywhere = clientHost === null || clientHost === '0.0.0.0' || clientHost === '::';
   return {
     service: { host: isAnywhere ? '127.0.0.1' : clientHost, port: source.clientPort() },
     isWritable: admin.consoleIsWritable,
+    files: { snapshotDirectory, logDirectory },
   };
 }
 

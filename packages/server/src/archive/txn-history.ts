@@ -72,6 +72,8 @@ export async function readHistory(
       if (fault !== null) throw new ArchiveError('damaged', `${fault}. ${RESTORE}`);
       for (const text of sequence?.endFile() ?? []) events.onWarning?.(`${opened.path}: ${text}`);
       if (scanned.isStopped) break;
+      // Behind that a server that runs may be writing: half of it is no damage.
+      if (limit !== null && sequence !== null && sequence.last >= limit) break;
       if (scanned.headerFault !== null) {
         if (isLastFile) break;
         throw new ArchiveError('damaged', `${opened.path}: ${scanned.headerFault}. ${RESTORE}`);

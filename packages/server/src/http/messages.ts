@@ -1,4 +1,5 @@
 import type { HttpTls } from './options.ts';
+import type { PastFiles } from './past/messages.ts';
 
 /* What the thread of the HTTP servers and the thread of the service say to each other. */
 
@@ -21,6 +22,8 @@ export interface HttpThreadData {
 export interface ConsolePlace {
   readonly service: ListenPlace;
   readonly isWritable: boolean;
+  /** Of the server. */
+  readonly files: PastFiles;
 }
 
 export interface AdminPlace extends ListenPlace {
@@ -59,6 +62,8 @@ export type Question =
   | { readonly kind: 'uploaded'; readonly uploaded: Uploaded }
   | { readonly kind: 'metrics' }
   | { readonly kind: 'health' }
+  /** The last one that is applied, which no leader takes back. */
+  | { readonly kind: 'last-zxid' }
   | { readonly kind: 'index' }
   | { readonly kind: 'openapi' };
 

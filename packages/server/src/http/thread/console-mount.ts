@@ -1,18 +1,22 @@
 import { type AdminPorts, makeConsoleApp } from '@meerkat/console';
 import { NoAnswerError } from '@meerkat/console/monitoring';
 import type { FastifyInstance } from 'fastify';
+import { readConnectedClients } from '../../archive/connected-clients.ts';
 import { MEERKAT_VERSION } from '../../version.ts';
-import type { ConsolePlace } from '../messages.ts';
+import type { ConsolePlace, Question } from '../messages.ts';
+import type { PastFiles } from '../past/messages.ts';
+import { PastReadings, type PastSource } from '../past/past-readings.ts';
 import type { ServiceThread } from './service-thread.ts';
 
 /** Shows the console at /console/ of the admin port. It asks its service as any client does, over a socket. */
 export async function mountConsole(
   app: FastifyInstance,
-  { service, isWritable }: ConsolePlace,
+  { service, isWritable, files }: ConsolePlace,
   thread: ServiceThread,
 ): Promise<void> {
   const { host, port } = service;
   const name = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  const past = new PastReadings(pastSourceOf(thread, files));
   const inner = makeConsoleApp({
     clusters: [
       {
@@ -20,6 +24,8 @@ export async function mountConsole(
         connection: { servers: name },
         servers: [{ host, port, name, tls: null }],
         hasOwnLogin: false,
+        history: (path) => past.states(path),
+        past,
         admin: adminPortOf(thread),
       },
     ],
@@ -30,7 +36,10 @@ export async function mountConsole(
     indexMax: INDEX_MAX,
   });
   await inner.ready();
-  app.addHook('onClose', () => inner.close());
+  app.addHook('onClose', async () => {
+    await inner.close();
+    await past.close();
+  });
   for (const url of [PREFIX, `${PREFIX}/*`]) {
     app.route({
       method: ['GET', 'POST'],
@@ -50,6 +59,22 @@ export async function mountConsole(
   }
 }
 
+/** Its own log, up to where it is applied. */
+function pastSourceOf(thread: ServiceThread, files: PastFiles): PastSource {
+  return {
+    files,
+    lastZxid: async () => Number((await thread.askAll({ kind: 'last-zxid' })).text),
+    async addresses() {
+      try {
+        return readConnectedClients((await thread.askAll(commandOf('GET', 'connections'))).text);
+      } catch {
+        // A help, not what was asked for.
+        return new Map();
+      }
+    },
+  };
+}
+
 /** This server's own, without a way through its port: nobody else listens. */
 function adminPortOf(thread: ServiceThread): AdminPorts {
   return {
@@ -57,23 +82,28 @@ function adminPortOf(thread: ServiceThread): AdminPorts {
     async ask({ name: server }, { method, command, authorization }) {
       const [name = '', query] = command.split('?');
       try {
-        const { head, text } = await thread.askAll({
-          kind: 'command',
-          method,
-          name,
-          query: Object.fromEntries(new URLSearchParams(query)),
-          authorization,
-          // As the service knows the sessions of this console.
-          remote: LOOPBACK,
-          forwardedFor: null,
-          certificate: null,
-          hasBody: false,
-        });
+        const asked = commandOf(method, name, query, authorization);
+        const { head, text } = await thread.askAll(asked);
         return { status: head.status, body: JSON.parse(text) as Record<string, unknown> };
       } catch (error) {
         throw new NoAnswerError('unreachable', `${server}: ${(error as Error).message}`);
       }
     },
+  };
+}
+
+function commandOf(method: string, name: string, query = '', authorization: string | null = null): Question {
+  return {
+    kind: 'command',
+    method,
+    name,
+    query: Object.fromEntries(new URLSearchParams(query)),
+    authorization,
+    // As the service knows the sessions of this console.
+    remote: LOOPBACK,
+    forwardedFor: null,
+    certificate: null,
+    hasBody: false,
   };
 }
 

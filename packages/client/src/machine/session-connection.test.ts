@@ -1,0 +1,341 @@
+import { ErrorCode, OpCode } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { Bytes, PASSWORD, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
+
+const GET_A = { op: OpCode.getData, path: '/a', watch: false } as const;
+const SET_A = { op: OpCode.setData, path: '/a', data: new Uint8Array([1]), version: -1 } as const;
+
+function dataReply(xid: number, zxid: number, text = 'hi'): Uint8Array {
+  return replyBytes(xid, zxid, 0, new Bytes().text(text).stat(zxid));
+}
+
+describe('the way to a server', () => {
+  test('the connect request of a new session names no session, no zxid and the timeout that is wanted', () => {
+    const world = new ScriptedWorld();
+    world.session.start();
+    const expected = new Bytes().int(0).long(0).int(9000).long(0).buffer(new Uint8Array(16)).byte(0).frame();
+    expect(world.open()).toEqual(expected);
+    expect(world.opened).toEqual([{ host: 'one', port: 2181, address: '10.0.0.1' }]);
+  });
+
+  test('an accepted session is told, with its server, and counts as the same session', () => {
+    const world = new ScriptedWorld();
+    world.connect(0x77, 4000);
+    expect(world.states).toEqual([
+      {
+        state: 'connected',
+        previous: 'connecting',
+        reason: 'connected to one:2181 (10.0.0.1)',
+        sessionId: 0x77n,
+        sameSession: true,
+        server: { host: 'one', port: 2181, address: '10.0.0.1' },
+      },
+    ]);
+    expect(world.session.identity).toEqual({ id: 0x77n, password: new Uint8Array(PASSWORD) });
+    expect(world.session.sessionTimeoutMs).toBe(4000);
+  });
+
+  test('every address of a name is tried, then the next host, and what failed is told', () => {
+    const world = new ScriptedWorld({
+      hosts: [
+        { host: 'one', port: 1 },
+        { host: 'two', port: 2 },
+      ],
+    });
+    world.addresses = ['10.0.0.1', '10.0.0.2'];
+    world.session.start();
+    world.run();
+    for (let i = 0; i < 4; i++) {
+      world.session.onStreamClosed('refused', 'ECONNREFUSED');
+      world.run();
+    }
+    expect(new Set(world.attempts.map(({ host, address }) => `${host} ${address}`)).size).toBe(4);
+    expect(world.attempts.every(({ failure }) => failure === 'refused')).toBe(true);
+    // A whole round was in vain: a pause, then the first host again.
+    expect(world.opened.length).toBe(4);
+    world.advance(1000);
+    expect(world.opened.length).toBe(5);
+  });
+
+  test('a name that cannot be looked up is a failed attempt without an address', () => {
+    const world = new ScriptedWorld();
+    world.addresses = null;
+    world.session.start();
+    world.run();
+    expect(world.attempts).toEqual([
+      { host: 'one', port: 2181, address: null, failure: 'dns', detail: 'no such name' },
+    ]);
+    world.addresses = ['10.0.0.9'];
+    world.advance(1000);
+    expect(world.opened).toEqual([{ host: 'one', port: 2181, address: '10.0.0.9' }]);
+  });
+
+  test('a search that is given up says what it was waiting for at that moment', () => {
+    const resolving = new ScriptedWorld();
+    resolving.session.start();
+    resolving.session.giveUp('enough');
+    const dialling = new ScriptedWorld();
+    dialling.session.start();
+    dialling.run();
+    dialling.session.giveUp('enough');
+    const shaking = new ScriptedWorld();
+    shaking.session.start();
+    shaking.open();
+    shaking.session.giveUp('enough');
+    const told = [resolving, dialling, shaking].map(({ attempts }) => attempts);
+    const attempt = { host: 'one', port: 2181, address: '10.0.0.1', failure: 'timed-out' };
+    expect(told).toEqual([
+      [{ ...attempt, address: null, detail: 'no answer of the name service until the search was given up' }],
+      [{ ...attempt, detail: 'no connection until the search was given up' }],
+      [{ ...attempt, detail: 'no answer to the connect request until the search was given up' }],
+    ]);
+    expect(shaking.isOpen).toBe(false);
+    expect(shaking.states.map(({ state, reason }) => [state, reason])).toEqual([['closed', 'enough']]);
+  });
+
+  test.each([
+    ['that never opens', (_world: ScriptedWorld) => {}, 'timed-out', 'no connection within 3000 ms'],
+    [
+      'that opens and says nothing',
+      (world: ScriptedWorld) => world.session.onOpened(),
+      'timed-out',
+      'no answer to the connect request within 3000 ms',
+    ],
+    [
+      'that speaks HTTP',
+      (world: ScriptedWorld) => {
+        world.session.onOpened();
+        world.receive(new TextEncoder().encode('HTTP/1.1 400 Bad Request\r\n'));
+      },
+      'not-zookeeper',
+      'it answered "HTTP/1.1 400 Bad Request"',
+    ],
+    [
+      'that answers with another record',
+      (world: ScriptedWorld) => {
+        world.session.onOpened();
+        world.receive(new Bytes().int(1).long(2).int(3).frame());
+      },
+      'not-zookeeper',
+      'its first answer is no ConnectResponse',
+    ],
+    [
+      'that closes without an answer',
+      (world: ScriptedWorld) => {
+        world.session.onOpened();
+        world.close('closed by peer');
+      },
+      'not-serving',
+      'closed before it answered: closed by peer',
+    ],
+  ])('a server %s is one failed attempt, and dialling continues', (_what, play, failure, detail) => {
+    const world = new ScriptedWorld();
+    world.session.start();
+    world.run();
+    play(world);
+    world.advance(3000);
+    expect(world.attempts[0]).toEqual({ host: 'one', port: 2181, address: '10.0.0.1', failure, detail });
+    world.advance(3000);
+    expect(world.opened.length).toBeGreaterThan(1);
+    expect(world.session.state).toBe('connecting');
+  });
+
+  test('requests made before there is a connection are sent in their order once there is one', () => {
+    const world = new ScriptedWorld();
+    world.session.start();
+    world.submit(SET_A);
+    world.submit(GET_A);
+    world.open();
+    world.acceptSession();
+    expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([
+      [1, OpCode.setData],
+      [2, OpCode.getData],
+    ]);
+  });
+});
+
+describe('a connection that breaks', () => {
+  test('reads are sent again and keep their place; writes fail as perhaps done; what waits was not sent', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const write = world.submit(SET_A);
+    const read = world.submit(GET_A);
+    world.takeFrames();
+    world.close();
+    expect(world.session.state).toBe('suspended');
+    expect(write.failure).toMatchObject({ kind: 'connection-lost', wasSent: true });
+    expect(read.isSettled).toBe(false);
+    const later = world.submit(SET_A);
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.getData, OpCode.setData]);
+    world.receive(dataReply(1, 9));
+    expect(read.result).toBeDefined();
+    expect(later.isSettled).toBe(false);
+    expect(world.stateNames).toEqual(['connected', 'suspended', 'connected']);
+    expect(world.states[2]?.sameSession).toBe(true);
+  });
+
+  test('the next connect request offers the session and the last zxid that was seen', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.receive(dataReply(1, 0x1_0000_0005));
+    world.close();
+    world.advance(200);
+    const expected = new Bytes().int(0).long(0x1_0000_0005).int(9000).long(0x77).buffer(PASSWORD).byte(0).frame();
+    expect(world.open()).toEqual(expected);
+  });
+
+  test('a failure shows how far the server is like any other reply', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.reply(1, 0x1_0000_0005, ErrorCode.noNode);
+    world.close();
+    world.advance(200);
+    const expected = new Bytes().int(0).long(0x1_0000_0005).int(9000).long(0x77).buffer(PASSWORD).byte(0).frame();
+    expect(world.open()).toEqual(expected);
+  });
+
+  test('a read that makes the server close the connection is not repeated for ever', () => {
+    const world = new ScriptedWorld({ sessionTimeoutMs: 1e9 });
+    world.connect(0x77, 1e9);
+    const read = world.submit(GET_A);
+    for (let i = 0; i < 5; i++) {
+      world.close();
+      world.advance(3000);
+      if (read.isSettled) break;
+      world.open();
+      world.acceptSession(0x77, 1e9);
+    }
+    expect(read.failure).toMatchObject({ kind: 'connection-lost' });
+  });
+
+  test('credentials go first on the new connection, then the watches, then requests', () => {
+    const world = new ScriptedWorld({ credentials: [{ scheme: 'digest', auth: new Uint8Array([1]) }] });
+    world.connect();
+    world.submit({ ...GET_A, watch: true }, new Watcher());
+    world.reply(-4, 0, 0);
+    world.receive(dataReply(1, 8));
+    const waiting = world.submit(GET_A);
+    world.takeFrames();
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    const frames = world.takeFrames();
+    expect(frames.map(({ xid, op }) => [xid, op])).toEqual([
+      [-4, OpCode.auth],
+      [-8, OpCode.setWatches],
+      [1, OpCode.getData],
+    ]);
+    // relativeZxid, one data watch on /a, nothing else
+    expect(frames[1]?.body).toEqual(new Uint8Array(new Bytes().long(8).int(1).text('/a').int(0).int(0).list));
+    expect(waiting.isSettled).toBe(false);
+  });
+});
+
+describe('moving', () => {
+  test('what is in flight is answered first; what comes meanwhile goes to the other server, in the same session', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const before = world.submit(SET_A);
+    world.session.moveTo({ host: 'two', port: 2182 });
+    const after = world.submit(SET_A);
+    expect(world.takeFrames().length).toBe(1);
+    expect(world.session.state).toBe('connected');
+    world.reply(1, 9, 0, new Bytes().stat(9));
+    expect(before.result).toBeDefined();
+    expect(world.session.state).toBe('suspended');
+    world.open();
+    world.acceptSession();
+    expect(world.opened.at(-1)).toMatchObject({ host: 'two', port: 2182 });
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setData]);
+    expect(after.isSettled).toBe(false);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
+  });
+
+  test('a read that is in flight when the connection breaks is sent again before what waits for the other server', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.session.moveTo({ host: 'two', port: 2182 });
+    world.submit(SET_A);
+    world.takeFrames();
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.getData, OpCode.setData]);
+  });
+});
+
+describe('a read-only server', () => {
+  test('is reported as read-only; others are asked, and one with a quorum is moved to with a new session', () => {
+    const hosts = [
+      { host: 'one', port: 2181 },
+      { host: 'two', port: 2181 },
+    ];
+    const world = new ScriptedWorld({ canBeReadOnly: true, hosts });
+    world.session.start();
+    world.open();
+    world.acceptSession(0x1, 9000, true);
+    expect(world.session.state).toBe('read-only');
+    const here = world.opened[0]?.host;
+    world.advance(100);
+    expect(world.probes.map(({ host }) => host)).toEqual([here === 'one' ? 'two' : 'one']);
+    world.session.onProbed(world.probes[0]!, true);
+    const request = new DataView(world.open().buffer);
+    expect(world.opened.at(-1)?.host).not.toBe(here);
+    expect(request.getBigInt64(20)).toBe(0n);
+    world.acceptSession(0x50);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sessionId: 0x50n, sameSession: false });
+  });
+
+  test('proves nothing by its answers: the session is in doubt a timeout after the last server with a quorum, and usable', () => {
+    const world = new ScriptedWorld({ canBeReadOnly: true });
+    world.connect(0x77, 9000);
+    const connectSentAtMs = world.nowMs;
+    expect(world.session.sureUntilMs).toBe(connectSentAtMs + 9000);
+    world.session.onStreamClosed(null, 'gone');
+    world.advance(1000);
+    world.open();
+    world.acceptSession(0x77, 9000, true);
+    // Each ping is answered, for 15 s.
+    for (let i = 0; i < 5; i++) {
+      world.advance(3000);
+      world.receive(replyBytes(-2, 0, 0));
+    }
+    expect(world.session.state).toBe('read-only');
+    expect(world.unsureAtMs).toHaveLength(1);
+    expect(world.unsureAtMs[0]).toBeGreaterThanOrEqual(connectSentAtMs + 9000);
+    expect(world.unsureAtMs[0]).toBeLessThan(connectSentAtMs + 12_000);
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    // Nor is it known to live while the next server is looked for: but what may wait waits.
+    world.session.onStreamClosed(null, 'gone');
+    expect(world.session.state).toBe('suspended');
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    const read = world.submit(GET_A);
+    expect(read.isSettled).toBe(false);
+    world.advance(1000);
+    world.open();
+    world.acceptSession(0x77, 9000);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
+    expect(world.session.sureUntilMs).toBeGreaterThan(world.nowMs);
+  });
+
+  test('makes no session that was lost certain again', () => {
+    const world = new ScriptedWorld({ canBeReadOnly: true });
+    world.connect(0x77, 9000);
+    world.session.onStreamClosed(null, 'gone');
+    world.advance(10_000);
+    expect(world.session.state).toBe('lost');
+    world.open();
+    world.acceptSession(0x77, 9000, true);
+    expect(world.session.state).toBe('read-only');
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    expect(world.unsureAtMs).toEqual([]);
+  });
+});

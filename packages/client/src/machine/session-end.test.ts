@@ -1,0 +1,280 @@
+import { OpCode } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { Bytes, PASSWORD, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
+
+const GET_A = { op: OpCode.getData, path: '/a', watch: false } as const;
+const SET_A = { op: OpCode.setData, path: '/a', data: new Uint8Array([1]), version: -1 } as const;
+
+function dataReply(xid: number, zxid: number, text = 'hi'): Uint8Array {
+  return replyBytes(xid, zxid, 0, new Bytes().text(text).stat(zxid));
+}
+
+describe('expiry', () => {
+  test('a refused session is lost; a new one is asked for at once and told as another', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.close();
+    const waiting = world.submit(SET_A);
+    world.advance(200);
+    world.open();
+    world.refuseSession();
+    expect(world.session.state).toBe('lost');
+    expect(waiting.failure).toMatchObject({ kind: 'session-expired', wasSent: false });
+    expect(world.session.identity).toBeNull();
+    const request = world.open();
+    expect(new DataView(request.buffer).getBigInt64(4 + 4 + 8 + 4)).toBe(0n);
+    world.acceptSession(0x78);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false, sessionId: 0x78n });
+  });
+
+  test('the timeout is counted from the sending of the connect request, however late its answer comes', () => {
+    const world = new ScriptedWorld();
+    world.open();
+    const sentAtMs = world.nowMs;
+    world.advance(1000);
+    world.acceptSession(0x77, 9000);
+    expect(world.session.sureUntilMs).toBe(sentAtMs + 9000);
+    world.session.onStreamClosed(null, 'gone');
+    world.advance(sentAtMs + 9000 - world.nowMs);
+    expect(world.session.state).toBe('lost');
+  });
+
+  test('a session is certain for no longer than the shortest timeout that a server gave to it', () => {
+    const session = { id: 0x77n, password: new Uint8Array(PASSWORD), timeoutMs: 4000 };
+    const world = new ScriptedWorld({ session });
+    // Servers may have other limits than the one that made it, and remember its first timeout when they start.
+    world.connect(0x77, 9000);
+    expect(world.session.sessionTimeoutMs).toBe(4000);
+    expect(world.session.sureUntilMs).toBe(world.nowMs + 4000);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession(0x77, 3000);
+    expect(world.session.sureUntilMs).toBe(world.nowMs + 3000);
+    // Each asks for what is wanted all the same, and a new session has what it was given.
+    world.close();
+    world.advance(200);
+    expect(new DataView(world.open().buffer).getInt32(16)).toBe(9000);
+    world.refuseSession();
+    world.open();
+    world.acceptSession(0x88, 9000);
+    expect(world.session.sessionTimeoutMs).toBe(9000);
+    expect(world.session.sureUntilMs).toBe(world.nowMs + 9000);
+  });
+
+  test('a session given by the user that has expired is reported as lost, then replaced', () => {
+    const world = new ScriptedWorld({ session: { id: 5n, password: new Uint8Array(PASSWORD) } });
+    world.session.start();
+    const request = world.open();
+    expect(new DataView(request.buffer).getBigInt64(4 + 4 + 8 + 4)).toBe(5n);
+    world.refuseSession();
+    world.open();
+    world.acceptSession(6);
+    expect(world.states.map(({ state, sameSession }) => [state, sameSession])).toEqual([
+      ['lost', true],
+      ['connected', false],
+    ]);
+  });
+
+  test('servers that have less than the lost session has seen are asked whether they know it at all', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.receive(dataReply(1, 500));
+    world.close();
+    world.advance(9000);
+    expect(world.session.state).toBe('lost');
+    const before = new DataView(world.open().buffer);
+    expect([before.getBigInt64(8), before.getBigInt64(20)]).toEqual([500n, 0x77n]);
+    world.close();
+    const inquiry = new DataView(world.open().buffer);
+    expect([inquiry.getBigInt64(8), inquiry.getBigInt64(20)]).toEqual([0n, 0x77n]);
+    world.refuseSession();
+    const fresh = new DataView(world.open().buffer);
+    expect([fresh.getBigInt64(8), fresh.getBigInt64(20)]).toEqual([0n, 0n]);
+    world.acceptSession(0x99);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false });
+  });
+
+  test('a server that is behind but knows the session is left again', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.receive(dataReply(1, 500));
+    world.close();
+    world.advance(9000);
+    world.open();
+    world.close();
+    world.open();
+    world.acceptSession();
+    expect(world.session.state).toBe('lost');
+    expect(world.attempts.at(-1)).toMatchObject({ detail: 'it is behind what this session has seen' });
+  });
+
+  test('a server that is behind has the time to forget the session before it is asked about it again', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(GET_A);
+    world.receive(dataReply(1, 500));
+    world.close();
+    world.advance(9000);
+    world.open();
+    world.close();
+    world.open();
+    world.acceptSession(0x77, 4000);
+    const acceptedAtMs = world.nowMs;
+    /** The next attempt, closed by the server if it names a zxid. @returns whether it was an inquiry */
+    const attempt = (): boolean => {
+      while (!world.isOpen) world.advance(50);
+      const isInquiry = new DataView(world.open().buffer).getBigInt64(8) === 0n;
+      if (!isInquiry) world.close();
+      return isInquiry;
+    };
+    let attempts = 0;
+    while (!attempt()) attempts++;
+    expect(attempts).toBeGreaterThan(2);
+    expect(world.nowMs - acceptedAtMs).toBeGreaterThanOrEqual(8000);
+    world.refuseSession();
+    world.open();
+    world.acceptSession(0x99);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false, sessionId: 0x99n });
+  });
+
+  test('an answer that the session has expired ends it, before it is refused on the next connection', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const write = world.submit(SET_A);
+    const behind = world.submit(SET_A);
+    world.nowMs += 100;
+    world.reply(1, 9, -112);
+    expect(write.failure).toMatchObject({ kind: 'refused', code: -112 });
+    expect(behind.failure).toMatchObject({ kind: 'connection-lost', wasSent: true });
+    expect(world.states.at(-1)).toMatchObject({
+      state: 'lost',
+      reason: 'one:2181 (10.0.0.1) says that the session has expired',
+    });
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    world.advance(200);
+    world.open();
+    world.refuseSession();
+    world.open();
+    world.acceptSession(0x88);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false });
+  });
+
+  test('a transaction that is refused since the session has expired ends it, too', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const multi = world.submit({ op: OpCode.multi, ops: [SET_A] });
+    const refusal = new Bytes().int(-1).byte(0).int(-112).int(-112).int(-1).byte(1).int(-1);
+    world.reply(1, 9, 0, refusal);
+    expect(multi.result).toEqual([{ ok: false, code: -112 }]);
+    expect(world.session.state).toBe('lost');
+  });
+
+  test('the loss of an expired session names it', () => {
+    const world = new ScriptedWorld();
+    world.connect(0x77);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.refuseSession();
+    expect(world.states.at(-1)).toMatchObject({ state: 'lost', sessionId: 0x77n });
+    expect(world.session.identity).toBeNull();
+  });
+});
+
+describe('the end', () => {
+  test('close is sent behind what is in flight, and done when the server has answered', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const read = world.submit(GET_A);
+    world.session.close();
+    expect(world.submit(GET_A).failure).toMatchObject({ kind: 'closed' });
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.getData, OpCode.closeSession]);
+    world.receive(dataReply(1, 8));
+    expect(read.result).toBeDefined();
+    world.reply(2, 9, 0);
+    expect(world.session.state).toBe('closed');
+    expect(world.session.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('a session that is being closed is not certain, whatever is answered meanwhile', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const write = world.submit(SET_A);
+    world.session.close();
+    expect(world.closingAtMs).toEqual([world.nowMs]);
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    world.nowMs += 100;
+    world.reply(1, 9, 0, new Bytes().stat(9));
+    expect(write.result).toBeDefined();
+    expect(world.session.state).toBe('connected');
+    expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
+    world.reply(2, 10, 0);
+    expect(world.session.state).toBe('closed');
+  });
+
+  test('that the session is being closed is reported before anything of it leaves, however much is waiting to', () => {
+    const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
+    world.connect();
+    // Together with the closing, it is so much that it leaves without waiting for the rest.
+    world.submit({ ...SET_A, data: new Uint8Array(64 * 1024 - 36) });
+    world.session.close();
+    expect(world.sentBytesAtClosing).toBe(0);
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setData, OpCode.closeSession]);
+  });
+
+  test('a connection that breaks while closing is the end all the same', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const write = world.submit(SET_A);
+    world.session.close();
+    world.close();
+    expect(world.session.state).toBe('closed');
+    expect(write.failure).toMatchObject({ kind: 'closed', wasSent: true });
+  });
+
+  test('refused credentials end the client, and waiting callers are notified', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ ...GET_A, watch: true }, watcher);
+    world.receive(dataReply(1, 8));
+    const read = world.submit(GET_A);
+    let failure: unknown;
+    world.session.calls.addCredentials('digest', new Uint8Array(1), (told) => {
+      failure = told;
+    });
+    world.reply(-4, 0, -115);
+    expect(failure).toMatchObject({ kind: 'auth-failed' });
+    expect(read.failure).toMatchObject({ kind: 'auth-failed' });
+    expect(watcher.told).toEqual(['ended auth-failed']);
+    expect(world.stateNames).toEqual(['connected', 'auth-failed']);
+  });
+
+  test('every request is settled, whenever the client ends', () => {
+    const plays: ((world: ScriptedWorld) => void)[] = [
+      () => {},
+      (world) => world.open(),
+      (world) => {
+        world.open();
+        world.acceptSession();
+      },
+      (world) => {
+        world.connect();
+        world.close();
+      },
+    ];
+    for (const play of plays) {
+      const world = new ScriptedWorld();
+      world.session.start();
+      const early = world.submit(SET_A);
+      play(world);
+      const late = world.submit(GET_A);
+      world.session.end('closed', 'over');
+      expect([early.isSettled, late.isSettled]).toEqual([true, true]);
+      expect(world.isOpen).toBe(false);
+    }
+  });
+});

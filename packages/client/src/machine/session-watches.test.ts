@@ -1,0 +1,465 @@
+import { OpCode } from '@meerkat/protocol';
+import { describe, expect, test } from 'vitest';
+import { Bytes, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
+
+const GET_A = { op: OpCode.getData, path: '/a', watch: false } as const;
+
+function dataReply(xid: number, zxid: number, text = 'hi'): Uint8Array {
+  return replyBytes(xid, zxid, 0, new Bytes().text(text).stat(zxid));
+}
+
+describe('watches', () => {
+  const ADD_RECURSIVE = { op: OpCode.addWatch, path: '/a', mode: 1 } as const;
+  const ADD_PERSISTENT = { op: OpCode.addWatch, path: '/a', mode: 0 } as const;
+
+  test('a one-shot watch is reported once, before the reply that follows the event', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ ...GET_A, watch: true }, watcher);
+    world.receive(dataReply(1, 8));
+    world.notify(3, '/a', 9);
+    world.notify(3, '/a', 10);
+    expect(watcher.told).toEqual(['changed /a 9']);
+  });
+
+  test('exists leaves a watch for the creation of a znode that is missing', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ op: OpCode.exists, path: '/a', watch: true }, watcher);
+    world.reply(1, 8, -101);
+    world.notify(1, '/a');
+    expect(watcher.told).toEqual(['created /a']);
+  });
+
+  test('a get of a missing znode leaves no watch', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ ...GET_A, watch: true }, watcher);
+    world.reply(1, 8, -101);
+    world.notify(1, '/a');
+    expect(watcher.told).toEqual([]);
+    expect(world.session.watches.size).toBe(0);
+  });
+
+  test('a recursive watch learns of descendants, and of no others', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit(ADD_RECURSIVE, watcher);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.notify(1, '/a/b/c', 9);
+    world.notify(1, '/ab', 9);
+    world.notify(2, '/a', 10);
+    expect(watcher.told).toEqual(['created /a/b/c 9', 'deleted /a 10']);
+  });
+
+  test('on a server that keeps one mode a path, one-shot watches are served by the recursive watch that stands there', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const recursive = new Watcher();
+    const data = new Watcher();
+    const child = new Watcher();
+    world.submit(ADD_RECURSIVE, recursive);
+    world.submit({ ...GET_A, watch: true }, data);
+    world.submit({ op: OpCode.getChildren2, path: '/a', watch: true }, child);
+    // addWatch; the question whether modes are kept apart; get and getChildren without their watch flag
+    const frames = world.takeFrames();
+    expect(frames.map(({ op }) => op)).toEqual([106, 17, 4, 12]);
+    expect(frames.slice(2).map(({ body }) => body.at(-1))).toEqual([0, 0]);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, -5);
+    world.reply(3, 8, 0, new Bytes().text('').stat(8));
+    world.reply(4, 8, 0, new Bytes().int(0).stat(8));
+    world.notify(1, '/a/b');
+    world.notify(3, '/a');
+    expect(child.told).toEqual(['children /a']);
+    expect(data.told).toEqual(['changed /a']);
+    expect(recursive.told).toEqual(['created /a/b', 'changed /a']);
+  });
+
+  test('a server that keeps modes apart is asked for each watch, and a change is still told once', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const recursive = new Watcher();
+    const persistent = new Watcher();
+    world.submit(ADD_RECURSIVE, recursive);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, 0);
+    world.submit(ADD_PERSISTENT, persistent);
+    world.takeFrames();
+    world.reply(3, 8, 0, new Bytes().int(0));
+    world.notify(1, '/a/b', 9);
+    world.notify(4, '/a', 9);
+    expect(persistent.told).toEqual(['children /a 9']);
+    expect(recursive.told).toEqual(['created /a/b 9']);
+  });
+
+  test('a plain persistent watch never replaces a recursive one on an old server', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(ADD_RECURSIVE, new Watcher());
+    world.submit(ADD_PERSISTENT, new Watcher());
+    const modes = world
+      .takeFrames()
+      .filter(({ op }) => op === OpCode.addWatch)
+      .map(({ body }) => body.at(-1));
+    expect(modes).toEqual([1, 1]);
+  });
+
+  test('all watches are armed again on a new connection, and told when they are', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit(ADD_RECURSIVE, watcher);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, 0);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    const [frame] = world.takeFrames();
+    expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches2]);
+    expect(frame?.body).toEqual(new Uint8Array(new Bytes().long(8).int(0).int(0).int(0).int(0).int(1).text('/a').list));
+    expect(watcher.told).toEqual(['suspended']);
+    world.reply(-8, 9, 0);
+    expect(watcher.told).toEqual(['suspended', 'rearmed']);
+  });
+
+  test('a hundred thousand watches are armed again in requests that servers take', () => {
+    const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
+    world.connect();
+    for (let i = 0; i < 100_000; i++) world.session.watches.add('data', `/some/longer/path/${i}`, new Watcher());
+    const requests = world.session.watches.rearmRequests(1);
+    expect(requests.length).toBeGreaterThan(10);
+    expect(requests.flatMap(({ dataWatches }) => dataWatches).length).toBe(100_000);
+    for (const { dataWatches } of requests) expect(dataWatches.join('').length).toBeLessThan(200_000);
+  });
+
+  test('the last listener that goes takes the watch off the server', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const [one, two] = [new Watcher(), new Watcher()];
+    world.submit(ADD_RECURSIVE, one);
+    world.submit(ADD_RECURSIVE, two);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, 0);
+    world.reply(3, 8, 0, new Bytes().int(0));
+    world.takeFrames();
+    let isDone = false;
+    world.session.calls.removeWatch('recursive', '/a', one, () => {});
+    expect(world.takeFrames()).toEqual([]);
+    world.session.calls.removeWatch('recursive', '/a', two, () => {
+      isDone = true;
+    });
+    const [frame] = world.takeFrames();
+    expect([frame?.op, frame?.body]).toEqual([18, new Uint8Array(new Bytes().text('/a').int(5).list)]);
+    world.reply(4, 8, 0);
+    expect(isDone).toBe(true);
+    expect(world.session.watches.size).toBe(0);
+  });
+
+  test('on an old server the whole entry goes, and what is still wanted is armed again', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const recursive = new Watcher();
+    world.submit(ADD_RECURSIVE, recursive);
+    world.submit({ ...GET_A, watch: true }, new Watcher());
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, -5);
+    world.receive(dataReply(3, 8));
+    world.takeFrames();
+    world.session.calls.removeWatch('recursive', '/a', recursive, () => {});
+    const frames = world.takeFrames();
+    expect(frames.map(({ xid, op }) => [xid, op])).toEqual([
+      [4, 18],
+      [-8, 101],
+    ]);
+    expect(frames[0]?.body.at(-1)).toBe(3);
+  });
+
+  test('a watch whose request was given up is taken off the server when it turns out to stand', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const added = world.submit(ADD_RECURSIVE, new Watcher());
+    world.session.calls.cancel(added.call, 'aborted', 'not wanted');
+    world.takeFrames();
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, 0);
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([18]);
+    expect(world.session.watches.size).toBe(0);
+  });
+
+  test('a one-shot watch that was left to a persistent one stands by itself when that one goes before the reply', () => {
+    for (const modes of ['one', 'apart'] as const) {
+      const world = new ScriptedWorld();
+      world.connect();
+      const [persistent, data] = [new Watcher(), new Watcher()];
+      world.submit(ADD_PERSISTENT, persistent);
+      world.submit({ ...GET_A, watch: true }, data);
+      expect(world.takeFrames().at(-1)?.body.at(-1)).toBe(0);
+      world.reply(1, 8, 0, new Bytes().int(0));
+      world.reply(2, 8, modes === 'one' ? -5 : -121);
+      world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
+      expect(world.takeFrames().map(({ op }) => op)).toEqual([18]);
+      world.receive(dataReply(3, 9));
+      // What changes from the reply on is told: the zxid of the reply is the one to compare with.
+      const [frame] = world.takeFrames();
+      expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches]);
+      expect(frame?.body).toEqual(new Uint8Array(new Bytes().long(9).int(1).text('/a').int(0).int(0).list));
+      world.notify(3, '/a', 10);
+      expect(data.told).toEqual(['changed /a 10']);
+    }
+  });
+
+  test('a one-shot watch misses nothing between a persistent watch that goes and the next', () => {
+    for (const [mode, lists] of [
+      [0, new Bytes().int(1).text('/a').int(0)],
+      [1, new Bytes().int(0).int(1).text('/a')],
+    ] as const) {
+      const world = new ScriptedWorld();
+      world.connect();
+      const [persistent, data] = [new Watcher(), new Watcher()];
+      world.submit(ADD_PERSISTENT, persistent);
+      world.reply(1, 8, 0, new Bytes().int(0));
+      world.reply(2, 8, -5);
+      world.submit({ ...GET_A, watch: true }, data);
+      world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
+      world.submit({ op: OpCode.addWatch, path: '/a', mode }, new Watcher());
+      expect(world.takeFrames().map(({ op }) => op)).toEqual([106, 17, OpCode.getData, 18, 106]);
+      world.receive(dataReply(3, 9));
+      // The later watch, which reports nothing of what was before it, stays the one that the server keeps.
+      const [frame] = world.takeFrames();
+      expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches2]);
+      const expected = new Bytes().long(9).int(1).text('/a').int(0).int(0);
+      expect(frame?.body).toEqual(new Uint8Array([...expected.list, ...lists.list]));
+    }
+  });
+
+  test('a one-shot watch that is read while a persistent one goes that was asked for as a recursive one stays', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const [persistent, data] = [new Watcher(), new Watcher()];
+    const recursive = world.submit(ADD_RECURSIVE, new Watcher());
+    world.submit(ADD_PERSISTENT, persistent);
+    world.session.calls.cancel(recursive.call, 'aborted', 'not wanted');
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, -121);
+    world.reply(3, 8, 0, new Bytes().int(0));
+    world.submit({ ...GET_A, watch: true }, data);
+    world.takeFrames();
+    world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
+    // By kind: all watches of the path would be those of the read, too.
+    const frames = world.takeFrames();
+    expect(frames.map(({ op, body }) => [op, body.at(-1)])).toEqual([
+      [18, 5],
+      [18, 4],
+    ]);
+  });
+
+  test('a persistent watch that a recursive one served learns of children until it is set again', () => {
+    for (const modes of ['one', 'apart', 'rearmed'] as const) {
+      const world = new ScriptedWorld();
+      world.connect();
+      const [persistent, recursive] = [new Watcher(), new Watcher()];
+      world.submit(ADD_RECURSIVE, recursive);
+      world.submit(ADD_PERSISTENT, persistent);
+      world.reply(1, 8, 0, new Bytes().int(0));
+      world.reply(2, 8, modes === 'apart' ? -121 : -5);
+      world.reply(3, 8, 0, new Bytes().int(0));
+      if (modes === 'rearmed') {
+        world.close();
+        world.advance(200);
+        world.open();
+        world.acceptSession();
+        world.reply(-8, 8, 0);
+        world.reply(1, 8, -5);
+      }
+      persistent.told.length = 0;
+      world.takeFrames();
+      world.session.calls.removeWatch('recursive', '/a', recursive, () => {});
+      const removal = world.takeFrames().find(({ op }) => op === 18);
+      // It was on its way when the recursive watch went.
+      world.notify(1, '/a/b', 9);
+      expect(persistent.told).toEqual(['children /a 9']);
+      world.reply(removal?.xid ?? 0, 9, 0);
+      // From here on the server reports by itself; others may learn of the subtree still.
+      world.notify(1, '/a/c', 10);
+      expect(persistent.told).toEqual(['children /a 9']);
+      world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
+      expect(world.session.watches.size).toBe(0);
+    }
+  });
+
+  test('beside a recursive watch that was armed again, a one-shot watch stands by itself where servers keep modes apart', () => {
+    const exists = { op: OpCode.exists, path: '/a', watch: true } as const;
+    const world = new ScriptedWorld();
+    world.connect();
+    world.submit(ADD_RECURSIVE, new Watcher());
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.reply(2, 8, -121);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    // Whether this server does is not known yet.
+    world.submit(exists, new Watcher());
+    expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([
+      [OpCode.setWatches2, 0x61],
+      [OpCode.checkWatches, 5],
+      [OpCode.exists, 0],
+    ]);
+    world.reply(-8, 8, 0);
+    world.reply(1, 8, -121);
+    world.reply(2, 8, -101);
+    // The recursive watch would tell nothing of a child that this client may not read.
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches2]);
+    world.submit(exists, new Watcher());
+    expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([[OpCode.exists, 1]]);
+  });
+
+  test('a one-shot watch does without a persistent one that the server refuses', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const [data, later] = [new Watcher(), new Watcher()];
+    const added = world.submit(ADD_PERSISTENT, new Watcher());
+    world.submit({ ...GET_A, watch: true }, data);
+    world.takeFrames();
+    world.reply(1, 8, -127);
+    expect(added.failure).toMatchObject({ code: -127 });
+    world.reply(2, 8, -5);
+    world.takeFrames();
+    world.receive(dataReply(3, 8));
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches]);
+    // Nor is it left to one that does not stand afterwards.
+    world.submit({ ...GET_A, watch: true }, later);
+    expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([[OpCode.getData, 1]]);
+  });
+
+  test('a connection on which the server does not arm the watches again is left for another', () => {
+    const world = new ScriptedWorld();
+    world.connect();
+    const watcher = new Watcher();
+    world.submit({ ...GET_A, watch: true }, watcher);
+    world.receive(dataReply(1, 8));
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    const read = world.submit(GET_A);
+    world.receive(new Uint8Array([...replyBytes(-8, 9, -127), ...dataReply(1, 9)]));
+    expect(watcher.told).toEqual(['suspended', 'suspended']);
+    expect(world.states.at(-1)).toMatchObject({
+      state: 'suspended',
+      reason: 'one:2181 (10.0.0.1) refused to arm the watches (code -127)',
+    });
+    // No newer data are seen before the event.
+    expect(read.isSettled).toBe(false);
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches, OpCode.getData]);
+    world.reply(-8, 9, 0);
+    expect(watcher.told).toEqual(['suspended', 'suspended', 'rearmed']);
+  });
+
+  test('watches that take several requests are armed with the last reply, and get what is reported between', () => {
+    const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
+    world.connect();
+    const paths = ['/a', '/b', '/c'].map((path) => path.padEnd(70_000, 'x'));
+    const watchers = paths.map(() => new Watcher());
+    paths.forEach((path, i) => {
+      world.submit({ ...GET_A, path, watch: true }, watchers[i]);
+      world.receive(dataReply(i + 1, 8));
+    });
+    const lasting = new Watcher();
+    world.submit({ op: OpCode.addWatch, path: paths[1]!, mode: 0 }, lasting);
+    world.reply(4, 8, 0, new Bytes().int(0));
+    world.reply(5, 8, -121);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession();
+    world.submit(GET_A);
+    expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([
+      [-8, OpCode.setWatches2],
+      [-8, OpCode.setWatches],
+      [1, OpCode.checkWatches],
+      [2, OpCode.getData],
+    ]);
+    world.notify(2, paths[0]!);
+    world.reply(-8, 9, 0);
+    // Both watches of the first request stand; the second has not been read yet, and compares when it is.
+    world.notify(3, paths[1]!, 10);
+    world.notify(3, paths[2]!);
+    expect(lasting.told).toEqual(['suspended', `changed ${paths[1]} 10`]);
+    world.reply(-8, 10, 0);
+    expect(lasting.told.at(-1)).toBe('rearmed');
+    expect(watchers.map(({ told }) => told.map((what) => what.slice(0, 10)))).toEqual([
+      ['suspended', 'deleted /a'],
+      ['suspended', 'changed /b'],
+      ['suspended', 'changed /c'],
+    ]);
+    expect(world.session.watches.size).toBe(1);
+  });
+
+  test('servers that all refuse to arm the watches are asked with pauses that grow, until one arms them', () => {
+    const hosts = [
+      { host: 'one', port: 2181 },
+      { host: 'two', port: 2181 },
+    ];
+    const world = new ScriptedWorld({ hosts });
+    world.connect();
+    world.submit({ ...GET_A, watch: true }, new Watcher());
+    world.receive(dataReply(1, 8));
+    const pauses = (count: number): number[] =>
+      Array.from({ length: count }, () => {
+        world.reply(-8, 9, -127);
+        const startedMs = world.nowMs;
+        world.run();
+        while (!world.isOpen) world.advance(10);
+        world.open();
+        world.acceptSession();
+        return world.nowMs - startedMs;
+      });
+    world.close();
+    world.open();
+    world.acceptSession();
+    // Half of each at least, the rest is chance: 200, 400, 800 and then 1000 ms after every second server.
+    expect(pauses(9)).toEqual([0, 100, 0, 200, 0, 400, 0, 500, 0]);
+    world.reply(-8, 9, 0);
+    world.close();
+    world.open();
+    world.acceptSession();
+    expect(pauses(2)).toEqual([0, 100]);
+  });
+
+  test('watches that are armed again learn of a new session although its first connection broke before they were', () => {
+    const world = new ScriptedWorld();
+    world.connect(0x77);
+    const watcher = new Watcher();
+    world.submit(ADD_RECURSIVE, watcher);
+    world.reply(1, 8, 0, new Bytes().int(0));
+    world.close();
+    world.advance(200);
+    world.open();
+    world.refuseSession();
+    world.open();
+    world.acceptSession(0x88);
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession(0x88);
+    expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: true });
+    world.reply(-8, 9, 0);
+    expect(watcher.told.at(-1)).toBe('rearmed on a new session');
+    world.close();
+    world.advance(200);
+    world.open();
+    world.acceptSession(0x88);
+    world.reply(-8, 9, 0);
+    expect(watcher.told.at(-1)).toBe('rearmed');
+  });
+});

@@ -1,0 +1,301 @@
+import { Announcement, type LearnerInfoPacket, makeZxid, PacketType } from '@meerkat/protocol';
+
+import { describe, expect, test } from 'vitest';
+import { type LeaderShape, TestLeader } from '../testing/test-leader.ts';
+
+const OURS = { announces: Announcement.takesHandOver + Announcement.keepsLog };
+const APACHE = { announces: 0 };
+const OBSERVER: Partial<LearnerInfoPacket> = { type: PacketType.observerInfo };
+const FIVE = { quorum: { voters: [1, 2, 3, 4, 5] } };
+
+/** Server 3 leads epoch 2 of three servers; its followers have joined. */
+function broadcasting(
+  followers: readonly number[] = [1, 2],
+  shape: Partial<LeaderShape> = {},
+  info: Partial<LearnerInfoPacket> = {},
+): TestLeader {
+  return new TestLeader(shape).establish(followers, info);
+}
+
+/** What is said to one learner. */
+function saidTo(test: TestLeader, learner: number): readonly string[] {
+  return test.take().flatMap(({ to, text }) => (to === learner ? [text] : []));
+}
+
+describe('catching up', () => {
+  test('a restarted ensemble sends a newcomer everything, although nothing is proposed (ZOOKEEPER-1319)', () => {
+    const test = broadcasting([1]);
+    test.join(2, '(1,2)');
+    expect(saidTo(test, 2)).toEqual([
+      'LEADERINFO (2,0)',
+      'DIFF (1,5)',
+      ...['(1,3)', '(1,4)', '(1,5)'].flatMap((zxid) => [`PROPOSAL ${zxid}`, `COMMIT ${zxid}`]),
+      'NEWLEADER (2,0)',
+      'UPTODATE',
+    ]);
+  });
+
+  test('an empty server whose leader has all there ever was is sent all of that', () => {
+    const test = broadcasting([1]);
+    test.join(2, '(0,0)');
+    expect(saidTo(test, 2)[1]).toBe('DIFF (1,5)');
+  });
+
+  test('an empty server is sent a snapshot when the log begins later (ZOOKEEPER-4352)', () => {
+    const test = broadcasting([1], { memory: 0, logFrom: '(1,2)' });
+    test.propose(1);
+    test.ack(1, '(2,1)');
+    test.disk();
+    test.take();
+    test.join(2, '(0,0)');
+    expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
+  });
+
+  test('of two empty servers one follows the other', () => {
+    const test = new TestLeader({ history: '', currentEpoch: 0, acceptedEpoch: 0 });
+    test.start();
+    test.connect(1);
+    test.info(1, 0);
+    test.disk();
+    test.ackEpoch(1, '(0,0)', 0);
+    test.disk();
+    test.ack(1, '(1,0)');
+    expect(saidTo(test, 1)).toEqual(['LEADERINFO (1,0)', 'DIFF (0,0)', 'NEWLEADER (1,0)', 'UPTODATE']);
+  });
+
+  test('TRUNC goes back within the epoch of the learner, to a txn that both have (ZOOKEEPER-1154)', () => {
+    const shape = { history: '(1,1)..(1,5) (3,1)..(3,2)', currentEpoch: 3, acceptedEpoch: 3 };
+    const start = (zxid: string): string | undefined => {
+      const test = broadcasting([1], shape);
+      test.join(2, zxid);
+      return saidTo(test, 2)[1];
+    };
+    expect(start('(1,8)')).toBe('TRUNC (1,5)');
+    expect(start('(3,4)')).toBe('TRUNC (3,2)');
+    // Of epoch 2 the leader has nothing: to go back to (1,5) would leave what the learner had of epoch 1.
+    expect(start('(2,3)')).toBe('SNAP');
+    // It names the history that epoch 3 began with, and the leader has that.
+    expect(start('(3,0)')).toBe('DIFF (3,2)');
+  });
+
+  test('TRUNC goes back to the end of the history, not to where the epoch began (ZOOKEEPER-1156)', () => {
+    const test = broadcasting([1], { history: '(1,1)..(1,5)' });
+    test.join(2, '(1,9)');
+    expect(saidTo(test, 2).slice(1, 3)).toEqual(['TRUNC (1,5)', 'NEWLEADER (2,0)']);
+  });
+
+  test('TRUNC never names a zxid that is no txn, of which the log has no record', () => {
+    const test = new TestLeader({ history: '(1,0)', memory: 0 }).establish([1], {}, '(1,0)');
+    test.join(2, '(1,3)');
+    expect(saidTo(test, 2)[1]).toBe('SNAP');
+  });
+
+  test('a server of Apache is sent a snapshot where TRUNC would do: what it cut might come back (ZOOKEEPER-1549)', () => {
+    const test = broadcasting([1], { history: '(1,1)..(1,5)' });
+    test.join(2, '(1,9)', APACHE);
+    expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
+    // It replays what its log has behind a snapshot: this one is newer than (1,9), as Apache's leaders name theirs.
+    expect(test.sentSnapshots).toEqual([makeZxid(2, 0)]);
+  });
+
+  test('a server of Apache is told to cut its log while no snapshot can be newer: the epoch is not established', () => {
+    // Nothing was proposed in epoch 2.
+    const test = new TestLeader({ history: '(1,1)..(1,5)', currentEpoch: 2, acceptedEpoch: 2 });
+    test.start();
+    test.connect(2);
+    test.info(2, 2, APACHE);
+    test.disk();
+    test.ackEpoch(2, '(1,9)', 1);
+    expect(saidTo(test, 2)).toContain('TRUNC (1,5)');
+  });
+
+  test('a server of Apache is never told to cut behind a placeholder: it would keep the txn behind that (row 41a)', () => {
+    const shape = { history: '(1,1)..(1,5) (1,6)*', currentEpoch: 2, acceptedEpoch: 2 };
+    const start = (announces: number): readonly string[] => {
+      const test = new TestLeader(shape);
+      test.start();
+      test.connect(2);
+      test.info(2, 2, { announces });
+      test.disk();
+      test.ackEpoch(2, '(1,9)', 1);
+      return saidTo(test, 2);
+    };
+    expect(start(APACHE.announces).slice(1, 4)).toEqual(['TRUNC (1,5)', 'PROPOSAL (1,6)', 'COMMIT (1,6)']);
+    expect(start(OURS.announces).slice(1, 3)).toEqual(['TRUNC (1,6)', 'NEWLEADER (3,0)']);
+  });
+
+  test('a gap in the log means a snapshot (ZOOKEEPER-2846)', () => {
+    const test = broadcasting([1], { memory: 1 });
+    test.punch('(1,3)');
+    test.join(2, '(1,1)');
+    expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
+  });
+
+  test('a gap that shows on the way ends the connection, and the next one begins with a snapshot', () => {
+    const test = broadcasting([1], { history: '(1,1)..(1,9)', memory: 1 });
+    test.punch('(1,5)');
+    test.connect(2);
+    test.info(2);
+    test.ackEpoch(2, '(1,1)');
+    test.disk();
+    expect(test.said().at(-1)).toMatch(/^closes 2: the log has a gap behind 100000003.* learner 2 needs a snapshot$/);
+    test.join(2, '(1,1)');
+    expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
+  });
+
+  test('a learner is sent behind a snapshot what was committed and not applied when that began', () => {
+    const test = broadcasting([1, 2, 4], { quorum: { voters: [1, 2, 3, 4, 5] } });
+    // The leader's own disk has none of it yet.
+    test.propose(2);
+    for (const id of [1, 2, 4]) test.ack(id, '(2,2)');
+    test.connect(5);
+    test.info(5, 1, OURS);
+    test.take();
+    test.ackEpoch(5, '−1');
+    const txns = ['PROPOSAL (2,1)', 'COMMIT (2,1)', 'PROPOSAL (2,2)', 'COMMIT (2,2)'];
+    expect(saidTo(test, 5)).toEqual(['SNAP', ...txns, 'NEWLEADER (2,0)']);
+  });
+
+  describe('upon a txn that is longer than learners take', () => {
+    // The payloads of this history are its zxids as texts: from (1,10) on they are longer than five bytes.
+    const history = { history: '(1,1)..(1,12)', options: { txnBytesMax: 5 } };
+
+    test.each([1, 100])('sends a snapshot when it is known from the beginning (%i txns in memory)', (memory) => {
+      const test = new TestLeader({ ...history, memory }).establish([1], {}, '(1,12)');
+      test.join(2, '(1,8)');
+      expect(saidTo(test, 2)).toEqual(['LEADERINFO (2,0)', 'SNAP', 'NEWLEADER (2,0)', 'UPTODATE']);
+      // Whoever has them already is sent what follows.
+      test.join(8, '(1,12)', OBSERVER);
+      expect(saidTo(test, 8)[1]).toBe('DIFF (1,12)');
+    });
+
+    test('that shows on the way ends the connection, and also the next leader begins with a snapshot', () => {
+      const needSnapshot = new Set<number>();
+      const first = new TestLeader({ ...history, memory: 1, needSnapshot });
+      first.readBatch = 2;
+      first.start();
+      first.connect(2);
+      first.info(2);
+      first.disk();
+      first.ackEpoch(2, '(1,5)');
+      first.disk();
+      expect(first.said().at(-1)).toMatch(/^closes 2: .* a txn too long to be sent: learner 2 needs a snapshot$/);
+      expect(first.sentPayloads.map((payload) => new TextDecoder().decode(payload))).not.toContain('(1,10)');
+
+      const second = new TestLeader({ ...history, memory: 1, acceptedEpoch: 2, needSnapshot });
+      second.start();
+      second.connect(2);
+      second.info(2, 2);
+      second.disk();
+      second.ackEpoch(2, '(1,5)');
+      expect(saidTo(second, 2)).toEqual(['LEADERINFO (3,0)', 'SNAP', 'NEWLEADER (3,0)']);
+    });
+  });
+
+  test('history is sent as the link has room, and memory that is dropped meanwhile is read from the disk', () => {
+    const test = broadcasting([1], { memory: 2, options: { commitLogCount: 2 } });
+    test.readBatch = 100;
+    test.connect(2);
+    test.info(2);
+    test.narrow.add(2);
+    test.ackEpoch(2, '(1,5)');
+    // A learner with nothing to catch up waits for nothing.
+    expect(saidTo(test, 2).at(-1)).toBe('NEWLEADER (2,0)');
+
+    test.connect(8);
+    test.info(8);
+    test.narrow.add(8);
+    test.ackEpoch(8, '−1');
+    test.propose(5);
+    test.ack(1, '(2,5)');
+    test.disk();
+    expect(saidTo(test, 8)).toEqual(['LEADERINFO (2,0)', 'SNAP']);
+    test.room(8);
+    expect(test.said()).toEqual(['reads its log from (1,5) to (2,5)']);
+    test.disk();
+    expect(saidTo(test, 8).slice(-3)).toEqual(['PROPOSAL (2,5)', 'COMMIT (2,5)', 'NEWLEADER (2,0)']);
+  });
+
+  test('a batch of history is bounded', () => {
+    const test = new TestLeader({ history: '(1,1)..(1,400)', memory: 400 }).establish([1]);
+    test.connect(2);
+    test.info(2);
+    test.narrow.add(2);
+    test.ackEpoch(2, '(1,1)');
+    expect(saidTo(test, 2).filter((text) => text.startsWith('PROPOSAL'))).toHaveLength(256);
+    test.room(2);
+    expect(saidTo(test, 2).at(-1)).toBe('NEWLEADER (2,0)');
+  });
+
+  test('what a server of Apache has of this epoch counts once it acknowledges it anew, behind a snapshot (4646)', () => {
+    const test = broadcasting([1, 2], FIVE);
+    test.propose(1);
+    test.disk();
+    test.ack(1, '(2,1)');
+    test.disconnect(2);
+    test.take();
+    test.connect(2);
+    test.info(2, 2, APACHE);
+    test.ackEpoch(2, '(2,1)', -1);
+    expect(test.said()).toEqual(['→ 2 LEADERINFO (2,0)', '→ 2 SNAP', '→ 2 PROPOSAL (2,1)', '→ 2 NEWLEADER (2,0)']);
+    test.ack(2, '(2,0)');
+    test.ack(2, '(2,1)');
+    expect(test.said()).toContain('committed (2,1)');
+  });
+
+  test('a txn of this epoch that is not committed yet is not truncated: it counts, and the learner waits for it', () => {
+    const test = broadcasting([1, 2], FIVE);
+    test.propose(2);
+    test.disk();
+    test.ack(1, '(2,2)');
+    test.disconnect(2);
+    test.take();
+    test.connect(2);
+    test.info(2, 2);
+    test.ackEpoch(2, '(2,1)', -1);
+    expect(test.said()).toEqual([
+      '→ 2 LEADERINFO (2,0)',
+      '→ 1 COMMIT (2,1)',
+      '→ 2 DIFF (2,1)',
+      '→ 2 PROPOSAL (2,2)',
+      '→ 2 NEWLEADER (2,0)',
+      'committed (2,1)',
+    ]);
+
+    test.disconnect(1);
+    test.connect(4);
+    test.info(4, 2);
+    test.ackEpoch(4, '(2,2)', -1);
+    expect(test.said()).toEqual(['→ 4 LEADERINFO (2,0)']);
+    test.ack(2, '(2,0)');
+    test.ack(2, '(2,2)');
+    expect(test.said()).toEqual([
+      '→ 2 UPTODATE',
+      '→ 2 COMMIT (2,2)',
+      '→ 4 DIFF (2,2)',
+      '→ 4 NEWLEADER (2,0)',
+      'committed (2,2)',
+    ]);
+  });
+
+  test('a txn of this epoch that was never proposed ends the connection', () => {
+    const test = broadcasting();
+    test.join(8, '(1,5)');
+    test.connect(9);
+    test.info(9);
+    test.take();
+    test.ackEpoch(9, '(2,1)', -1);
+    expect(test.said()).toEqual(['closes 9: learner 9 has 200000001, which this leader has not proposed']);
+  });
+
+  test('a learner that goes while the disk reads for it is forgotten', () => {
+    const test = broadcasting([1], { memory: 1 });
+    test.connect(2);
+    test.info(2);
+    test.ackEpoch(2, '(1,1)');
+    test.disconnect(2);
+    test.take();
+    test.disk();
+    expect(test.said()).toEqual([]);
+  });
+});

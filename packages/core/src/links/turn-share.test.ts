@@ -135,20 +135,47 @@ describe('the share of a turn', () => {
   test('is no long multi directly behind another one: for some time others have the server to themselves', () => {
     const server = new TestServer();
     const [greedy, modest] = [server.connect(), server.connect()];
+    server.advance(1000);
     const check = { op: OpCode.check, path: '/', version: -1 } as const;
-    const multi: Request = { op: OpCode.multi, ops: new Array(8000).fill(check) };
+    const multi: Request = { op: OpCode.multi, ops: new Array(4096 + 6400).fill(check) };
     greedy.sendTogether([multi, multi, readRoot]);
     server.run();
     expect(xidsOf(greedy)).toEqual([1]);
     modest.send(multi);
     server.run();
     expect(xidsOf(modest)).toEqual([1]);
-    server.advance(124);
+    server.advance(99);
     expect(xidsOf(greedy)).toEqual([]);
     server.advance(1);
     expect(xidsOf(greedy)).toEqual([2]);
-    server.advance(125);
+    server.advance(1599);
+    expect(xidsOf(greedy)).toEqual([]);
+    server.advance(1);
     expect(xidsOf(greedy)).toEqual([3]);
+  });
+
+  test('is a long multi soon behind another one where nobody else writes, and never late for a ping', () => {
+    const server = new TestServer();
+    const client = server.connect(4000);
+    const other = server.connect();
+    server.advance(1000);
+    const check = { op: OpCode.check, path: '/', version: -1 } as const;
+    const multi: Request = { op: OpCode.multi, ops: new Array(4096 + 16_384).fill(check) };
+    const pauseBehindMulti = () => {
+      client.sendTogether([multi, readRoot]);
+      server.run();
+      expect(xidsOf(client)).toHaveLength(1);
+      for (let ms = 0; ; ms++) {
+        if (xidsOf(client).length > 0) return ms;
+        server.advance(1);
+      }
+    };
+    expect(pauseBehindMulti()).toBe(256);
+    other.send({ op: OpCode.setData, path: '/', data: null, version: -1 });
+    server.run();
+    expect(pauseBehindMulti()).toBe(1000);
+    server.advance(1000);
+    expect(pauseBehindMulti()).toBe(256);
   });
 
   test('of what waits for the disk is about a megabyte: another write waits for no more', () => {

@@ -26,11 +26,12 @@ import { ApplyPace, type CommittedTxn, type CommittedTxns, type PaceLimits, type
 import type { AuditTrail } from './audit-trail.ts';
 import type { Client, SessionCreator, WaitingWrite } from './client.ts';
 import type { Reads } from './read.ts';
+import { RecentWriters } from './recent-writers.ts';
 import type { RequestGate } from './request-gate.ts';
 import type { ServingLimits } from './serving-limits.ts';
 import { WaitingAnswers } from './waiting-answers.ts';
 import type { WorkMeter } from './work-meter.ts';
-import { addWrite, COSTLY_UNITS, pauseBehind, unitsOf } from './write-cost.ts';
+import { addWrite, COSTLY_UNITS, pauseBehind, SHORT_MULTI_PARTS, unitsOf } from './write-cost.ts';
 import type { WritePath } from './write-path.ts';
 import { replyErrorOf, writeReplyRecord } from './write-reply.ts';
 
@@ -86,6 +87,7 @@ export class Pipeline implements TxnHost {
   readonly #clientOf = new Map<bigint, Client>();
   /** Who asked for the sessions that are being created. */
   readonly #creators = new Map<bigint, SessionCreator>();
+  readonly #writers = new RecentWriters();
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -153,7 +155,7 @@ export class Pipeline implements TxnHost {
       case OpCode.setACL: {
         const units = addWrite(request.path, this.#parts.work, this.#parts.watches);
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        if (units >= COSTLY_UNITS) client.waiting.markCostly(0);
+        if (units >= COSTLY_UNITS) client.waiting.markCostly();
         return;
       }
       case OpCode.reconfig:
@@ -162,9 +164,8 @@ export class Pipeline implements TxnHost {
       case OpCode.multi: {
         let units = 0;
         for (const { path } of request.ops) units += addWrite(path, this.#parts.work, this.#parts.watches);
-        const pauseMs = pauseBehind(request.ops.length);
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        if (pauseMs > 0 || units >= COSTLY_UNITS) client.waiting.markCostly(pauseMs);
+        if (request.ops.length > SHORT_MULTI_PARTS || units >= COSTLY_UNITS) client.waiting.markCostly();
         return;
       }
       case OpCode.closeSession:
@@ -273,6 +274,7 @@ export class Pipeline implements TxnHost {
     if (session !== null && this.#clientOf.get(session.id) === client) this.#clientOf.delete(session.id);
     this.#answers.leave(client);
     this.#parts.watches.removeWatcher(client);
+    this.#writers.onLeft(client);
   }
 
   /** Everything up to here is committed: it is applied and answered, in this turn or in one of the next. */
@@ -324,6 +326,7 @@ export class Pipeline implements TxnHost {
     if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result, nowMs);
     // What it has cost is no client's here, and must not be charged to the next one.
     else work.charge(unitsOf(txn));
+    this.#writers.onWritten(client, nowMs);
     if (txn.type === OpCode.createSession) this.#onSessionCreated(header.sessionId, nowMs);
     else if (txn.type === OpCode.closeSession) this.#onSessionClosed(header.sessionId);
     else if (write !== null && write.op === OpCode.createSession) this.#onSessionRefused(header.sessionId);
@@ -372,7 +375,8 @@ export class Pipeline implements TxnHost {
     result: ApplyResult,
     nowMs: number,
   ): void {
-    client.waiting.removeWrite(write, nowMs);
+    client.waiting.removeWrite(write);
+    if (txn.type === OpCode.multi) this.#pause(client, txn.txns.length, nowMs);
     const error = replyErrorOf(txn);
     const writer = client.output.beginReply(write.xid, header.zxid, error);
     if (error === ErrorCode.ok) writeReplyRecord(writer, write, txn, result, this.#parts.database.tree);
@@ -382,6 +386,12 @@ export class Pipeline implements TxnHost {
     if (write.op === OpCode.closeSession && error !== ErrorCode.ok) client.closeAfterReplies('its session is closed');
     if (client.waiting.length > 0) this.#answers.answerWaiting(client);
     client.charge(unitsOf(txn));
+  }
+
+  #pause(client: Client, parts: number, nowMs: number): void {
+    const isContended = this.#writers.haveOthersWritten(client, nowMs);
+    const pauseMs = pauseBehind(parts, isContended, client.session!.timeoutMs);
+    if (pauseMs > 0) client.waiting.pauseUntil(nowMs + pauseMs);
   }
 
   #onSessionCreated(sessionId: bigint, nowMs: number): void {

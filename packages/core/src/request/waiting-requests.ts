@@ -27,7 +27,6 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   /** How many of those that are no writes are counted as what the server owes. */
   #owed = 0;
   #costlyWrite: Write | Answer | null = null;
-  #pauseMs = 0;
   #pausedUntilMs = 0;
   #longReads = 0;
 
@@ -68,12 +67,15 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     this.#bytes += write.bytes;
   }
 
-  /** The newest is a costly write: nothing more is accepted until it is answered, and for so many milliseconds then. */
-  markCostly(pauseMs: number): void {
+  /** The newest is a costly write: nothing more is accepted until it is answered. */
+  markCostly(): void {
     const newest = this.#requests.at(-1);
-    if (newest?.kind !== 'write') return;
-    this.#costlyWrite = newest;
-    this.#pauseMs = pauseMs;
+    if (newest?.kind === 'write') this.#costlyWrite = newest;
+  }
+
+  /** Nothing more is accepted before this moment. */
+  pauseUntil(ms: number): void {
+    this.#pausedUntilMs = ms;
   }
 
   /** The write has its txn. A client that has left meanwhile waits for nothing. */
@@ -87,13 +89,11 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 
   /** The oldest is committed. */
-  removeWrite(write: Write, nowMs: number): void {
+  removeWrite(write: Write): void {
     assert(this.#requests[0] === write, 'writes of a session are committed in the order of its requests');
     this.#requests.shift();
     this.#bytes -= write.bytes;
-    if (this.#costlyWrite !== write) return;
-    this.#costlyWrite = null;
-    this.#pausedUntilMs = nowMs + this.#pauseMs;
+    if (this.#costlyWrite === write) this.#costlyWrite = null;
   }
 
   /** Counted as owed until it is answered, or `oweNothing` is said. */

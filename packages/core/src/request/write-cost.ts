@@ -24,24 +24,30 @@ export function unitsOf(txn: Txn): number {
   return APPLY_UNITS + (length <= PATH_CHARS ? 0 : length >> CHARS_PER_UNIT_SHIFT);
 }
 
-/**
- * All writes wait for a multi. Behind a long one its client leaves the server to the others for about three times as long as
- * the multi has taken: with one such multi behind the other they would find no other moment.
- *
- * @returns milliseconds; 0 behind one that is not long
- */
-export function pauseBehind(parts: number): number {
-  return parts < COSTLY_PARTS ? 0 : Math.min(parts / PARTS_PER_MS, PAUSE_MS_MAX);
-}
+/** A write whose path costs so much is alone: however many turns pass until the disk has it, no other one is applied behind it in the same turn. */
+export const COSTLY_UNITS = 2048;
+
+/** So is a multi of more parts. */
+export const SHORT_MULTI_PARTS = 4096;
 
 /**
- * A write whose path costs so much is alone, and so is a long multi: however many turns pass until the disk has it, no other
- * one is applied behind it in the same turn.
+ * All writes wait for a multi. Behind a long one its client leaves the server to the others: for some three times as long as
+ * the multi has taken, and fifty times while others write. One of 1 MB holds all of them up for a tenth of a second, so it
+ * may be no more than one or two per cent of the time that has one in it.
+ *
+ * @param isContended others have written lately
+ * @param timeoutMs of the session: a client that is not read has no answer to its pings
+ * @returns milliseconds; 0 behind one that is not long
  */
-export const COSTLY_UNITS = 2048;
-const COSTLY_PARTS = 4096;
+export function pauseBehind(parts: number, isContended: boolean, timeoutMs: number): number {
+  const excess = parts - SHORT_MULTI_PARTS;
+  if (excess <= 0) return 0;
+  return Math.min(excess / (isContended ? PARTS_PER_MS_CONTENDED : PARTS_PER_MS), PAUSE_MS_MAX, timeoutMs / 4);
+}
+
 const PARTS_PER_MS = 64;
-const PAUSE_MS_MAX = 1000;
+const PARTS_PER_MS_CONTENDED = 4;
+const PAUSE_MS_MAX = 5000;
 
 /** To be decoded, prepared and logged; to be applied and answered. */
 const PREPARE_UNITS = 16;

@@ -1,0 +1,28 @@
+import type { Client } from './client.ts';
+
+/** Whether others than a client have written lately. Clients of other servers are one. */
+export class RecentWriters {
+  #last: Client | null = null;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  /** When a client other than the last one wrote last. */
+  #otherMs = Number.NEGATIVE_INFINITY;
+
+  /** @param client null: another server's */
+  onWritten(client: Client | null, nowMs: number): void {
+    if (client !== this.#last) {
+      this.#otherMs = this.#lastMs;
+      this.#last = client;
+    }
+    this.#lastMs = nowMs;
+  }
+
+  haveOthersWritten(client: Client, nowMs: number): boolean {
+    return nowMs - (client === this.#last ? this.#otherMs : this.#lastMs) < LATELY_MS;
+  }
+
+  onLeft(client: Client): void {
+    if (this.#last === client) this.#last = null;
+  }
+}
+
+const LATELY_MS = 1000;

@@ -40,6 +40,8 @@ export interface Gauge {
   readonly isDouble?: true;
   /** null: this server does not have it in its role. */
   value(source: MetricsSource): number | null;
+  /** True where ZooKeeper has it without a value, too: the page for Prometheus says 0, and `mntr` nothing. */
+  isZeroWithout?(source: MetricsSource): boolean;
 }
 
 export interface Counter {
@@ -174,6 +176,7 @@ export const GAUGES: readonly Gauge[] = [
       const hasObservers = ensemble !== null && (ensemble.proposalSizes !== null || ensemble.feedsObservers);
       return hasObservers ? countLearners(ensemble).syncedObservers : null;
     },
+    isZeroWithout: ({ view: { ensemble } }) => ensemble?.role === 'following',
   },
   ofLeader('leader_uptime', (_leader, { metrics }) => metrics.leaderUptimeMs),
   ofLeader('last_proposal_size', (leader) => leader.proposalSizes.last),

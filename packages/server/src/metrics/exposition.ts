@@ -45,9 +45,8 @@ export class Exposition {
 
   *#formatZooKeeper(nowMs: number): Generator<string> {
     const source = this.#source;
-    // A gauge that there is not in this role is 0, as in ZooKeeper, but those of a leader are there at the leader alone.
-    for (const { name, value } of GAUGES) {
-      const found = value(source);
+    for (const { name, value, isZeroWithout } of GAUGES) {
+      const found = value(source) ?? (isZeroWithout?.(source) === true ? 0 : null);
       if (found !== null) yield `${head(name, 'gauge')}${name} ${formatNumber(found)}\n`;
     }
     for (const { name, members } of GAUGE_SETS) {

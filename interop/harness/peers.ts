@@ -66,6 +66,11 @@ const PEERS = {
     packages: 'libcurator-recipes-java libcurator-discovery-java default-jdk-headless',
     isInstalled: () => existsSync('/usr/share/java/curator-recipes.jar') && runs('javac', ['-version']),
   },
+  javac: {
+    name: 'a compiler of Java',
+    packages: 'default-jdk-headless',
+    isInstalled: () => runs('javac', ['-version']) && runs('jar', ['--version']),
+  },
   bash: {
     name: 'bash, on a terminal that Python makes',
     packages: 'bash python3',

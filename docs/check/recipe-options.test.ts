@@ -11,6 +11,8 @@ interface Entry {
 /** A list on a page, below the comment `<!-- options of MutexOptions -->`, which may name several. */
 interface List {
   readonly page: string;
+  /** The names as the comment has them. */
+  readonly title: string;
   readonly names: readonly string[];
   readonly entries: readonly Entry[];
 }
@@ -31,7 +33,7 @@ test.each([...OPTIONS.keys()])('a page lists every option of %s', (name) => {
   expect(lists, `no page has a list below <!-- options of ${name} -->`).toHaveLength(1);
 });
 
-test.each(LISTS)('the list of $names on $page says what the sources say', ({ page, names, entries }) => {
+test.each(LISTS)('the list of $title on $page says what the sources say', ({ page, names, entries }) => {
   const options = names.flatMap((name) => {
     const some = OPTIONS.get(name);
     if (some === undefined) throw new Error(`${page} has a list of ${name}, which is not there`);
@@ -52,6 +54,7 @@ function findLists(page: string): List[] {
   return [...readPage(page).matchAll(/<!-- options of (.*) -->\n\n((?:- .*\n)+)/g)].map(
     ([, names = '', list = '']) => ({
       page,
+      title: names,
       names: names.split(', '),
       entries: list.trimEnd().split('\n').flatMap(readEntry),
     }),

@@ -54,12 +54,13 @@ function interfaceIn(source: readonly string[], text: string, name: string): rea
   }
   const alias = new RegExp(`export type ${name} = (\\w+);`).exec(text);
   if (alias !== null) return interfaceAnywhere(source, alias[1] ?? '');
-  const own = new RegExp(`export interface ${name}(?:<[^>]*>)?(?: extends (\\w+))? \\{\\n([\\s\\S]*?)\\n\\}`).exec(
-    text,
-  );
+  const body = '\\{(?:\\}|\\n([\\s\\S]*?)\\n\\})';
+  const own = new RegExp(`export interface ${name}(?:<[^>]*>)?(?: extends ([\\w, ]+?))? ${body}`).exec(text);
   if (own === null) return null;
-  const [, parent = 'CallOptions', fields = ''] = own;
-  const inherited = parent === 'CallOptions' ? [] : interfaceAnywhere(source, parent);
+  const [, parents = 'CallOptions', fields = ''] = own;
+  const inherited = parents
+    .split(', ')
+    .flatMap((parent) => (parent === 'CallOptions' ? [] : interfaceAnywhere(source, parent)));
   return [...inherited, ...optionsOf(fields, text)];
 }
 

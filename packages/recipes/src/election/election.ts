@@ -5,7 +5,7 @@ import { contend } from '../kernel/contender.ts';
 import { Holding } from '../kernel/holding.ts';
 import { type Contending, inspect, type Line } from '../kernel/line.ts';
 import type { SharedHeldOptions } from '../kernel/options.ts';
-import { sharedHeldSettings } from '../kernel/settings.ts';
+import { sharedLockSettings } from '../kernel/settings.ts';
 import { makeMutexLine } from '../locks/mutex.ts';
 import { observeLeader } from './observe-leader.ts';
 
@@ -53,7 +53,7 @@ export class Election {
     this.path = path;
     this.#client = client;
     if (!STYLES.includes(style)) throw new RangeError(`there is no style '${style}'; there are 'latch', 'selector'`);
-    const line = makeMutexLine(path, { ...sharedHeldSettings(options), data: id });
+    const line = makeMutexLine(path, sharedLockSettings({ ...options, data: id }));
     const marker = line.layout === 'curator' && style === 'latch' ? LATCH_MARKER : line.marker;
     this.#line = { ...line, marker, markers: [marker], firstDoes: 'leads' };
   }

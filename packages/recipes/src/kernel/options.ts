@@ -32,7 +32,4 @@ export interface LockOptions extends HeldOptions {
 }
 
 /** Of locks that programs with another library use, too. */
-export interface SharedLockOptions extends LockOptions {
-  /** With whom it is shared: Curator (the default) or kazoo. */
-  readonly layout?: Layout | undefined;
-}
+export interface SharedLockOptions extends LockOptions, SharedHeldOptions {}

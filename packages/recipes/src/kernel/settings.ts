@@ -1,6 +1,6 @@
 import { checkMs } from './bounds.ts';
 import { checkLayout, LAYOUTS } from './layout.ts';
-import type { HeldOptions, LockOptions, SharedHeldOptions, SharedLockOptions } from './options.ts';
+import type { HeldOptions, LockOptions, SharedLockOptions } from './options.ts';
 
 /*
  * What recipes make of the options that they have in common: checked, and with their defaults. A recipe hands its settings on
@@ -20,7 +20,6 @@ type Settled<Options> = {
 type Setting<Options, Name extends keyof Options> = Name extends 'layout' ? NonNullable<Options[Name]> : Options[Name];
 
 export type HeldSettings = Settled<HeldOptions>;
-export type SharedHeldSettings = Settled<SharedHeldOptions>;
 export type LockSettings = Settled<LockOptions>;
 export type SharedLockSettings = Settled<SharedLockOptions>;
 
@@ -31,18 +30,13 @@ export function heldSettings({ acl, marginMs = 0 }: HeldOptions): HeldSettings {
 }
 
 /** @throws RangeError */
-export function sharedHeldSettings(options: SharedHeldOptions): SharedHeldSettings {
-  const { layout = 'curator' } = options;
-  checkLayout(layout, LAYOUTS);
-  return { ...heldSettings(options), layout };
-}
-
-/** @throws RangeError */
 export function lockSettings(options: LockOptions): LockSettings {
   return { ...heldSettings(options), data: options.data };
 }
 
 /** @throws RangeError */
 export function sharedLockSettings(options: SharedLockOptions): SharedLockSettings {
-  return { ...sharedHeldSettings(options), data: options.data };
+  const { layout = 'curator' } = options;
+  checkLayout(layout, LAYOUTS);
+  return { ...lockSettings(options), layout };
 }

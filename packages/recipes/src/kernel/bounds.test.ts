@@ -1,4 +1,5 @@
 /** Numbers that make no sense are refused where they are given, and change nothing in silence. */
+import { readdirSync, readFileSync } from 'node:fs';
 import { type Client, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { Barrier } from '../barriers/barrier.ts';
@@ -89,6 +90,21 @@ test.each(CASES)('%s refuses numbers that make no sense', (_what, refused, make)
     return Promise.resolve();
   }),
 );
+
+/** Of calls, or refused in another way: `delay-queue.ts`, `semaphore.ts`, `priority-lock.ts` and the page of PersistentTtl say how. */
+const ELSEWHERE = ['delayMs', 'leasesMax', 'priority', 'ttlMs'];
+
+test('each number among the options of a recipe is in CASES', () => {
+  const sources = new URL('..', import.meta.url);
+  const declared = readdirSync(sources, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.startsWith('testing'))
+    .map((path) => readFileSync(new URL(path, sources), 'utf8'))
+    .flatMap((text) => [...text.matchAll(/export interface \w+(?:Options|Policy)\b[^{]*\{\n([\s\S]*?)\n\}/g)])
+    .flatMap(([, fields = '']) => [...fields.matchAll(/readonly (\w+)\??: number/g)])
+    .map(([, name = '']) => name);
+  const tried = CASES.flatMap(([, refused]) => Object.keys(refused));
+  expect([...new Set(declared)].filter((name) => !tried.includes(name)).toSorted()).toEqual(ELSEWHERE);
+});
 
 test('a wait whose time limit is no number is refused at once', () =>
   inWorld(2, async ([one, two]) => {

@@ -1,110 +1,47 @@
 /** A wait that is given up, and asked for again and again, keeps no watches: until the znode changes they would be kept. */
-import { type CallOptions, type Client, text, ZooKeeperError } from '@meerkat/client';
+import { ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Barrier } from './barriers/barrier.ts';
-import { Condition } from './barriers/condition.ts';
 import { CountDownLatch } from './barriers/count-down-latch.ts';
 import { DoubleBarrier } from './barriers/double-barrier.ts';
 import type { Inside } from './barriers/inside.ts';
-import { Rendezvous } from './barriers/rendezvous.ts';
 import { Election } from './election/election.ts';
-import { Mutex } from './locks/mutex.ts';
-import { PriorityLock } from './locks/priority-lock.ts';
-import { ReadWriteLock } from './locks/read-write-lock.ts';
-import { Semaphore } from './locks/semaphore.ts';
 import { Queue } from './queues/queue.ts';
 import { inWorld } from './testing/in-world.ts';
+import { WAITS, type Wait } from './testing/waits.ts';
 import { WatchCounter } from './testing/watch-counter.ts';
-
-interface Case {
-  /** What another one does before, so that there is something to wait for. */
-  readonly prepare?: (other: Client) => Promise<unknown>;
-  readonly open: (client: Client) => (call: CallOptions) => Promise<unknown>;
-}
 
 const MEMBERS = 2;
 
-const CASES: Readonly<Record<string, Case>> = {
-  'Mutex.acquire': {
-    prepare: (other) => new Mutex(other, '/it').acquire(),
-    open: (client) => (call) => new Mutex(client, '/it').acquire(call),
-  },
-  'PriorityLock.acquire': {
-    prepare: (other) => new PriorityLock(other, '/it').acquire(),
-    open: (client) => (call) => new PriorityLock(client, '/it').acquire(call),
-  },
-  'ReadWriteLock.acquireRead': {
-    prepare: (other) => new ReadWriteLock(other, '/it').acquireWrite(),
-    open: (client) => (call) => new ReadWriteLock(client, '/it').acquireRead(call),
-  },
-  "Semaphore.acquire (Curator's layout)": {
-    prepare: (other) => new Semaphore(other, '/it', { leasesMax: 1 }).acquire(),
-    open: (client) => (call) => new Semaphore(client, '/it', { leasesMax: 1 }).acquire(call),
-  },
-  "Semaphore.acquire (kazoo's layout)": {
-    prepare: (other) => new Semaphore(other, '/it', { layout: 'kazoo', leasesMax: 1 }).acquire(),
-    open: (client) => (call) => new Semaphore(client, '/it', { layout: 'kazoo', leasesMax: 1 }).acquire(call),
-  },
-  'Election.campaign': {
-    prepare: (other) => new Election(other, '/it', { id: 'one' }).campaign(),
-    open: (client) => (call) => new Election(client, '/it', { id: 'two' }).campaign(call),
-  },
-  'Election.observe': {
-    prepare: (other) => new Election(other, '/it', { id: 'one' }).campaign(),
-    open:
-      (client) =>
-      async ({ timeoutMs = 0 }) => {
+/** All that waits, and what comes to its end while it is asked. */
+const CASES: readonly (readonly [string, Wait])[] = [
+  ...WAITS,
+  [
+    'Election.observe',
+    async (client, other) => {
+      await new Election(other, '/it', { id: 'one' }).campaign();
+      return async ({ timeoutMs = 0 }) => {
         const over = new AbortController();
         client.surroundings.clock.schedule(timeoutMs, () => over.abort());
         for await (const _ of new Election(client, '/it', { id: 'two' }).observe({ signal: over.signal }));
-      },
-  },
-  'Queue.take': { open: (client) => (call) => new Queue(client, '/it').take(call) },
-  'Queue.put into a full one': {
-    prepare: (other) => new Queue(other, '/it', { codec: text, itemsMax: 1 }).put('one'),
-    open: (client) => {
-      const queue = new Queue(client, '/it', { codec: text, itemsMax: 1 });
-      return (call) => queue.put('two', call);
+      };
     },
-  },
-  'Barrier.wait': {
-    prepare: (other) => new Barrier(other, '/it').set(),
-    open: (client) => (call) => new Barrier(client, '/it').wait(call),
-  },
-  'Barrier.wait where there is none': { open: (client) => (call) => new Barrier(client, '/it').wait(call) },
-  'CountDownLatch.wait': { open: (client) => (call) => new CountDownLatch(client, '/it', 1).wait(call) },
-  'CountDownLatch.wait for one that is open': {
-    prepare: (other) => new CountDownLatch(other, '/it', 1).countDown(),
-    open: (client) => (call) => new CountDownLatch(client, '/it', 1).wait(call),
-  },
-  'DoubleBarrier.enter': {
-    open: (client) => {
-      const barrier = new DoubleBarrier(client, '/it', MEMBERS);
-      return (call) => barrier.enter(call);
+  ],
+  ['Barrier.wait where there is none', (client) => Promise.resolve((call) => new Barrier(client, '/it').wait(call))],
+  [
+    'CountDownLatch.wait for one that is open',
+    async (client, other) => {
+      await new CountDownLatch(other, '/it', 1).countDown();
+      return (call) => new CountDownLatch(client, '/it', 1).wait(call);
     },
-  },
-  'Rendezvous.meet': {
-    open: (client) => {
-      const rendezvous = new Rendezvous(client, '/it', MEMBERS);
-      return (call) => rendezvous.meet(new Uint8Array(1), call);
-    },
-  },
-  'Condition.wait': {
-    open: (client) => {
-      const mutex = new Mutex(client, '/it');
-      return async (call) => new Condition(client, '/changed', mutex).wait(await mutex.acquire(), call);
-    },
-  },
-};
+  ],
+];
 
-describe.each(Object.keys(CASES))('%s', (title) => {
-  const { prepare, open } = CASES[title]!;
-
+describe.each(CASES)('%s', (_title, prepare) => {
   test('keeps no watch when its caller gives up', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const counter = new WatchCounter(one.client);
-      await prepare?.(two.client);
-      const wait = open(counter.client);
+      const wait = await prepare(counter.client, two.client);
       for (let i = 0; i < 5; i++) {
         await wait({ timeoutMs: 500 }).catch((error: unknown) => {
           if (!(error instanceof ZooKeeperError)) throw error;

@@ -7,15 +7,12 @@ import { describe, expect, test } from 'vitest';
 import { Condition } from './barriers/condition.ts';
 import { DoubleBarrier } from './barriers/double-barrier.ts';
 import { Rendezvous } from './barriers/rendezvous.ts';
-import { Election } from './election/election.ts';
 import { NameService } from './groups/name-service.ts';
-import { MultiLock } from './locks/multi-lock.ts';
 import { Mutex } from './locks/mutex.ts';
-import { PriorityLock } from './locks/priority-lock.ts';
-import { ReadWriteLock } from './locks/read-write-lock.ts';
-import { Semaphore } from './locks/semaphore.ts';
 import { Queue } from './queues/queue.ts';
 import { inWorld, type Tools } from './testing/in-world.ts';
+import { TAKES } from './testing/takes.ts';
+import { WAITING_TAKES } from './testing/waits.ts';
 
 interface Case {
   readonly title: string;
@@ -27,37 +24,20 @@ interface Case {
   readonly prepare: (client: Client, other: Client) => Promise<(call: CallOptions) => Promise<AsyncDisposable | null>>;
 }
 
-/** Both while it is free and while another client has it. */
-function lockCases(
-  title: string,
-  take: (client: Client, call: CallOptions) => Promise<AsyncDisposable | null>,
-): Case[] {
-  return [
-    { title: `${title}, free`, comes: true, prepare: (client) => Promise.resolve((call) => take(client, call)) },
-    {
-      title: `${title}, held`,
-      prepare: async (client, other) => {
-        await take(other, {});
-        return (call) => take(client, call);
-      },
-    },
-  ];
-}
+/** After a loss the others wait for their delay. */
+const SWIFT_TAKES = TAKES.filter(([title]) => !title.includes('with a delay'));
 
 const CASES: readonly Case[] = [
-  ...(['curator', 'kazoo'] as const).flatMap((layout) => [
-    ...lockCases(`Mutex (layout of ${layout})`, (client, call) => new Mutex(client, '/it', { layout }).acquire(call)),
-    ...lockCases(`Semaphore (layout of ${layout})`, (client, call) =>
-      new Semaphore(client, '/it', { layout, leasesMax: 1 }).acquire(call),
-    ),
-    ...lockCases(`Semaphore.tryAcquire (layout of ${layout})`, (client, call) =>
-      new Semaphore(client, '/it', { layout, leasesMax: 1 }).tryAcquire(call),
-    ).slice(0, 1),
-  ]),
-  ...lockCases('ReadWriteLock', (client, call) => new ReadWriteLock(client, '/it').acquireWrite(call)),
-  ...lockCases('MultiLock', (client, call) => new MultiLock(client, ['/it', '/that']).acquire(call)),
-  ...lockCases('PriorityLock', (client, call) => new PriorityLock(client, '/it').acquire(call)),
-  ...lockCases('Election', (client, call) => new Election(client, '/it', { id: 'one' }).campaign(call)),
+  ...SWIFT_TAKES.map(([title, take]): Case => {
+    return { title: `${title}, free`, comes: true, prepare: (client) => Promise.resolve((call) => take(client, call)) };
+  }),
+  ...SWIFT_TAKES.filter((entry) => WAITING_TAKES.includes(entry)).map(([title, take]): Case => {
+    const prepare: Case['prepare'] = async (client, other) => {
+      await take(other, {});
+      return (call) => take(client, call);
+    };
+    return { title: `${title}, held`, prepare };
+  }),
   {
     title: 'Condition.wait',
     prepare: (client) => {

@@ -1,76 +1,34 @@
 /** A caller that gives up just when an answer comes leaves no promise behind that rejects unhandled and so ends the process. */
-import type { CallOptions, Client } from '@meerkat/client';
+import type { Client } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { DoubleBarrier } from './barriers/double-barrier.ts';
 import type { Inside } from './barriers/inside.ts';
-import { Rendezvous } from './barriers/rendezvous.ts';
-import { Mutex } from './locks/mutex.ts';
-import { PriorityLock } from './locks/priority-lock.ts';
-import { Semaphore } from './locks/semaphore.ts';
-import { Queue } from './queues/queue.ts';
 import { countAnswers } from './testing/answer-counter.ts';
 import { inWorld } from './testing/in-world.ts';
 import { watchUnhandledRejections } from './testing/unhandled-rejections.ts';
+import { WAITS, type Wait } from './testing/waits.ts';
 
-interface Case {
-  readonly title: string;
-  /** What another client does, and we do before. @returns what waits in vain */
-  readonly prepare: (client: Client, other: Client) => Promise<(call: CallOptions) => Promise<unknown>>;
-}
-
-const CASES: readonly Case[] = [
-  {
-    title: 'Mutex.acquire',
-    prepare: async (client, other) => {
-      await new Mutex(other, '/it').acquire();
-      return (call) => new Mutex(client, '/it').acquire(call);
-    },
-  },
-  {
-    title: 'PriorityLock.acquire',
-    prepare: async (client, other) => {
-      await new PriorityLock(other, '/it').acquire();
-      return (call) => new PriorityLock(client, '/it').acquire(call);
-    },
-  },
-  ...(['curator', 'kazoo'] as const).map((layout) => ({
-    title: `Semaphore.acquire (layout of ${layout})`,
-    prepare: async (client: Client, other: Client) => {
-      await new Semaphore(other, '/it', { layout, leasesMax: 1 }).acquire();
-      return (call: CallOptions) => new Semaphore(client, '/it', { layout, leasesMax: 1 }).acquire(call);
-    },
-  })),
-  {
-    title: 'Queue.take',
-    prepare: (client) => Promise.resolve((call) => new Queue(client, '/it').take(call)),
-  },
-  {
-    title: 'Rendezvous.meet',
-    prepare: (client) => Promise.resolve((call) => new Rendezvous(client, '/it', 2).meet(new Uint8Array(1), call)),
-  },
-  {
-    title: 'DoubleBarrier.enter',
-    prepare: (client) => Promise.resolve((call) => new DoubleBarrier(client, '/it', 2).enter(call)),
-  },
-  {
-    title: 'Inside.leave of the one that came first',
-    prepare: async (client, other) => {
+const CASES: readonly (readonly [string, Wait])[] = [
+  ...WAITS,
+  [
+    'Inside.leave of the one that came first',
+    async (client, other) => {
       const [inside] = await enterBoth(client, other);
       return (call) => inside.leave(call);
     },
-  },
-  {
-    title: 'Inside.leave of the one that came last',
-    prepare: async (client, other) => {
+  ],
+  [
+    'Inside.leave of the one that came last',
+    async (client, other) => {
       const [, inside] = await enterBoth(other, client);
       return (call) => inside.leave(call);
     },
-  },
+  ],
 ];
 
 const unhandledRejections = watchUnhandledRejections();
 
-describe.each(CASES)('$title', ({ prepare }) => {
+describe.each(CASES)('%s', (_title, prepare) => {
   test.each([true, false])(
     'may be given up with any of its answers (the client closed at once: %s)',
     async (atOnce) => {

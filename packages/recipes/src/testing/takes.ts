@@ -26,6 +26,7 @@ export const TAKES: readonly (readonly [string, Take])[] = [
   ['Mutex.acquire with a delay', (client, call) => new Mutex(client, '/it', { lockDelayMs: 20 }).acquire(call)],
   ['Mutex.tryAcquire with a delay', (client, call) => new Mutex(client, '/it', { lockDelayMs: 20 }).tryAcquire(call)],
   ['ReadWriteLock.acquireRead', (client, call) => new ReadWriteLock(client, '/it').acquireRead(call)],
+  ['ReadWriteLock.acquireWrite', (client, call) => new ReadWriteLock(client, '/it').acquireWrite(call)],
   ['PriorityLock.tryAcquire', (client, call) => new PriorityLock(client, '/it').tryAcquire(call)],
   ['PriorityLock.acquire', (client, call) => new PriorityLock(client, '/it').acquire(call)],
   [

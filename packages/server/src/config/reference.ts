@@ -130,9 +130,8 @@ A server that looks for a leader logs every ten seconds whom it reaches.
 - \`…: EADDRNOTAVAIL\`: correct the address or \`myid\`; behind a translated address set \`quorumListenOnAllIPs=true\`.
 - \`refused: on the election port: it says that it is server 1, which is this one\`: two servers have one \`myid\`; the address tells the other one.
 - \`server 3 follows a membership that differs from this one's\`: make the lists alike, restart those that were wrong.
-- \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again: its directory is of another ensemble, or the others' are older copies. If this one is
-  wrong, stop it, set \`version-2\` aside, start it: the leader sends everything.
-- \`is sent a snapshot of … in place of txns that this leader does not know\`: the same; what only that server had is gone from it.
+- \`the leader is of epoch 6, but this server has accepted epoch 50\`, again and again, or \`is sent a snapshot of … in place of txns that this leader does not know\`: its directory is of another ensemble, or the others'
+  are older copies: [what to do](zab.md#a-server-that-stays-out).
 
 A directory of another ensemble with a later zxid *wins* the next election, and its znodes replace the others': start a new member with an empty directory.
 

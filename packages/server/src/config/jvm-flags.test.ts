@@ -31,6 +31,16 @@ describe("Java's flags", () => {
     expect(warnings).toEqual([]);
   });
 
+  test('are taken without "zookeeper." where Apache\'s server does', () => {
+    const flags = '-Dreadonlymode.enabled=true -Dznode.container.checkIntervalMs=100 -Dfsync.warningthresholdms=20';
+    const unknown = '-Dznode.container.color=red';
+    const { core, server, warnings } = read('', { SERVER_JVMFLAGS: `${flags} ${unknown}` });
+    expect(server.readOnlyModeEnabled).toBe(true);
+    expect(core.containerCheckIntervalMs).toBe(100);
+    expect(core.syncWarningMs).toBe(20);
+    expect(warnings).toEqual([]);
+  });
+
   test('are overridden by the file, and by a later variable', () => {
     const flags = { SERVER_JVMFLAGS: '-Djute.maxbuffer=1000000', JVMFLAGS: '-Djute.maxbuffer=2000000' };
     expect(read('', flags).core.frameBytesMax).toBe(2_000_000);

@@ -5,8 +5,11 @@ import type { Property } from './properties.ts';
 export const JVM_FLAG_VARIABLES = ['SERVER_JVMFLAGS', 'JVMFLAGS', 'KAFKA_OPTS'] as const;
 
 const OWN_PREFIX = 'zookeeper.';
-/** Libraries have properties of their own: `-Dserver.port=…` is no line `server.port` of zoo.cfg. */
-const JAVA_PREFIX = /^(?:java|jute|sun)\./;
+/**
+ * What Apache's server takes without that. Libraries have properties of their own: `-Dserver.port=…` is no line `server.port`
+ * of zoo.cfg.
+ */
+const UNPREFIXED = /^(?:(?:java|jute|sun|znode\.container)\..*|readonlymode\.enabled|fsync\.warningthresholdms)$/;
 
 /**
  * The system properties among Java's flags (`-Dzookeeper.ssl.clientAuth=want`), as lines of zoo.cfg would say them. Words are
@@ -19,8 +22,8 @@ export function readJvmFlags(environment: Readonly<Record<string, string | undef
       const flag = /^-D([^=]+)(?:=(.*))?$/.exec(word);
       if (flag === null) continue;
       const [, key = '', value = ''] = flag;
-      const isJavas = JAVA_PREFIX.test(key) && findKey(key) !== null;
-      if (!key.startsWith(OWN_PREFIX) && !isJavas) continue;
+      const isTaken = key.startsWith(OWN_PREFIX) || (UNPREFIXED.test(key) && findKey(key) !== null);
+      if (!isTaken) continue;
       properties.push({ key, value, line: null, origin: variable });
     }
   }

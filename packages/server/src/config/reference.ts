@@ -88,7 +88,7 @@ clientPort=2181
 \`\`\`
 
 It is a Java properties file in UTF-8; the last line of a key counts. Apache's system properties go into it, with or without \`zookeeper.\`. \`meerkat server\` also takes
-them (\`-Dzookeeper.NAME=VALUE\`) from \`SERVER_JVMFLAGS\`, \`JVMFLAGS\` and \`KAFKA_OPTS\`, in this order; the file overrides them.
+them (\`-Dzookeeper.NAME=VALUE\`, without \`zookeeper.\` where Apache's server takes it so) from \`SERVER_JVMFLAGS\`, \`JVMFLAGS\` and \`KAFKA_OPTS\`, in this order; the file overrides them.
 
 - An unknown key is a warning; one about security stops the start.
 - An invalid value stops the start with file, line, key and what is expected (exit code 2).

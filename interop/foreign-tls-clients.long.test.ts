@@ -84,6 +84,27 @@ describeWith(['apache', 'kazoo', 'openssl'], 'foreign clients with TLS at our se
     },
   );
 
+  test("a certificate with the name of its authority, as the C client's test suite makes them, is refused, and the log says why", async () => {
+    write('none.cnf', 'subjectKeyIdentifier=none\nauthorityKeyIdentifier=none\n');
+    const make = '-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /O=Same';
+    for (const command of [
+      `req -x509 ${make} -keyout same.key -out same.crt`,
+      `req -new ${make} -keyout own.key -out own.csr`,
+      'x509 -req -in own.csr -CA same.crt -CAkey same.key -CAcreateserial -extfile none.cnf -out own.crt',
+    ]) {
+      await run('/bin/sh', ['-c', `openssl ${command}`], { cwd: directory });
+    }
+    const stores = { keyStorePath: join(directory, 'server.pem'), trustStorePath: join(directory, 'same.crt') };
+    await using own = await ServerProcess.start('meerkat', { tls: stores });
+    const client = `openssl s_client -connect 127.0.0.1:${own.securePort} -cert own.crt -key own.key -quiet`;
+    await run('/bin/sh', ['-c', `printf ruok | ${client} 2>&1 || true`], { cwd: directory });
+    await expect
+      .poll(() => own.output)
+      .toMatch(
+        /its certificate is refused: no authority of the trust store has issued it: its subject is its issuer, too/,
+      );
+  });
+
   test('openssl resumes a session', async () => {
     const ask = (more: string): Promise<{ stdout: string }> =>
       run(

@@ -15,7 +15,9 @@ const VERIFY_ERRORS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: 'no authority of the trust store has issued it',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'no authority of the trust store has issued it',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'no authority of the trust store has issued it',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'no authority of the trust store has issued it, it is signed by itself',
+  // OpenSSL, unlike Java, looks for no authority of the same name where the certificate does not identify the key of its own.
+  DEPTH_ZERO_SELF_SIGNED_CERT:
+    'no authority of the trust store has issued it: its subject is its issuer, too (an authority has to have a name of its own)',
   SELF_SIGNED_CERT_IN_CHAIN: 'no authority of the trust store has issued it',
   INVALID_PURPOSE: 'its extendedKeyUsage does not allow TLS clients',
 };

@@ -63,16 +63,15 @@ export function formatReference(): string {
   const without = supported.filter((key) => !SECTIONS.some(({ has }) => has(key)));
   if (without.length > 0) throw new Error(`in no section: ${without.map(({ name }) => name).join(', ')}`);
   const accepted = KEYS.filter(({ tier }) => tier === 'accepted').map(({ name, meaning }) => [name, '', meaning]);
-  const missing = KEYS.filter(({ tier }) => tier === 'security').map(({ name, meaning, harmless }) => [
-    name,
-    harmless.map(formatCode).join(' '),
-    meaning,
-  ]);
+  const missing = KEYS.filter(({ tier }) => tier === 'security').map(
+    ({ name, harmless }) =>
+      `${formatCode(name)}${harmless.length === 0 ? '' : ` (${harmless.map(formatCode).join(' ')})`}`,
+  );
   return [
     INTRODUCTION,
     ...sections,
     `## Keys that are accepted\n\nTheir values are checked, and have no effect.\n\n${formatList(accepted)}`,
-    `## Keys about security that are not supported\n\nEach stops the start, unless it has the value in parentheses: a server is never less safe than its file says.\n\n${formatList(missing)}`,
+    `## Keys about security that are not supported\n\nAny other key of these stops the start, unless it has the value in parentheses: a server is never less safe than its file says.\n\n${missing.join(', ')}.\n`,
   ].join('\n');
 }
 

@@ -17,51 +17,11 @@ import type { CreateShape } from './write-requests.ts';
 /*
  * An option with a wrong name would be ignored, and `create(path, data, { ephemeral: true })` would create a persistent
  * znode. The compiler finds that in TypeScript; in JavaScript it is found here. The types below make the compiler
- * compare each table with the options it stands for.
+ * compare each row with the options it stands for.
  */
 
 type Coded = { readonly codec: Codec<unknown> };
 type Watching = { readonly watch: boolean };
-
-/** The options of each method, by its name in errors. */
-interface MethodOptions {
-  readonly connect: ConnectOptions;
-  readonly whenConnected: CallOptions;
-  readonly moveTo: CallOptions;
-  readonly close: CallOptions;
-  readonly detach: CallOptions;
-  readonly get: ReadOptions & Watching & Coded;
-  readonly exists: ReadOptions & Watching;
-  readonly children: ReadOptions & Watching;
-  readonly hasLeasedAnswers: CallOptions;
-  readonly descendantCount: CallOptions;
-  readonly ephemerals: CallOptions;
-  readonly getAcl: CallOptions;
-  readonly multiRead: ReadOptions;
-  readonly create: CreateOptions & Coded;
-  readonly set: VersionOptions & Coded;
-  readonly delete: VersionOptions;
-  readonly setAcl: VersionOptions;
-  readonly createParents: CreateParentsOptions;
-  readonly ensurePath: EnsurePathOptions;
-  readonly createProtected: CreateProtectedOptions;
-  readonly setIdempotent: ExpectedVersionOptions;
-  readonly deleteIdempotent: ExpectedVersionOptions;
-  readonly update: UpdateOptions & UpdateOrCreateOptions & Coded;
-  readonly deleteRecursive: DeleteRecursiveOptions;
-  readonly transaction: CallOptions;
-  readonly 'transaction.create': CreateShape;
-  readonly 'transaction.check': ExpectedVersion;
-  readonly retry: RetryOptions;
-  readonly sync: CallOptions;
-  readonly whoAmI: CallOptions;
-  readonly config: ReadOptions;
-  readonly reconfig: ReconfigOptions;
-  readonly watch: WatchOptions;
-  readonly observe: ObserveOptions;
-  readonly checkWatches: CallOptions;
-  readonly removeWatches: CallOptions;
-}
 
 export type MethodWithOptions = Exclude<Method, 'ping'>;
 
@@ -73,7 +33,8 @@ const WATCHING: Names<ReadOptions & Watching> = { ...READ, watch: true };
 const VERSION: Names<VersionOptions> = { ...CALL, version: true };
 const SHAPE: Names<CreateShape> = { mode: true, sequential: true, ttlMs: true, acl: true };
 
-const NAMES: { readonly [Method in MethodWithOptions]: Names<MethodOptions[Method]> } = {
+/** The options of each method, by its name in errors. */
+const NAMES = {
   connect: {
     servers: true,
     chroot: true,
@@ -92,12 +53,12 @@ const NAMES: { readonly [Method in MethodWithOptions]: Names<MethodOptions[Metho
     transport: true,
     clock: true,
     random: true,
-  },
+  } satisfies Names<ConnectOptions>,
   whenConnected: CALL,
   moveTo: CALL,
   close: CALL,
   detach: CALL,
-  get: { ...WATCHING, codec: true },
+  get: { ...WATCHING, codec: true } satisfies Names<ReadOptions & Watching & Coded>,
   exists: WATCHING,
   children: WATCHING,
   hasLeasedAnswers: CALL,
@@ -105,30 +66,38 @@ const NAMES: { readonly [Method in MethodWithOptions]: Names<MethodOptions[Metho
   ephemerals: CALL,
   getAcl: CALL,
   multiRead: READ,
-  create: { ...CALL, ...SHAPE, codec: true },
-  set: { ...VERSION, codec: true },
+  create: { ...CALL, ...SHAPE, codec: true } satisfies Names<CreateOptions & Coded>,
+  set: { ...VERSION, codec: true } satisfies Names<VersionOptions & Coded>,
   delete: VERSION,
   setAcl: VERSION,
-  createParents: { ...CALL, ...SHAPE, parentMode: true, parentAcl: true },
-  ensurePath: { ...CALL, acl: true, mode: true },
-  createProtected: { ...CALL, ...SHAPE, mark: true },
-  setIdempotent: VERSION,
-  deleteIdempotent: VERSION,
-  update: { ...CALL, ...SHAPE, codec: true, idempotent: true, create: true },
-  deleteRecursive: { ...CALL, onProgress: true },
+  createParents: { ...CALL, ...SHAPE, parentMode: true, parentAcl: true } satisfies Names<CreateParentsOptions>,
+  ensurePath: { ...CALL, acl: true, mode: true } satisfies Names<EnsurePathOptions>,
+  createProtected: { ...CALL, ...SHAPE, mark: true } satisfies Names<CreateProtectedOptions>,
+  setIdempotent: VERSION satisfies Names<ExpectedVersionOptions>,
+  deleteIdempotent: VERSION satisfies Names<ExpectedVersionOptions>,
+  update: { ...CALL, ...SHAPE, codec: true, idempotent: true, create: true } satisfies Names<
+    UpdateOptions & UpdateOrCreateOptions & Coded
+  >,
+  deleteRecursive: { ...CALL, onProgress: true } satisfies Names<DeleteRecursiveOptions>,
   transaction: CALL,
   'transaction.create': SHAPE,
-  'transaction.check': { version: true },
-  retry: { signal: true, idempotent: true },
+  'transaction.check': { version: true } satisfies Names<ExpectedVersion>,
+  retry: { signal: true, idempotent: true } satisfies Names<RetryOptions>,
   sync: CALL,
   whoAmI: CALL,
   config: READ,
-  reconfig: { ...CALL, joining: true, leaving: true, members: true, fromVersion: true },
-  watch: { recursive: true, bufferMax: true, signal: true },
-  observe: { signal: true },
+  reconfig: {
+    ...CALL,
+    joining: true,
+    leaving: true,
+    members: true,
+    fromVersion: true,
+  } satisfies Names<ReconfigOptions>,
+  watch: { recursive: true, bufferMax: true, signal: true } satisfies Names<WatchOptions>,
+  observe: { signal: true } satisfies Names<ObserveOptions>,
   checkWatches: CALL,
   removeWatches: CALL,
-};
+} satisfies { readonly [Method in MethodWithOptions]: object };
 
 /** Options that are true or false, whatever method they are of: a listener for `watch`, say, would never be called. */
 const SWITCHES: ReadonlySet<string> = new Set(['watch', 'sequential', 'recursive', 'idempotent', 'canBeReadOnly']);

@@ -12,33 +12,59 @@ import { Semaphore } from './semaphore.ts';
 /** Something that is held under the znode at `path`. */
 type Acquire = (client: Client, options: LockOptions) => Promise<Held & { readonly path: string }>;
 
-const LOCKS: Readonly<Record<string, Acquire>> = {
-  Mutex: (client, options) => new Mutex(client, '/x', options).acquire(),
-  'Mutex with a lock delay': (client, options) => new Mutex(client, '/x', { ...options, lockDelayMs: 1000 }).acquire(),
-  'ReadWriteLock for reading': (client, options) => new ReadWriteLock(client, '/x', options).acquireRead(),
-  'ReadWriteLock for writing': (client, options) => new ReadWriteLock(client, '/x', options).acquireWrite(),
-  'ReadWriteLock, downgraded': async (client, options) => {
-    const writing = await new ReadWriteLock(client, '/x').acquireWrite();
-    return new ReadWriteLock(client, '/x', options).downgrade(writing);
-  },
-  Semaphore: (client, options) => new Semaphore(client, '/x', { ...options, leasesMax: 1 }).acquire(),
-  "Semaphore in kazoo's layout": (client, options) =>
-    new Semaphore(client, '/x', { ...options, leasesMax: 1, layout: 'kazoo' }).acquire(),
-  PriorityLock: (client, options) => new PriorityLock(client, '/x', options).acquire(),
+interface Case {
+  readonly acquire: Acquire;
+  /** What another client has when this waits; null: it never does. */
+  readonly rival: Acquire | null;
+}
+
+const takeMutex: Acquire = (client, options) => new Mutex(client, '/x', options).acquire();
+const takeDelayed: Acquire = (client, options) => new Mutex(client, '/x', { ...options, lockDelayMs: 1000 }).acquire();
+const takeForReading: Acquire = (client, options) => new ReadWriteLock(client, '/x', options).acquireRead();
+const takeForWriting: Acquire = (client, options) => new ReadWriteLock(client, '/x', options).acquireWrite();
+const downgrade: Acquire = async (client, options) => {
+  const writing = await new ReadWriteLock(client, '/x').acquireWrite();
+  return new ReadWriteLock(client, '/x', options).downgrade(writing);
+};
+const takeLease: Acquire = (client, options) => new Semaphore(client, '/x', { ...options, leasesMax: 1 }).acquire();
+const takeKazooLease: Acquire = (client, options) =>
+  new Semaphore(client, '/x', { ...options, leasesMax: 1, layout: 'kazoo' }).acquire();
+const takeByPriority: Acquire = (client, options) => new PriorityLock(client, '/x', options).acquire();
+
+const LOCKS: Readonly<Record<string, Case>> = {
+  Mutex: { acquire: takeMutex, rival: takeMutex },
+  'Mutex with a lock delay': { acquire: takeDelayed, rival: takeDelayed },
+  'ReadWriteLock for reading': { acquire: takeForReading, rival: takeForWriting },
+  'ReadWriteLock for writing': { acquire: takeForWriting, rival: takeForReading },
+  'ReadWriteLock, downgraded': { acquire: downgrade, rival: null },
+  Semaphore: { acquire: takeLease, rival: takeLease },
+  "Semaphore in kazoo's layout": { acquire: takeKazooLease, rival: takeKazooLease },
+  PriorityLock: { acquire: takeByPriority, rival: takeByPriority },
 };
 
-const CHECKS: { readonly [Name in keyof LockOptions]-?: (client: Client, acquire: Acquire) => Promise<void> } = {
-  acl: async (client, acquire) => {
+type Check = (client: Client, lock: Case, other: Client) => Promise<void>;
+
+const CHECKS: { readonly [Name in keyof LockOptions]-?: Check } = {
+  acl: async (client, { acquire, rival }, other) => {
     const [everything] = OPEN;
     const acl = [everything!, { ...everything!, scheme: 'ip', id: '10.0.0.1' }];
-    const { path } = await acquire(client, { acl });
-    expect((await client.getAcl(path)).acl).toEqual(acl);
+    const held = await acquire(client, { acl });
+    expect((await client.getAcl(held.path)).acl).toEqual(acl);
+    await held.release();
+    if (rival === null) return;
+    const theirs = await rival(other, {});
+    const waiting = acquire(client, { acl });
+    // Until it stands in the line.
+    while ((await client.ephemerals()).length === 0);
+    for (const path of await client.ephemerals()) expect((await client.getAcl(path)).acl, path).toEqual(acl);
+    await theirs.release();
+    await (await waiting).release();
   },
-  data: async (client, acquire) => {
+  data: async (client, { acquire }) => {
     const { path } = await acquire(client, { data: 'host-1' });
     expect(new TextDecoder().decode((await client.get(path)).data)).toBe('host-1');
   },
-  marginMs: async (client, acquire) => {
+  marginMs: async (client, { acquire }) => {
     const { timeoutMs } = client.session!;
     const sure = await acquire(client, { marginMs: timeoutMs / 2 });
     expect(sure.isHeld).toBe(true);
@@ -48,7 +74,7 @@ const CHECKS: { readonly [Name in keyof LockOptions]-?: (client: Client, acquire
 };
 
 test.each(
-  Object.entries(LOCKS).flatMap(([lock, acquire]) =>
-    Object.entries(CHECKS).map(([option, check]) => ({ lock, acquire, option, check })),
+  Object.entries(LOCKS).flatMap(([name, lock]) =>
+    Object.entries(CHECKS).map(([option, check]) => ({ name, lock, option, check })),
   ),
-)('$lock honours $option', ({ acquire, check }) => inWorld(1, ([{ client }]) => check(client, acquire)));
+)('$name honours $option', ({ lock, check }) => inWorld(2, ([{ client }, other]) => check(client, lock, other.client)));

@@ -90,8 +90,8 @@ describe('requests', () => {
 
   test('1851: that no server knows are refused by every kind of server, which closes the connection', () =>
     play({ servers: 3, observers: 1, seeds: [1] }, async (stage) => {
-      const known = new Set<number>(Object.values(OpCode));
-      const unknown = [10, 13, 20, 23, 99, 108, 200, 300, -1, -2, -10, 2 ** 31 - 1, -(2 ** 31)];
+      const numbers = [10, 13, 20, 23, 99, 108, 200, 300, -1, -2, -10, 2 ** 31 - 1, -(2 ** 31)];
+      const unknown = numbers.filter((op) => !isClientOp(op));
       for (const server of await kindsOf(stage)) {
         for (const op of unknown) {
           const client = new WireClient(stage.world, 'app', server);
@@ -101,9 +101,7 @@ describe('requests', () => {
           client.send(3, get('/'));
           await client.whenClosed();
           const errors = client.replies.map(({ xid, error }) => [xid, error]);
-          expect([op, known.has(op), ...errors]).toEqual([
-            op,
-            known.has(op),
+          expect(errors, `op ${op}`).toEqual([
             [1, ErrorCode.ok],
             [2, ErrorCode.unimplemented],
           ]);

@@ -1,5 +1,6 @@
 import type { Client, WatchStream } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import type { SearchResult } from '../api/messages.ts';
 import { TreeIndex } from './tree-index.ts';
 
 type TreeEvent = { readonly type: string; readonly path: string };
@@ -67,6 +68,23 @@ describe('the index of a tree', () => {
     await index.whenWalked();
     expect(index.state).toMatchObject({ znodes: 3, isComplete: true });
     expect(index.state.missing).toMatch(/more than 3 znodes/);
+    index.stop();
+  });
+
+  test('finds in a large tree what was read last as soon as it says that it is whole', async () => {
+    const service = new FakeService();
+    const names = Array.from({ length: 60_000 }, (_, i) => `n-${i}`);
+    service.tree.set('/', names);
+    let read = 0;
+    let before: SearchResult | null = null;
+    // Asked while some are still to be read, as while one types.
+    service.onRead = () => {
+      if (++read === 59_000) before = index.search('n-0', 10);
+    };
+    const index = new TreeIndex(service.client, 100_000);
+    await index.whenWalked();
+    expect(before).toMatchObject({ found: 0, index: { isComplete: false } });
+    expect(index.search('n-0', 10)).toMatchObject({ found: 1, paths: ['/n-0'], index: { isComplete: true } });
     index.stop();
   });
 });

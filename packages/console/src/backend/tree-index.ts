@@ -237,8 +237,10 @@ export class TreeIndex {
     const isOld = this.#text?.revision !== this.#revision;
     // Making it again costs a tenth of a second for a million znodes: not at every letter of a busy tree.
     const isDue = Date.now() - this.#textMadeMs > (this.#sizes.size > 50_000 ? TEXT_MS : 0);
-    if (this.#text === null || (isOld && isDue)) {
-      this.#text = new SearchText([...this.#sizes.keys()], this.#revision);
+    // Nobody asks again for what was not there once the walk is at its end.
+    const isPart = this.#isComplete && this.#text?.isComplete === false;
+    if (this.#text === null || isPart || (isOld && isDue)) {
+      this.#text = new SearchText([...this.#sizes.keys()], this.#revision, this.#isComplete);
       this.#textMadeMs = Date.now();
     }
     return this.#text;
@@ -248,13 +250,16 @@ export class TreeIndex {
 /** All paths as one text, which is looked through faster than as many small ones. */
 class SearchText {
   readonly revision: number;
+  /** False when the walk went on meanwhile. */
+  readonly isComplete: boolean;
   readonly #paths: readonly string[];
   readonly #text: string;
   /** Where each path begins in the text. */
   readonly #starts: Uint32Array;
 
-  constructor(paths: readonly string[], revision: number) {
+  constructor(paths: readonly string[], revision: number, isComplete: boolean) {
     this.revision = revision;
+    this.isComplete = isComplete;
     this.#paths = paths;
     const lower = paths.map((path) => foldCase(path));
     this.#text = lower.join('\n');

@@ -75,3 +75,27 @@ describe('a change of a tree', () => {
     await expect(importTree(client, '/', odd, CALL)).rejects.toThrow('line 2: data: expected text, found 5');
   });
 });
+
+describe('a tree that is too large to be held at once', () => {
+  /** A service where /large has so many children, each with so many bytes. */
+  function serviceWith(count: number, bytes: number): Client {
+    const names = Array.from({ length: count }, (_, i) => `n-${i}`);
+    return {
+      children: async (path: string) => ({
+        children: path === '/large' ? names : [],
+        stat: { dataLength: path === '/large' ? 0 : bytes, isEphemeral: false },
+      }),
+      exists: async () => null,
+      get: () => Promise.reject(new Error('nothing of it is read')),
+    } as unknown as Client;
+  }
+
+  test.each([
+    ['of more than 100,000 znodes', serviceWith(100_001, 0)],
+    ['of more than 128 MiB', serviceWith(200, 700_000)],
+  ])('%s is neither copied nor exported, and nothing of it is read', async (_what, large) => {
+    const refusal = { status: 413, code: 'too-large' };
+    await expect(copyTree(large, fromTo('/large', '/copy'), CALL)).rejects.toMatchObject(refusal);
+    await expect(exportTree(large, '/large', 'service', CALL)).rejects.toMatchObject(refusal);
+  });
+});

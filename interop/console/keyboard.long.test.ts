@@ -19,6 +19,11 @@ const FOCUSED = `(() => {
 const FROM_MS = Date.parse('2026-01-01');
 const DAY_MS = 86_400_000;
 
+/** Before the page is loaded: a mouse that is used is a complaint of it. */
+async function withoutMouse(page: Page): Promise<void> {
+  await page.addInitScript("addEventListener('pointerdown', () => console.error('a mouse was used'), true)");
+}
+
 /** A hand on the keyboard of a page, and none on its mouse. */
 class Keyboard {
   readonly #page: Page;
@@ -98,6 +103,7 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
     await client.create('/app/leaf', 'bye');
     const other = await connect(server.connectString);
     const held = await new Mutex(other, '/locks/job').acquire();
+    await withoutMouse(page);
     const keys = new Keyboard(page);
     const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
     const tasks: Tasks = [
@@ -420,6 +426,7 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
       });
       const { client, page } = site;
       await client.createParents('/app/config', 'new');
+      await withoutMouse(page);
       const keys = new Keyboard(page);
       const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
       const plan = page.getByRole('region', { name: 'Plan' });

@@ -3,56 +3,60 @@ import { TestServer } from '@meerkat/testing';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
+import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
 import { ConsoleSite, launchBrowser } from './console-site.ts';
 
 const textOf = (data: Uint8Array): string => new TextDecoder().decode(data);
 
-describeWith(['chromium'], 'the console changes znodes', () => {
+describeWith(['chromium', 'apache'], 'the console changes znodes', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await launchBrowser();
   });
   afterAll(() => browser?.close());
 
-  test('it saves what was reviewed, to the version that was shown, and takes it back', async () => {
-    await using server = await TestServer.start();
-    await using site = await ConsoleSite.open(browser, server.connectString);
-    const { client, page } = site;
-    await client.create('/config', '{"a":1}');
-    await site.enter('/config');
-    await page.getByRole('button', { name: 'Edit' }).click();
-    const editor = page.getByRole('textbox', { name: 'New value of /config' });
-    await editor.fill('{"a":2}');
-    // Meanwhile somebody else is faster.
-    await client.set('/config', '{"a":1,"b":7}');
-    await page.getByRole('button', { name: 'Review' }).click();
-    await page.getByText('Somebody else has changed it meanwhile').waitFor();
-    await page.locator('.cm-deletedChunk').first().waitFor();
-    // Once more, between review and save: the difference is that to the newest.
-    await client.set('/config', '{"a":1,"b":8}');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('it is at version 2 now').waitFor();
-    expect(textOf((await client.get('/config')).data)).toBe('{"a":1,"b":8}');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('/config is saved.').waitFor();
-    expect(textOf((await client.get('/config')).data)).toBe('{"a":2}');
-    await page.getByRole('button', { name: 'Undo' }).click();
-    await page.getByText('Undone: give /config the data of version 2 again.').waitFor();
-    expect(textOf((await client.get('/config')).data)).toBe('{"a":1,"b":8}');
+  test.each(SERVER_KINDS)(
+    'of %s: it saves what was reviewed, to the version that was shown, and takes it back',
+    async (kind) => {
+      await using server = await ServerProcess.start(kind);
+      await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+      const { client, page } = site;
+      await client.create('/config', '{"a":1}');
+      await site.enter('/config');
+      await page.getByRole('button', { name: 'Edit' }).click();
+      const editor = page.getByRole('textbox', { name: 'New value of /config' });
+      await editor.fill('{"a":2}');
+      // Meanwhile somebody else is faster.
+      await client.set('/config', '{"a":1,"b":7}');
+      await page.getByRole('button', { name: 'Review' }).click();
+      await page.getByText('Somebody else has changed it meanwhile').waitFor();
+      await page.locator('.cm-deletedChunk').first().waitFor();
+      // Once more, between review and save: the difference is that to the newest.
+      await client.set('/config', '{"a":1,"b":8}');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('it is at version 2 now').waitFor();
+      expect(textOf((await client.get('/config')).data)).toBe('{"a":1,"b":8}');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('/config is saved.').waitFor();
+      expect(textOf((await client.get('/config')).data)).toBe('{"a":2}');
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('Undone: give /config the data of version 2 again.').waitFor();
+      expect(textOf((await client.get('/config')).data)).toBe('{"a":1,"b":8}');
 
-    // An undo does not destroy what others have done since.
-    await page.getByRole('button', { name: 'Edit' }).click();
-    await editor.fill('mine');
-    await page.keyboard.press('Control+s');
-    await page.getByRole('heading', { name: 'What would change' }).waitFor();
-    await page.keyboard.press('Control+s');
-    await page.getByText('/config is saved.').last().waitFor();
-    await client.set('/config', 'theirs');
-    await page.getByRole('button', { name: 'Undo' }).click();
-    await page.getByText('the tree has changed since: nothing was undone').waitFor();
-    expect(textOf((await client.get('/config')).data)).toBe('theirs');
-    site.expectNoComplaints();
-  });
+      // An undo does not destroy what others have done since.
+      await page.getByRole('button', { name: 'Edit' }).click();
+      await editor.fill('mine');
+      await page.keyboard.press('Control+s');
+      await page.getByRole('heading', { name: 'What would change' }).waitFor();
+      await page.keyboard.press('Control+s');
+      await page.getByText('/config is saved.').last().waitFor();
+      await client.set('/config', 'theirs');
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('the tree has changed since: nothing was undone').waitFor();
+      expect(textOf((await client.get('/config')).data)).toBe('theirs');
+      site.expectNoComplaints();
+    },
+  );
 
   test('what is typed while the page is busy stays', async () => {
     await using server = await TestServer.start();
@@ -90,91 +94,97 @@ describeWith(['chromium'], 'the console changes znodes', () => {
     site.expectNoComplaints();
   });
 
-  test('it creates, copies, moves and deletes, says what would go, and brings it back', async () => {
-    await using server = await TestServer.start();
-    await using site = await ConsoleSite.open(browser, server.connectString);
-    const { client, page } = site;
-    await site.enter();
-    await page.getByRole('button', { name: 'Create child' }).click();
-    await page.getByLabel('Name').fill('app');
-    await page.getByRole('textbox', { name: 'Value' }).fill('äöü');
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    await page.getByText('/app is created.').waitFor();
-    expect(textOf((await client.get('/app')).data)).toBe('äöü');
-    await client.create('/app/secret', 'x', { acl: [acl.digest('ann', 'pw'), acl.world('cdr')] });
-    await client.create('/app/secret/below', Buffer.from([0, 255]));
+  test.each(SERVER_KINDS)(
+    'of %s: it creates, copies, moves and deletes, says what would go, and brings it back',
+    async (kind) => {
+      await using server = await ServerProcess.start(kind);
+      await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+      const { client, page } = site;
+      await site.enter();
+      await page.getByRole('button', { name: 'Create child' }).click();
+      await page.getByLabel('Name').fill('app');
+      await page.getByRole('textbox', { name: 'Value' }).fill('äöü');
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
+      await page.getByText('/app is created.').waitFor();
+      expect(textOf((await client.get('/app')).data)).toBe('äöü');
+      await client.create('/app/secret', 'x', { acl: [acl.digest('ann', 'pw'), acl.world('cdr')] });
+      await client.create('/app/secret/below', Buffer.from([0, 255]));
 
-    await page.getByRole('button', { name: 'More' }).click();
-    await page.getByRole('menuitem', { name: 'Copy to…' }).click();
-    await page.getByLabel('To', { exact: true }).fill('/copy');
-    await page.getByRole('button', { name: 'Copy', exact: true }).click();
-    await page.getByText('3 znodes: /copy.').waitFor();
-    expect((await client.get('/copy/secret/below')).data).toEqual(Uint8Array.of(0, 255));
-    expect((await client.getAcl('/copy/secret')).acl).toEqual((await client.getAcl('/app/secret')).acl);
-
-    await page.getByRole('region', { name: '/copy', exact: true }).waitFor();
-    await page.getByRole('button', { name: 'More' }).click();
-    await page.getByRole('menuitem', { name: 'Move to…' }).click();
-    await page.getByLabel('To', { exact: true }).fill('/moved');
-    await page.getByRole('button', { name: 'Move', exact: true }).click();
-    await page.getByText('3 znodes: /moved.').waitFor();
-    expect(await client.exists('/copy')).toBeNull();
-
-    await page.getByRole('region', { name: '/moved', exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('3 znodes with 9 B would go.').waitFor();
-    const confirm = page.getByRole('dialog').getByRole('button', { name: 'Delete' });
-    expect(await confirm.isDisabled()).toBe(true);
-    await page.getByLabel('Type moved to confirm').fill('moved');
-    await confirm.click();
-    await page.getByText('/moved is deleted, with 2 below it.').waitFor();
-    await expect(client.get('/moved')).rejects.toBeInstanceOf(NoNodeError);
-    await page.getByRole('button', { name: 'Undo' }).click();
-    await page.getByText('Undone: create /moved').waitFor();
-    expect((await client.get('/moved/secret/below')).data).toEqual(Uint8Array.of(0, 255));
-    expect((await client.getAcl('/moved/secret')).acl).toEqual((await client.getAcl('/app/secret')).acl);
-    site.expectNoComplaints();
-  });
-
-  test('its exports and imports are those of the command line, and values go up and down as files', async () => {
-    await using server = await TestServer.start();
-    await using site = await ConsoleSite.open(browser, server.connectString);
-    const { client, page } = site;
-    await client.create('/from', Buffer.from([1, 0, 2]));
-    await client.create('/from/a', 'text');
-    await client.create('/to');
-    await site.enter('/from');
-    await page.getByRole('button', { name: 'More' }).click();
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('menuitem', { name: 'Export tree' }).click(),
-    ]);
-    expect(download.suggestedFilename()).toBe('from.ndjson');
-    const file = await download.path();
-    await site.show('/to');
-    await page.getByRole('region', { name: '/to', exact: true }).waitFor();
-    const choose = async (item: string, path: string): Promise<void> => {
       await page.getByRole('button', { name: 'More' }).click();
-      const [chooser] = await Promise.all([
-        page.waitForEvent('filechooser'),
-        page.getByRole('menuitem', { name: item }).click(),
+      await page.getByRole('menuitem', { name: 'Copy to…' }).click();
+      await page.getByLabel('To', { exact: true }).fill('/copy');
+      await page.getByRole('button', { name: 'Copy', exact: true }).click();
+      await page.getByText('3 znodes: /copy.').waitFor();
+      expect((await client.get('/copy/secret/below')).data).toEqual(Uint8Array.of(0, 255));
+      expect((await client.getAcl('/copy/secret')).acl).toEqual((await client.getAcl('/app/secret')).acl);
+
+      await page.getByRole('region', { name: '/copy', exact: true }).waitFor();
+      await page.getByRole('button', { name: 'More' }).click();
+      await page.getByRole('menuitem', { name: 'Move to…' }).click();
+      await page.getByLabel('To', { exact: true }).fill('/moved');
+      await page.getByRole('button', { name: 'Move', exact: true }).click();
+      await page.getByText('3 znodes: /moved.').waitFor();
+      expect(await client.exists('/copy')).toBeNull();
+
+      await page.getByRole('region', { name: '/moved', exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByText('3 znodes with 9 B would go.').waitFor();
+      const confirm = page.getByRole('dialog').getByRole('button', { name: 'Delete' });
+      expect(await confirm.isDisabled()).toBe(true);
+      await page.getByLabel('Type moved to confirm').fill('moved');
+      await confirm.click();
+      await page.getByText('/moved is deleted, with 2 below it.').waitFor();
+      await expect(client.get('/moved')).rejects.toBeInstanceOf(NoNodeError);
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('Undone: create /moved').waitFor();
+      expect((await client.get('/moved/secret/below')).data).toEqual(Uint8Array.of(0, 255));
+      expect((await client.getAcl('/moved/secret')).acl).toEqual((await client.getAcl('/app/secret')).acl);
+      site.expectNoComplaints();
+    },
+  );
+
+  test.each(SERVER_KINDS)(
+    'of %s: its exports and imports are those of the command line, and values go up and down as files',
+    async (kind) => {
+      await using server = await ServerProcess.start(kind);
+      await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+      const { client, page } = site;
+      await client.create('/from', Buffer.from([1, 0, 2]));
+      await client.create('/from/a', 'text');
+      await client.create('/to');
+      await site.enter('/from');
+      await page.getByRole('button', { name: 'More' }).click();
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('menuitem', { name: 'Export tree' }).click(),
       ]);
-      await chooser.setFiles(path);
-    };
-    await choose('Import here', file);
-    await page.getByText('1 znodes created below /to.').waitFor();
-    expect(textOf((await client.get('/to/a')).data)).toBe('text');
-    await choose('Upload value', file);
-    await page.getByText('/to is saved.').waitFor();
-    expect(textOf((await client.get('/to')).data)).toContain('"meerkatExport":1');
-    await page.getByRole('button', { name: 'More' }).click();
-    const [value] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('menuitem', { name: 'Download value' }).click(),
-    ]);
-    expect(value.suggestedFilename()).toBe('to');
-    site.expectNoComplaints();
-  });
+      expect(download.suggestedFilename()).toBe('from.ndjson');
+      const file = await download.path();
+      await site.show('/to');
+      await page.getByRole('region', { name: '/to', exact: true }).waitFor();
+      const choose = async (item: string, path: string): Promise<void> => {
+        await page.getByRole('button', { name: 'More' }).click();
+        const [chooser] = await Promise.all([
+          page.waitForEvent('filechooser'),
+          page.getByRole('menuitem', { name: item }).click(),
+        ]);
+        await chooser.setFiles(path);
+      };
+      await choose('Import here', file);
+      await page.getByText('1 znodes created below /to.').waitFor();
+      expect(textOf((await client.get('/to/a')).data)).toBe('text');
+      await choose('Upload value', file);
+      await page.getByText('/to is saved.').waitFor();
+      expect(textOf((await client.get('/to')).data)).toContain('"meerkatExport":1');
+      await page.getByRole('button', { name: 'More' }).click();
+      const [value] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('menuitem', { name: 'Download value' }).click(),
+      ]);
+      expect(value.suggestedFilename()).toBe('to');
+      site.expectNoComplaints();
+    },
+  );
 
   test('without --write it offers no change, and the backend takes none', async () => {
     await using server = await TestServer.start();

@@ -17,37 +17,40 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
   });
   afterAll(() => browser?.close());
 
-  test('each change under a path, with what it did to the value; it can be paused and filtered', async () => {
-    await using server = await TestServer.start();
-    await using site = await ConsoleSite.open(browser, server.connectString);
-    const { client, page } = site;
-    await client.createParents('/app/a', 'port=80');
-    await site.enter('/app', 'live');
-    await page.getByText('Watching /app. Nothing has happened yet.').waitFor();
-    await client.set('/app/a', 'port=81');
-    await page.getByText('port=81').waitFor();
-    await client.set('/app/a', 'port=82');
-    await page.locator('del', { hasText: '1' }).waitFor();
-    await page.locator('ins', { hasText: '2' }).waitFor();
-    await page.getByRole('button', { name: 'Pause' }).click();
-    await client.create('/app/later', 'x');
-    await page.getByText('Paused: 1 changes wait').waitFor();
-    expect(await page.getByRole('button', { name: '/app/later' }).count()).toBe(0);
-    await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByRole('button', { name: '/app/later' }).waitFor();
-    await page.getByRole('searchbox').fill('later');
-    await expect.poll(() => page.locator('.log-row').count()).toBe(1);
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Export' }).click(),
-    ]);
-    expect(download.suggestedFilename()).toBe('changes.ndjson');
-    site.expectNoComplaints();
-  });
+  test.each(SERVER_KINDS)(
+    'of %s: each change under a path, with what it did to the value; it can be paused and filtered',
+    async (kind) => {
+      await using server = await ServerProcess.start(kind);
+      await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+      const { client, page } = site;
+      await client.createParents('/app/a', 'port=80');
+      await site.enter('/app', 'live');
+      await page.getByText('Watching /app. Nothing has happened yet.').waitFor();
+      await client.set('/app/a', 'port=81');
+      await page.getByText('port=81').waitFor();
+      await client.set('/app/a', 'port=82');
+      await page.locator('del', { hasText: '1' }).waitFor();
+      await page.locator('ins', { hasText: '2' }).waitFor();
+      await page.getByRole('button', { name: 'Pause' }).click();
+      await client.create('/app/later', 'x');
+      await page.getByText('Paused: 1 changes wait').waitFor();
+      expect(await page.getByRole('button', { name: '/app/later' }).count()).toBe(0);
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByRole('button', { name: '/app/later' }).waitFor();
+      await page.getByRole('searchbox').fill('later');
+      await expect.poll(() => page.locator('.log-row').count()).toBe(1);
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Export' }).click(),
+      ]);
+      expect(download.suggestedFilename()).toBe('changes.ndjson');
+      site.expectNoComplaints();
+    },
+  );
 
-  test('a thousand changes a second, none of which is lost or comes late', async () => {
-    await using server = await TestServer.start();
-    await using site = await ConsoleSite.open(browser, server.connectString);
+  test.each(SERVER_KINDS)('of %s: a thousand changes a second, none of which is lost or comes late', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
     const { client, page } = site;
     for (let i = 0; i < 50; i++) await client.createParents(`/busy/${i}`, '0');
     await site.enter('/busy', 'live');
@@ -84,47 +87,50 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     site.expectNoComplaints();
   });
 
-  test('who holds a lock and who waits, those that wait for each other, and who waits at a barrier', async () => {
-    await using server = await TestServer.start();
-    await using site = await ConsoleSite.open(browser, server.connectString);
-    const { page } = site;
-    const ann = await connect(server.connectString);
-    const bob = await connect(server.connectString);
-    const first = await new Mutex(ann, '/locks/first').acquire();
-    const second = await new Mutex(bob, '/locks/second', { layout: 'kazoo' }).acquire();
-    const waiting = new AbortController();
-    const annWaits = new Mutex(ann, '/locks/second', { layout: 'kazoo' }).acquire({ signal: waiting.signal });
-    annWaits.catch(() => {});
-    await site.enter('/', 'lines');
-    await page.getByRole('link', { name: '/locks/first' }).waitFor();
-    const line = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: '/locks/second' }) });
-    await line.getByText('kazoo').waitFor();
-    await line.getByText('waits for').waitFor();
-    expect(await page.getByRole('alert').count()).toBe(0);
-    const bobWaits = new Mutex(bob, '/locks/first').acquire({ signal: waiting.signal });
-    bobWaits.catch(() => {});
-    await page.getByRole('alert').filter({ hasText: 'Deadlock' }).waitFor();
-    waiting.abort();
-    await page.getByRole('alert').waitFor({ state: 'detached' });
-    await Promise.allSettled([annWaits, bobWaits]);
-    const lineOf = (name: string) => page.locator('.line').filter({ has: page.getByRole('link', { name }) });
-    const barrier = new Barrier(ann, '/barriers/migration');
-    await barrier.set();
-    await lineOf('/barriers/migration').getByText('No session watches it').waitFor();
-    const waits = new Barrier(bob, '/barriers/migration').wait();
-    await lineOf('/barriers/migration').getByText('waits until it is removed').waitFor();
-    await barrier.remove();
-    await waits;
-    await lineOf('/barriers/migration').waitFor({ state: 'detached' });
-    const entering = new DoubleBarrier(ann, '/barriers/start', 2).enter();
-    await lineOf('/barriers/start').getByText('waits for the others').waitFor();
-    await Promise.all([entering, new DoubleBarrier(bob, '/barriers/start', 2).enter()]);
-    await expect.poll(() => lineOf('/barriers/start').getByText('is inside').count()).toBe(2);
-    await first.release();
-    await second.release();
-    await Promise.all([ann.close(), bob.close()]);
-    site.expectNoComplaints();
-  });
+  test.each(SERVER_KINDS)(
+    'of %s: who holds a lock and who waits, those that wait for each other, and who waits at a barrier',
+    async (kind) => {
+      await using server = await ServerProcess.start(kind);
+      await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
+      const { page } = site;
+      const ann = await connect(`127.0.0.1:${server.port}`);
+      const bob = await connect(`127.0.0.1:${server.port}`);
+      const first = await new Mutex(ann, '/locks/first').acquire();
+      const second = await new Mutex(bob, '/locks/second', { layout: 'kazoo' }).acquire();
+      const waiting = new AbortController();
+      const annWaits = new Mutex(ann, '/locks/second', { layout: 'kazoo' }).acquire({ signal: waiting.signal });
+      annWaits.catch(() => {});
+      await site.enter('/', 'lines');
+      await page.getByRole('link', { name: '/locks/first' }).waitFor();
+      const line = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: '/locks/second' }) });
+      await line.getByText('kazoo').waitFor();
+      await line.getByText('waits for').waitFor();
+      expect(await page.getByRole('alert').count()).toBe(0);
+      const bobWaits = new Mutex(bob, '/locks/first').acquire({ signal: waiting.signal });
+      bobWaits.catch(() => {});
+      await page.getByRole('alert').filter({ hasText: 'Deadlock' }).waitFor();
+      waiting.abort();
+      await page.getByRole('alert').waitFor({ state: 'detached' });
+      await Promise.allSettled([annWaits, bobWaits]);
+      const lineOf = (name: string) => page.locator('.line').filter({ has: page.getByRole('link', { name }) });
+      const barrier = new Barrier(ann, '/barriers/migration');
+      await barrier.set();
+      await lineOf('/barriers/migration').getByText('No session watches it').waitFor();
+      const waits = new Barrier(bob, '/barriers/migration').wait();
+      await lineOf('/barriers/migration').getByText('waits until it is removed').waitFor();
+      await barrier.remove();
+      await waits;
+      await lineOf('/barriers/migration').waitFor({ state: 'detached' });
+      const entering = new DoubleBarrier(ann, '/barriers/start', 2).enter();
+      await lineOf('/barriers/start').getByText('waits for the others').waitFor();
+      await Promise.all([entering, new DoubleBarrier(bob, '/barriers/start', 2).enter()]);
+      await expect.poll(() => lineOf('/barriers/start').getByText('is inside').count()).toBe(2);
+      await first.release();
+      await second.release();
+      await Promise.all([ann.close(), bob.close()]);
+      site.expectNoComplaints();
+    },
+  );
 
   test('the servers of an ensemble, and an election among them', async () => {
     await using ensemble = await TestEnsemble.start();
@@ -210,15 +216,15 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     }
   });
 
-  test('several services, each with a log-in of its own', async () => {
+  test('several services, ours and Apache’s, each with a log-in of its own', async () => {
     await using blue = await TestServer.start();
-    await using green = await TestServer.start();
+    await using green = await ServerProcess.start('apache');
     await using site = await ConsoleSite.open(browser, blue.connectString, {
       name: 'service',
-      others: { green: green.connectString },
+      others: { green: `127.0.0.1:${green.port}` },
     });
     const { client, page } = site;
-    const elsewhere = await connect(green.connectString);
+    const elsewhere = await connect(`127.0.0.1:${green.port}`);
     await client.create('/only-blue', 'b');
     await elsewhere.create('/only-green', 'g');
     await site.enter();
@@ -252,9 +258,9 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     site.expectNoComplaints();
   });
 
-  test('where the bytes and the znodes of a tree are', async () => {
-    await using server = await TestServer.start();
-    await using site = await ConsoleSite.open(browser, server.connectString);
+  test.each(SERVER_KINDS)('of %s: where the bytes and the znodes of a tree are', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
     const { client, page } = site;
     await client.createParents('/large/one', 'x'.repeat(3000));
     await client.create('/large/two', 'x'.repeat(1000));

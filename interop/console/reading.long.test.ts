@@ -100,9 +100,9 @@ describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
     site.expectNoComplaints();
   });
 
-  test('of many znodes, found as one types', async () => {
-    await using server = await TestServer.start();
-    await using site = await ConsoleSite.open(browser, server.connectString);
+  test.each(SERVER_KINDS)('of many znodes of %s, found as one types', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
     const { client, page } = site;
     await client.create('/many');
     for (let i = 0; i < 5000; i += 500) {

@@ -140,9 +140,9 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     site.expectNoComplaints();
   });
 
-  test('when permissions are missing, and after a log-in that has them', async () => {
-    await using server = await TestServer.start();
-    await using site = await ConsoleSite.open(browser, server.connectString);
+  test.each(SERVER_KINDS)('when permissions are missing, and after a log-in that has them, at %s', async (kind) => {
+    await using server = await ServerProcess.start(kind);
+    await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
     const { client, page } = site;
     await client.addAuth(digestAuth('ann', 'pw').scheme, digestAuth('ann', 'pw').auth);
     await client.create('/secret', 'hidden', { acl: [acl.digest('ann', 'pw')] });

@@ -106,6 +106,23 @@ describe('a learner forwards', () => {
     });
   });
 
+  test('nothing for a while behind a long multi, longer while others write at other servers', () => {
+    const learner = new Learner();
+    const client = learner.connect(8000);
+    const parts = 4096 + 640;
+    const multi: Request = { op: OpCode.multi, ops: new Array(parts).fill({ op: OpCode.check, path: '/', version: -1 }) };
+    const txns = new Array(parts).fill({ type: OpCode.check, path: '/', version: 0 });
+    const answer = (xid: number, nowMs: number) => {
+      client.send(xid, multi);
+      learner.commit(learner.proposeTxn(idOf(client), xid, { type: OpCode.multi, txns }), nowMs);
+      return client.waiting.pausedUntilMs - nowMs;
+    };
+    expect(answer(1, 10_000)).toBe(10);
+    learner.commit(learner.proposeTxn(5n, 1, errorTxn(ErrorCode.noNode)), 10_000);
+    expect(answer(2, 10_500)).toBe(160);
+    expect(answer(3, 20_000)).toBe(10);
+  });
+
   test('a megabyte of one client at most, until the leader has answered some of it', () => {
     const learner = new Learner();
     const client = learner.connect();

@@ -1,4 +1,4 @@
-import type { PastSpan } from '../api/messages.ts';
+import type { PastSpan } from '../api/past-messages.ts';
 import type { PastTree, PastTrees } from './options.ts';
 import { Refusal } from './refusal.ts';
 

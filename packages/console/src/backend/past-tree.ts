@@ -1,5 +1,5 @@
 import { type Client, joinPath, NoNodeError, nullableBytes, type Stat } from '@meerkat/client';
-import type { PastChange, PastDifference, PastMoment, PastZnode } from '../api/messages.ts';
+import type { PastChange, PastDifference, PastMoment, PastZnode } from '../api/past-messages.ts';
 import type { ClusterSession } from './cluster-session.ts';
 import type { PastTree } from './options.ts';
 import { mayKnow, readAccess } from './past.ts';

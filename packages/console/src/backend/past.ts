@@ -1,5 +1,5 @@
 import { type Acl, type Client, NoAuthError, NoNodeError, Perm } from '@meerkat/client';
-import type { HistoryEntry, HistoryInfo } from '../api/messages.ts';
+import type { HistoryEntry, HistoryInfo } from '../api/past-messages.ts';
 import type { ClusterSession } from './cluster-session.ts';
 import type { PastState } from './options.ts';
 import { Refusal } from './refusal.ts';

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import type { PastDifference, PastZnode } from '../../api/messages.ts';
+import type { PastDifference, PastZnode } from '../../api/past-messages.ts';
 import { ask, clusterUrl } from '../api.ts';
 import { FailureNote } from '../parts/failure-view.tsx';
 import { useResource, useSession } from '../session.ts';

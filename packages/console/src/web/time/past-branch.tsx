@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import type { PastZnode } from '../../api/messages.ts';
+import type { PastZnode } from '../../api/past-messages.ts';
 import { ask, clusterUrl } from '../api.ts';
 import { Icon } from '../parts/icons.tsx';
 import { useResource, useSession } from '../session.ts';

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useState } from 'react';
-import type { PastDifference, PastSpan, PastZnode } from '../../api/messages.ts';
+import type { PastDifference, PastSpan, PastZnode } from '../../api/past-messages.ts';
 import { ask, clusterUrl } from '../api.ts';
 import { time } from '../figures.ts';
 import { FailureNote, FailureView } from '../parts/failure-view.tsx';

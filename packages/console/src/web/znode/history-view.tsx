@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import type { HistoryEntry, HistoryInfo } from '../../api/messages.ts';
+import type { HistoryEntry, HistoryInfo } from '../../api/past-messages.ts';
 import { ask, clusterUrl } from '../api.ts';
 import { time } from '../figures.ts';
 import { FailureView } from '../parts/failure-view.tsx';

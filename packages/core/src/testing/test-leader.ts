@@ -22,36 +22,8 @@ import { Leader } from '../zab/leader.ts';
 import type { LeaderEffects, LinkId } from '../zab/leader-host.ts';
 import type { ZabOptions } from '../zab/zab-options.ts';
 import { formatPacket, formatPair, parseHistory, parsePair } from './history-text.ts';
+import { LEADER_SHAPE, type LeaderShape } from './leader-shape.ts';
 import { ManualClock } from './test-server.ts';
-
-export interface LeaderShape {
-  readonly serverId: number;
-  readonly quorum: QuorumShape;
-  /** What is in its database: `(1,1)..(1,5)`. */
-  readonly history: string;
-  /** How many of the newest txns of that it has in memory. */
-  readonly memory: number;
-  /** The first txn in its log; null when it is the first there ever was. */
-  readonly logFrom: string | null;
-  readonly currentEpoch: number;
-  readonly acceptedEpoch: number;
-  readonly configText: string;
-  readonly options: Partial<ZabOptions>;
-  readonly needSnapshot: Set<number> | undefined;
-}
-
-const SHAPE: LeaderShape = {
-  serverId: 3,
-  quorum: { voters: [1, 2, 3] },
-  history: '(1,1)..(1,5)',
-  memory: 100,
-  logFrom: null,
-  currentEpoch: 1,
-  acceptedEpoch: 1,
-  configText: 'version=0',
-  options: {},
-  needSnapshot: undefined,
-};
 
 /** What the leader has asked for; `to` is a learner, by the name that the test gave it. */
 export interface Asked {
@@ -108,7 +80,7 @@ export class TestLeader {
       options,
       needSnapshot,
     } = {
-      ...SHAPE,
+      ...LEADER_SHAPE,
       ...shape,
     };
     this.serverId = serverId;

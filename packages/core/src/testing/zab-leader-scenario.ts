@@ -1,5 +1,6 @@
 import { Announcement, makeZxid, OpCode, PacketType } from '@meerkat/protocol';
-import { type LeaderShape, TestLeader } from './test-leader.ts';
+import type { LeaderShape } from './leader-shape.ts';
+import { TestLeader } from './test-leader.ts';
 
 /**
  * Plays a scenario of a leader: blocks of commands, each followed by `----` and everything that the leader said. What

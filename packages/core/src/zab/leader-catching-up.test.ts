@@ -1,7 +1,8 @@
 import { Announcement, type LearnerInfoPacket, makeZxid, PacketType } from '@meerkat/protocol';
 
 import { describe, expect, test } from 'vitest';
-import { type LeaderShape, TestLeader } from '../testing/test-leader.ts';
+import type { LeaderShape } from '../testing/leader-shape.ts';
+import { TestLeader } from '../testing/test-leader.ts';
 
 const OURS = { announces: Announcement.takesHandOver + Announcement.keepsLog };
 const APACHE = { announces: 0 };

@@ -1,7 +1,8 @@
 import { Announcement, announcedLease, type LearnerInfoPacket, MAX_COUNTER, PacketType } from '@meerkat/protocol';
 
 import { describe, expect, test } from 'vitest';
-import { type LeaderShape, TestLeader } from '../testing/test-leader.ts';
+import type { LeaderShape } from '../testing/leader-shape.ts';
+import { TestLeader } from '../testing/test-leader.ts';
 
 const OURS = { announces: Announcement.takesHandOver + Announcement.keepsLog };
 const OBSERVER: Partial<LearnerInfoPacket> = { type: PacketType.observerInfo };

@@ -3,7 +3,8 @@ import { Announcement, type LearnerInfoPacket, makeZxid, OpCode, PacketType } fr
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
 import { formatPair } from '../testing/history-text.ts';
-import { type LeaderShape, TestLeader } from '../testing/test-leader.ts';
+import type { LeaderShape } from '../testing/leader-shape.ts';
+import { TestLeader } from '../testing/test-leader.ts';
 
 const OURS = { announces: Announcement.takesHandOver + Announcement.keepsLog };
 const APACHE = { announces: 0 };

@@ -1,7 +1,8 @@
 import { Announcement, type LearnerInfoPacket, MAX_EPOCH, makeZxid, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/believable.ts';
-import { type LeaderShape, TestLeader } from '../testing/test-leader.ts';
+import type { LeaderShape } from '../testing/leader-shape.ts';
+import { TestLeader } from '../testing/test-leader.ts';
 
 const OBSERVER: Partial<LearnerInfoPacket> = { type: PacketType.observerInfo };
 const FIVE = { quorum: { voters: [1, 2, 3, 4, 5] } };

@@ -1,0 +1,31 @@
+import type { QuorumShape } from '../election/quorum.ts';
+import type { ZabOptions } from '../zab/zab-options.ts';
+
+export interface LeaderShape {
+  readonly serverId: number;
+  readonly quorum: QuorumShape;
+  /** What is in its database: `(1,1)..(1,5)`. */
+  readonly history: string;
+  /** How many of the newest txns of that it has in memory. */
+  readonly memory: number;
+  /** The first txn in its log; null when it is the first there ever was. */
+  readonly logFrom: string | null;
+  readonly currentEpoch: number;
+  readonly acceptedEpoch: number;
+  readonly configText: string;
+  readonly options: Partial<ZabOptions>;
+  readonly needSnapshot: Set<number> | undefined;
+}
+
+export const LEADER_SHAPE: LeaderShape = {
+  serverId: 3,
+  quorum: { voters: [1, 2, 3] },
+  history: '(1,1)..(1,5)',
+  memory: 100,
+  logFrom: null,
+  currentEpoch: 1,
+  acceptedEpoch: 1,
+  configText: 'version=0',
+  options: {},
+  needSnapshot: undefined,
+};

@@ -17,6 +17,21 @@ test('a server whose disk was wiped, and has not started since, has nothing that
   expect(lines.filter((line) => line.includes('has no file that could rot'))).toHaveLength(1);
 });
 
+test('a server whose log has rotted is replaced also where nobody can lead without it', async () => {
+  // A change to two voters is in all other logs when one of the two dies: without it there is no quorum.
+  const plan = [
+    '894ms members  #3993780369',
+    '2688ms members  #427071949',
+    '327ms io-thread zk5 #3381269219',
+    '2574ms io-thread zk1 #4127154491',
+    '5536ms members  #1098662989',
+    '5543ms rot zk2 for 1ms #3249786604',
+  ].map((text) => parseFault(text)!);
+  const { violations, stats } = await simulate({ seed: 500000321, servers: 3, spares: 2, minutes: 0.1, plan });
+  expect(violations).toEqual([]);
+  expect(stats.faultsByKind.get('rot')).toBe(1);
+});
+
 test('a nemesis is done when its last operator has gone, not with the healing', async () => {
   const world = new VirtualWorld({ seed: 1 });
   const ensemble = world.startEnsemble({ servers: 3, spares: 1 });

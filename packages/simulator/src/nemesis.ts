@@ -72,7 +72,7 @@ export class Nemesis {
     if (server.isRunning) return;
     if (this.#rotten.has(server) && server.failure !== null) {
       // Until the others have what it had, it stays as it is.
-      if (!this.#isDispensable(server)) return;
+      if (!this.#isDispensable(server) && !(this.#isOver && this.#hasNothingOfItsOwn(server))) return;
       this.#rotten.delete(server);
       server.wipe();
     }
@@ -336,13 +336,21 @@ export class Nemesis {
     const voters = membership.members.flatMap(({ role, serverId }) => (role === 'participant' ? [serverId] : []));
     const others = voters.filter((serverId) => serverId !== server.serverId);
     if (!isQuorum(voters, membership.hierarchy, others)) return false;
-    const found = readServerDisk(server.disk, server.options.snapshotDirectory, server.options.logDirectory);
-    const lastZxid = Math.max(leader.core?.view.lastZxid ?? 0, found.txns.at(-1)?.zxid ?? found.base);
+    const lastZxid = Math.max(leader.core?.view.lastZxid ?? 0, lastZxidOf(server));
     return participants.every(
       (other) =>
         other === server ||
         (other.isServing && other.epoch === leader.epoch && (other.core?.view.lastZxid ?? 0) >= lastZxid),
     );
+  }
+
+  /**
+   * All others have as much on their disks. Where nobody can lead without this server this is what its operator asks: a change
+   * of the members may be in all logs that leaves two voters, and it is one of them.
+   */
+  #hasNothingOfItsOwn(server: VirtualServer): boolean {
+    const lastZxid = lastZxidOf(server);
+    return this.#ensemble.servers.every((other) => other === server || lastZxidOf(other) >= lastZxid);
   }
 
   #resolve(host: string): readonly string[] {
@@ -361,6 +369,12 @@ export class Nemesis {
     this.#world.tell('nemesis', what);
     this.#onFault(what);
   }
+}
+
+/** Of what is on its disk. */
+function lastZxidOf({ disk, options }: VirtualServer): number {
+  const { txns, base } = readServerDisk(disk, options.snapshotDirectory, options.logDirectory);
+  return txns.at(-1)?.zxid ?? base;
 }
 
 const MAY_FAIL = ['write', 'sync', 'sync', 'create', 'rename', 'syncDirectory', 'truncate', 'preallocate'] as const;

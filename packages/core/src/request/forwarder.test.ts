@@ -110,7 +110,10 @@ describe('a learner forwards', () => {
     const learner = new Learner();
     const client = learner.connect(8000);
     const parts = 4096 + 640;
-    const multi: Request = { op: OpCode.multi, ops: new Array(parts).fill({ op: OpCode.check, path: '/', version: -1 }) };
+    const multi: Request = {
+      op: OpCode.multi,
+      ops: new Array(parts).fill({ op: OpCode.check, path: '/', version: -1 }),
+    };
     const txns = new Array(parts).fill({ type: OpCode.check, path: '/', version: 0 });
     const answer = (xid: number, nowMs: number) => {
       client.send(xid, multi);

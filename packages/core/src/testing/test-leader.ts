@@ -20,7 +20,6 @@ import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
 import type { HistoryEntry } from '../zab/history.ts';
 import { Leader } from '../zab/leader.ts';
 import type { LeaderEffects, LinkId } from '../zab/leader-host.ts';
-import type { ZabOptions } from '../zab/zab-options.ts';
 import { formatPacket, formatPair, parseHistory, parsePair } from './history-text.ts';
 import { LEADER_SHAPE, type LeaderShape } from './leader-shape.ts';
 import { ManualClock } from './test-server.ts';

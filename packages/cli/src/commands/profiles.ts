@@ -37,6 +37,9 @@ A profile is an entry of the file profiles.json, which you write:
 Its secrets stand apart, in secrets.json beside it, which only you may read (chmod 600):
 
   { "prod": { "auth": ["digest:ann:secret"], "sasl": "ann:secret" } }
+
+Other fields: sessionTimeout, readOnly; serverName and insecure of tls; tlsPassphrase of a
+secret. A secret that begins with @ names a file. Files are relative to profiles.json, or to ~/.
 ${examples([
   ['meerkat profiles', 'what there is, and which one is the default'],
   ['meerkat profiles --where', 'where the files are'],

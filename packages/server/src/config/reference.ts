@@ -96,8 +96,8 @@ them (\`-Dzookeeper.NAME=VALUE\`, without \`zookeeper.\` where Apache's server t
 
 ## Limits of connections
 
-Beyond \`maxClientCnxns\` of one address, or \`maxCnxns\` in all, clients are refused. A server that does not say who it is has \`cnxTimeout\` at the election port, \`initLimit\` ticks at a leader's quorum port;
-of these 256 and 64 are kept.
+Beyond \`maxClientCnxns\` of one address, or \`maxCnxns\` in all, clients are refused. A server has \`cnxTimeout\` at the election port, and \`initLimit\` ticks at a leader's quorum port, to say who it is; 256 and 64
+connections may wait so.
 
 Of the files that the process may open (\`ulimit -n\`) an eighth is kept for files, in an ensemble an eighth each for quorum and election port. When the rest is used up a new client replaces the oldest connection
 that only waits for its peer to close, else the oldest without a session of the address with most of them; else it is refused. A warning a minute reports it: raise the limit, or set \`maxCnxns\`.

@@ -78,6 +78,19 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     const session = `0x${client.session?.id.toString(16)}`;
     await page.getByText('this console').waitFor();
     await page.getByRole('searchbox').fill('/held');
+    const row = page.getByRole('row').filter({ has: page.getByRole('button', { name: session }) });
+    await expect
+      .poll(async () => (await row.getByRole('cell').allTextContents()).slice(1))
+      .toEqual([
+        expect.stringMatching(/^\S+:\d+$/),
+        `127.0.0.1:${server.port}`,
+        expect.any(String),
+        expect.stringMatching(/^\d+ s$/),
+        expect.stringMatching(/^0x[0-9a-f]+$/),
+        expect.stringMatching(/^[\d.]+ \/ \d+ ms$/),
+        '1',
+        '1',
+      ]);
     await page.getByRole('button', { name: session }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('Ephemeral znodes (1)').waitFor();
@@ -93,6 +106,7 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
       await using server = await ServerProcess.start(kind);
       await using site = await ConsoleSite.open(browser, `127.0.0.1:${server.port}`);
       const { page } = site;
+      const lineOf = (name: string) => page.locator('.line').filter({ has: page.getByRole('link', { name }) });
       const ann = await connect(`127.0.0.1:${server.port}`);
       const bob = await connect(`127.0.0.1:${server.port}`);
       const first = await new Mutex(ann, '/locks/first').acquire();
@@ -102,6 +116,12 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
       annWaits.catch(() => {});
       await site.enter('/', 'lines');
       await page.getByRole('link', { name: '/locks/first' }).waitFor();
+      const [holder = ''] = (await ann.children('/locks/first')).children;
+      const token = (await ann.exists(`/locks/first/${holder}`))?.czxid.toString(16);
+      await lineOf('/locks/first').getByText('holds it').waitFor();
+      await lineOf('/locks/first')
+        .getByText(new RegExp(`^since .+ · token 0x${token}$`))
+        .waitFor();
       const line = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: '/locks/second' }) });
       await line.getByText('kazoo').waitFor();
       await line.getByText('waits for').waitFor();
@@ -112,7 +132,12 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
       waiting.abort();
       await page.getByRole('alert').waitFor({ state: 'detached' });
       await Promise.allSettled([annWaits, bobWaits]);
-      const lineOf = (name: string) => page.locator('.line').filter({ has: page.getByRole('link', { name }) });
+      const latch = '/election/_c_00000000-0000-0000-0000-000000000000-latch-';
+      await ann.createParents(latch, 'ann', { mode: 'ephemeral', sequential: true });
+      await lineOf('/election').getByText('leads').waitFor();
+      await ann.createParents('/tasks/queue-', 'x', { sequential: true });
+      await lineOf('/tasks').getByText('1 item').waitFor();
+
       const barrier = new Barrier(ann, '/barriers/migration');
       await barrier.set();
       await lineOf('/barriers/migration').getByText('No session watches it').waitFor();
@@ -139,6 +164,16 @@ describeWith(['chromium', 'apache'], 'the console shows what goes on', () => {
     await site.enter('/', 'servers');
     await page.getByRole('cell', { name: 'leader', exact: true }).waitFor();
     await expect.poll(() => page.getByRole('cell', { name: 'follower', exact: true }).count()).toBe(2);
+    const follower = page.getByRole('row').filter({ has: page.getByRole('cell', { name: 'follower', exact: true }) });
+    await expect
+      .poll(async () => (await follower.first().getByRole('cell').allTextContents()).slice(1, 6))
+      .toEqual([
+        'follower',
+        expect.stringMatching(/^0x1[0-9a-f]{8}$/),
+        '0',
+        expect.stringMatching(/^[\d.]+ \/ \d+$/),
+        expect.stringMatching(/^[\d.]+ \/ [\d.]+$/),
+      ]);
     await page.getByRole('img', { name: /^Requests a second\. 127/ }).waitFor();
     await page.getByRole('button', { name: 'Remove server 1' }).waitFor();
     await ensemble.leader.kill();

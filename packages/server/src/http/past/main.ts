@@ -68,6 +68,6 @@ function serve(service: PastService, port: MessagePort): void {
 }
 
 /** Of a tree while it is rebuilt. The service that shows it has it three times for a moment, and once and a half then. */
-const TREE_BYTES_MAX = 192 << 20;
+const TREE_BYTES_MAX = 128 << 20;
 /** A tenth of what the others get where there are too few processors. */
 const PRIORITY = 10;

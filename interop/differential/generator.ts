@@ -3,6 +3,7 @@ import { OPEN_ACL, record } from '../harness/record-builder.ts';
 import { damaged } from './damage.ts';
 import type { Guard } from './guard.ts';
 import { isEmptyMulti, MultiGenerator } from './multi-generator.ts';
+import { QuotaGenerator } from './quota-generator.ts';
 import type { Random } from './random.ts';
 import type { Request } from './requests.ts';
 import * as requests from './requests.ts';
@@ -34,6 +35,7 @@ export class Generator {
   readonly #random: Random;
   readonly #watches: WatchGenerator;
   readonly #multis: MultiGenerator;
+  readonly #quotas: QuotaGenerator;
   readonly #isConnected: boolean[] = Array.from({ length: SLOTS + 1 }, () => false);
   readonly #needsNewSession: boolean[] = Array.from({ length: SLOTS + 1 }, () => true);
   /** Paths of sequential znodes that may still be there. */
@@ -45,6 +47,7 @@ export class Generator {
     this.#random = random;
     this.#watches = new WatchGenerator(random);
     this.#multis = new MultiGenerator(random, (paths) => this.#path(paths));
+    this.#quotas = new QuotaGenerator(random, this.#multis, (path) => this.#read(path));
     this.#opening = this.#openingSteps();
   }
 
@@ -179,34 +182,8 @@ export class Generator {
   }
 
   #quotaStep(slot: number): Step {
-    const random = this.#random;
-    const path = random.pick(vocabulary.QUOTA_PATHS);
-    const kind = random.weighted({ create: 30, delete: 20, setData: 20, stats: 10, quotaNode: 5, multi: 6 });
-    const version = random.oneIn(5) ? random.pick(vocabulary.VERSIONS) : -1;
-    switch (kind) {
-      case 'create': {
-        const type = random.pick([Op.create, Op.create2]);
-        return this.#request(slot, requests.create(type, { path, data: this.#smallData(), acl: OPEN_ACL, flags: 0 }));
-      }
-      case 'delete':
-        return this.#request(slot, requests.pathAndVersion(Op.delete, path, version));
-      case 'setData':
-        return this.#request(slot, requests.setData(path, this.#smallData(), version));
-      case 'stats':
-        return this.#request(slot, this.#read(random.pick(vocabulary.QUOTA_NODES)));
-      case 'quotaNode': {
-        const node = random.pick(vocabulary.QUOTA_NODES);
-        if (random.oneIn(3)) return this.#request(slot, requests.pathAndVersion(Op.delete, node, version));
-        const data = Buffer.from(
-          random.pick(['count=-1,bytes=-1=;byteHardLimit=40;countHardLimit=4', 'count=3,bytes=20']),
-        );
-        return this.#request(slot, requests.create(Op.create, { path: node, data, acl: OPEN_ACL, flags: 0 }));
-      }
-      case 'multi': {
-        const { request, facts } = this.#multis.next(vocabulary.QUOTA_PATHS);
-        return this.#request(slot, request, facts);
-      }
-    }
+    const { request, facts } = this.#quotas.next();
+    return this.#request(slot, request, facts);
   }
 
   #damagedStep(slot: number): Step {
@@ -435,10 +412,6 @@ export class Generator {
     const random = this.#random;
     if (random.oneIn(12)) return null;
     return random.bytes(random.oneIn(200) ? 5000 : random.below(24));
-  }
-
-  #smallData(): Buffer | null {
-    return this.#random.oneIn(12) ? null : this.#random.bytes(this.#random.below(30));
   }
 
   #request(slot: number, request: Request, facts: StepFacts = {}): RequestStep {

@@ -26,7 +26,7 @@ export function findBarriers(paths: Iterable<string>): BarrierPaths {
     const at = path.lastIndexOf('/');
     const { length } = path;
     const nameLength = length - at - 1;
-    if ((nameLength === 36 || nameLength === 32) && MEMBER.test(path.slice(at + 1))) {
+    if ((nameLength === 36 || nameLength === 32) && isUuid(path.slice(at + 1))) {
       const parent = at === 0 ? '/' : path.slice(0, at);
       const names = doubles.get(parent);
       if (names === undefined) doubles.set(parent, [path.slice(at + 1)]);
@@ -115,7 +115,12 @@ function describeSingle(path: string, sessions: readonly SessionInfo[]): LineInf
   return { path, kind: 'barrier', layout: 'any', total: waiting.length, contenders, places: null };
 }
 
-const MEMBER = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$/;
+/** With or without dashes. */
+export function isUuid(name: string): boolean {
+  return UUID.test(name);
+}
+
+const UUID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$/;
 const SINGLE = /barrier[^/]*(?:\/[^/]+)?$/i;
 /** The mark of a double barrier, sequential znodes, and what ZooKeeper has of its own. */
 const OTHERS = /\/ready$|\d{10}$|^\/zookeeper\//;

@@ -23,6 +23,11 @@ describe('lines of contenders', () => {
     expect([...lines]).toEqual([['/a', ['x-0000000001', 'x-0000000002']]]);
   });
 
+  test('are none of a UUID that happens to end in ten digits', () => {
+    expect(findLines(['/b/0a1b2c3d-0a1b-2c3d-4e5f-0a1234567890', '/b/0a1b2c3d0a1b2c3d4e5f0a1234567890']).size).toBe(0);
+    expect(findLines([`/l/${HEX}__lock__0000000001`]).size).toBe(1);
+  });
+
   test.each([
     [`_c_${UUID}-lock-0000000001`, '/l', 'lock', 'curator'],
     [`_c_${UUID}-__WRIT__0000000001`, '/l', 'read-write lock', 'curator'],

@@ -1,6 +1,6 @@
 import { type Client, joinPath, NoAuthError, NoNodeError } from '@meerkat/client';
 import type { IndexState, LineInfo, LineKind, LinesInfo, SessionInfo } from '../api/messages.ts';
-import { readBarriers } from './barriers.ts';
+import { isUuid, readBarriers } from './barriers.ts';
 import { describeContender } from './contender.ts';
 import type { Call } from './znode-reader.ts';
 
@@ -32,10 +32,13 @@ export function findLines(paths: Iterable<string>): ReadonlyMap<string, readonly
   for (const path of paths) {
     if (!hasSequence(path)) continue;
     const at = path.lastIndexOf('/');
+    const name = path.slice(at + 1);
+    // One of a hundred ends with ten digits by chance.
+    if (isUuid(name)) continue;
     const parent = at === 0 ? '/' : path.slice(0, at);
     const names = lines.get(parent);
-    if (names === undefined) lines.set(parent, [path.slice(at + 1)]);
-    else names.push(path.slice(at + 1));
+    if (names === undefined) lines.set(parent, [name]);
+    else names.push(name);
   }
   return lines;
 }

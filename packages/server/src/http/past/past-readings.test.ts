@@ -20,7 +20,10 @@ class FakeWorker extends EventEmitter {
     if (message.kind !== 'tree') this.emit('exit', 0);
   }
 
-  postMessage(): void {}
+  /** A port: its client connects. */
+  postMessage(): void {
+    this.emit('connecting');
+  }
 
   terminate(): Promise<number> {
     this.isTerminated = true;
@@ -125,12 +128,28 @@ describe('the past of the server itself', () => {
     expect(reader.isTerminated).toBe(true);
   });
 
-  test('is not read on when the server ends', async () => {
+  test('is read on when a thread dies as soon as it has a tree', async () => {
     const { readings, worker } = start();
+    const open = expect(readings.open('now')).rejects.toThrow();
+    const dying = await worker(0);
+    // Behind the answer, before its client has a session.
+    dying.once('connecting', () => dying.emit('exit', 1));
+    dying.answer({ kind: 'tree', tree: { zxid: '0x7', atMs: 1 } });
+    await open;
+    const span = readings.span();
+    (await worker(1)).answer(SPAN);
+    await span;
+  });
+
+  test('is not read on when the server ends, nor is what waits for its turn', async () => {
+    const { readings, workers, worker } = start();
     const span = expect(readings.span()).rejects.toThrow('has ended');
+    const waiting = expect(readings.span()).rejects.toThrow('the server ends');
     const reader = await worker(0);
     await readings.close();
     expect(reader.isTerminated).toBe(true);
     await span;
+    await waiting;
+    expect(workers).toHaveLength(1);
   });
 });

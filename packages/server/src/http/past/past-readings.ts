@@ -16,6 +16,7 @@ export interface PastSource {
 /** What is needed of a thread: of Node.js', unless a test has another one. */
 export type PastWorker = Pick<Worker, 'on' | 'postMessage' | 'terminate'>;
 
+type StreamEvents = Parameters<Parameters<typeof openPastService>[0]['connect']>[0];
 type AnswerTo<Q extends PastQuestion> = Extract<PastAnswer, { readonly kind: Q['kind'] }>;
 
 /**
@@ -30,6 +31,7 @@ export class PastReadings implements PastTrees {
   readonly #workers = new Set<PastWorker>();
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
+  #isClosed = false;
 
   constructor(source: PastSource, spawn: (data: PastThreadData) => PastWorker = spawnWorker) {
     this.#source = source;
@@ -42,8 +44,10 @@ export class PastReadings implements PastTrees {
   }
 
   async states(path: string): Promise<PastStates> {
-    const addresses = await this.#source.addresses();
-    const { answer } = await this.#inTurn(() => this.#ask({ kind: 'states', path, addresses }));
+    const { answer } = await this.#inTurn(async () => {
+      const addresses = await this.#source.addresses();
+      return await this.#ask({ kind: 'states', path, addresses });
+    });
     return answer.found;
   }
 
@@ -54,17 +58,22 @@ export class PastReadings implements PastTrees {
         await worker.terminate();
         return null;
       }
-      const past = await openPastService({
-        connect: (events) => new ThreadStream(worker, events),
+      const ended = new AbortController();
+      worker.on('exit', () => ended.abort());
+      const service = {
+        connect: (events: StreamEvents) => new ThreadStream(worker, events),
         stop: async () => void (await worker.terminate()),
-      });
+      };
+      const past = await openPastService(service, { signal: ended.signal });
       // What waits for an answer of a thread that has died must not wait for ever.
       worker.on('exit', () => void past.client.close().catch(() => {}));
       return { ...answer.tree, ...past };
     });
   }
 
+  /** What waits for its turn is not read either. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.#workers].map((worker) => worker.terminate()));
   }
 
@@ -90,6 +99,7 @@ export class PastReadings implements PastTrees {
     question: Q,
   ): Promise<{ readonly answer: AnswerTo<Q>; readonly worker: PastWorker }> {
     const committed = await this.#source.lastZxid();
+    if (this.#isClosed) throw new Error('the past is not read any more: the server ends');
     const worker = this.#spawn({ files: this.#source.files, committed, question });
     this.#workers.add(worker);
     const answer = await new Promise<PastAnswer>((resolve, reject) => {
@@ -112,7 +122,7 @@ class ThreadStream {
   readonly #port: MessagePort;
   #isOver = false;
 
-  constructor(worker: PastWorker, events: Parameters<Parameters<typeof openPastService>[0]['connect']>[0]) {
+  constructor(worker: PastWorker, events: StreamEvents) {
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     port1.on('message', (message: typeof STREAM_OPEN | Uint8Array) => {

@@ -275,11 +275,20 @@ describe('with a deadline', () => {
     stopClock();
     const hello = await recordHello();
     const { port, failures, handshakes } = await start();
+    const accepted: Socket[] = [];
+    const accept = handshakes.accept.bind(handshakes);
+    handshakes.accept = (socket, share) => {
+      accept(socket, share);
+      accepted.push(socket);
+    };
     const slow = connect({ port, host: '127.0.0.1' }).on('error', () => {});
     sockets.push(slow);
     await waitFor(() => handshakes.count === 1);
+    let sent = 0;
     const send = async (byte: Buffer): Promise<void> => {
-      await new Promise((resolve) => slow.write(byte, resolve));
+      slow.write(byte);
+      sent += byte.length;
+      await waitFor(() => accepted[0]?.bytesRead === sent);
       // It is taken in the next turn.
       for (let turns = 0; turns < 3; turns++) await oneTurn();
     };

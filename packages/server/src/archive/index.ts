@@ -12,7 +12,7 @@ export { readConnectedClients } from './connected-clients.ts';
 export { DirectoryFiles, openFile } from './directory-files.ts';
 export { type CheckedLog, checkLog } from './log-check.ts';
 export { type LogRepair, type LogRepairOptions, repairLogFile } from './log-repair.ts';
-export { judgeEnd, type LogEntry, type LogScanEvents, type LogScanned, scanLog } from './log-scan.ts';
+export { type LogEntry, type LogScanEvents, type LogScanned, scanLog } from './log-scan.ts';
 export { isPassing } from './log-tail-reader.ts';
 export { type Moment, parseMoment, zxidAt } from './moment.ts';
 export { readSpan, readStates, rebuildMoment } from './past-reading.ts';
@@ -27,6 +27,6 @@ export {
   scanSnapshot,
 } from './snapshot-scan.ts';
 export { readTxnEffects, type TxnEffects, type ZnodeMoment } from './txn-effects.ts';
-export { decodeTxn, type HistoryEvents, type HistoryRange, readHistory } from './txn-history.ts';
+export { type HistoryEvents, type HistoryRange, readHistory } from './txn-history.ts';
 export { recordOf, type TxnRecord } from './txn-record.ts';
 export { readZnodeHistory, type ZnodeChange, type ZnodeState } from './znode-history.ts';

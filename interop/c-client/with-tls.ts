@@ -28,7 +28,8 @@ const SOURCES = fileURLToPath(
 );
 
 export function hasSources(): boolean {
-  return existsSync(SOURCES) && spawnSync('cc', ['-include', 'openssl/ssl.h', '-xc', '-E', '/dev/null']).status === 0;
+  const compiler = ['-include', 'openssl/ssl.h', '-xc', '-fsyntax-only', '/dev/null'];
+  return existsSync(SOURCES) && spawnSync('cc', compiler, { stdio: 'ignore' }).status === 0;
 }
 
 /** Builds it, or finds it built by an earlier run. */

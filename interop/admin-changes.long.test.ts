@@ -75,7 +75,7 @@ async function changeAll(server: ServerProcess): Promise<readonly (readonly [str
   await change('restore', 'restore', 400);
   await change('restore', 'restore', 500, { body: bytes.slice(0, -1) });
   await change('restore', 'restore', 200, { body: bytes });
-  // By GET, as before, nothing is done: neither is a line written.
+  // By GET, as older commands ask, nothing is done, and no line is written.
   for (const command of ['drain?per_second=10', 'undrain', 'shed?count=1', 'restore']) {
     expect(await ask(server, command, { method: 'GET' }), command).toMatchObject({ status: 405, allow: 'POST' });
   }
@@ -215,11 +215,11 @@ describeWith(['packagingTools'], 'the OpenAPI document', () => {
   });
 });
 
-test('the command drains a server of before, which knows GET alone', async () => {
+test('the command drains an older server, which knows GET alone', async () => {
   await using server = await ServerProcess.start('meerkat', { hasAdmin: true });
   const asked: string[] = [];
-  // Stands before the server of today, and answers as that of before did.
-  const before = createServer((request, response) => {
+  // Stands before a server of today, and answers as an older one does.
+  const older = createServer((request, response) => {
     const { method = '', url = '', headers } = request;
     asked.push(`${method} ${url}`);
     if (method !== 'GET') {
@@ -234,8 +234,8 @@ test('the command drains a server of before, which knows GET alone', async () =>
     });
   }).listen(0, '127.0.0.1');
   try {
-    await new Promise((resolve) => before.once('listening', resolve));
-    const address = before.address();
+    await new Promise((resolve) => older.once('listening', resolve));
+    const address = older.address();
     const port = typeof address === 'object' && address !== null ? String(address.port) : '';
     const drain = ['drain', '--server', `127.0.0.1:${server.port}`, '--http-port', port];
     const run = (...more: string[]) => new RunningCommand([...drain, ...more], {}, false).ended;
@@ -247,6 +247,6 @@ test('the command drains a server of before, which knows GET alone', async () =>
     expect(undone, undone.stderr).toMatchObject({ exitCode: 0 });
     expect((await ask(server, 'drain', { method: 'GET' })).body).toMatchObject({ is_draining: false });
   } finally {
-    before.close();
+    older.close();
   }
 });

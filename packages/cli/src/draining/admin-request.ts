@@ -18,8 +18,8 @@ export interface AdminRequest {
 }
 
 /**
- * Asks the admin port of a server of ours to do something: by POST, and a server of before, which knows GET alone and has done
- * nothing then, by that.
+ * Asks the admin port of a server of ours to do something: by POST. An older server, which knows GET alone, refuses that,
+ * and is asked by GET.
  *
  * @param command with its query: `shed?count=10`
  * @throws CommandFailure when the port does not answer, or refuses

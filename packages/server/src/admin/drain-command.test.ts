@@ -68,7 +68,7 @@ const ORDERS: readonly (readonly [name: DrainName, query: Readonly<Record<string
   ['shed', { count: '3' }],
 ];
 
-test.each(ORDERS)('%s by GET, as a command of before asks for it, changes nothing and says so', (name, query) => {
+test.each(ORDERS)('%s by GET, as an older command asks for it, changes nothing and says so', (name, query) => {
   const { command, sheds, drains, audited } = make();
   expect(command.run(name, false, query, CALLER)).toMatchObject({ status: 405 });
   expect([sheds, drains, audited, vi.getTimerCount()]).toEqual([[], [], [], 0]);

@@ -58,7 +58,7 @@ export class DrainCommand {
     const refusal = authorization.refusalOf(caller, NO_TREE);
     if (!isOrder) {
       if (refusal !== null) return refusal;
-      // A command of before, which drains by GET, must not take a look for what it wanted.
+      // An older command drains by GET: what it is told must not look as if it had.
       if (name !== 'drain' || query['per_second'] !== undefined) return { status: 405, error: BY_POST };
       return this.#outcome(0);
     }

@@ -175,4 +175,4 @@ function entry(): URL {
 
 const WAITING_MAX = 4;
 const TOO_LARGE =
-  'the tree of then takes more memory than a server has for it: "meerkat console --admin" and "meerkat tree --at" read it elsewhere';
+  'the tree of that moment takes more memory than a server has for it: "meerkat console --admin" and "meerkat tree --at" read it elsewhere';

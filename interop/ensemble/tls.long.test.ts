@@ -30,18 +30,45 @@ afterEach(async ({ task }) => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 describe('servers of ours with TLS between them', () => {
-  test('form an ensemble, survive the death of each leader, and renew their certificate meanwhile', async () => {
+  test('form an ensemble, survive the death of each leader, renew their certificate, and keep it while the new file is broken', async () => {
     ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], TLS);
     await using client = await connect(ensemble.connectString, { sessionTimeoutMs: 20_000 });
     await client.create('/deaths', '0');
     writeFileSync(String(STORES['ssl.quorum.keyStore.location']), authority.issue('renewed', NAMES).keyStore);
-    for (const { server } of ensemble.members) await expect.poll(() => server.output).toContain('renewed: ');
+    for (const { server } of ensemble.members) {
+      await expect.poll(() => server.output).toContain('renewed: ');
+      const days = /^zk_ssl_quorum_certificate_days_left\t(\d+)$/m.exec(await server.fourLetterWord('mntr'));
+      expect(Number(days?.[1])).toBeGreaterThan(300);
+    }
+    writeFileSync(String(STORES['ssl.quorum.keyStore.location']), 'nothing');
+    for (const { server } of ensemble.members) {
+      await expect.poll(() => server.output).toContain('the new files are not used');
+    }
     for (let death = 1; death <= 3; death++) {
       const leader = await ensemble.leader();
       await leader.server.kill();
+      // The two that are left need new connections: at first with the certificate that they have.
       await writeUntilDone(client, '/deaths', String(death));
+      writeFileSync(String(STORES['ssl.quorum.keyStore.location']), authority.issue('again', NAMES).keyStore);
       await leader.server.restart();
     }
+  });
+
+  test.each([
+    ['speaks plain text among them', true, 'it does not speak TLS, and this port takes nothing else'],
+    ['speaks TLS among plain ones', false, 'on the election port: it speaks TLS, and this port does not: both servers'],
+  ])('take no server that %s, and the log says so', async (_, isSecure, reason) => {
+    ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, { kind: 'meerkat' }], {
+      ...TLS,
+      sslQuorum: isSecure,
+    });
+    const [, , third] = ensemble.members as [Member, Member, Member];
+    const others = ensemble.members.slice(0, 2);
+    await third.server.kill();
+    third.server.reconfigure({ sslQuorum: !isSecure });
+    third.server.launch();
+    for (const { server } of others) await expect.poll(() => server.output).toContain(reason);
+    expect(await ensemble.modeOf(third)).toBeNull();
   });
 
   test('take no server whose certificate names no member, or is of another authority', async () => {

@@ -14,6 +14,7 @@ import { LENGTH_BYTES } from './connection-output.ts';
 import { ConnectionStats } from './connection-stats.ts';
 import { encodeEvent } from './event-frame.ts';
 import type { ThrottledInput } from './throttled-input.ts';
+import { isTlsHello } from './tls-hello.ts';
 import { TurnShare } from './turn-share.ts';
 import { WordAnswer } from './word-answer.ts';
 
@@ -30,9 +31,6 @@ const Phase = {
   closing: 4,
 } as const;
 type Phase = (typeof Phase)[keyof typeof Phase];
-
-/** The first two bytes of a TLS connection: a handshake of version 3. */
-const TLS_HANDSHAKE = 0x1603;
 
 /**
  * One client's connection: takes frames out of the stream of bytes, and puts replies and events into it.
@@ -202,7 +200,7 @@ export class ClientConnection implements Client, StreamEvents {
       if (this.#phase === Phase.opening && this.#answerWord(bytes, start, end)) break;
       if (length < 0 || length > this.#host.frameBytesMax) {
         this.close(
-          this.#phase === Phase.opening && length >>> 16 === TLS_HANDSHAKE
+          this.#phase === Phase.opening && isTlsHello(length)
             ? 'it speaks TLS, and this port does not: the client needs secureClientPort, or the server client.portUnification=true'
             : `it announced a frame of ${length} bytes, and jute.maxbuffer allows ${this.#host.frameBytesMax}`,
         );

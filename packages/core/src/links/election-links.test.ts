@@ -653,6 +653,20 @@ describe('what goes wrong', () => {
     }
   });
 
+  it('who speaks TLS where it is not spoken is told of as such', () => {
+    const ensemble = new LinkedServers(makeMembership([1, 2]));
+    const one = ensemble.start(1);
+    ensemble.advance(10);
+    new Stranger(ensemble.network, 'stranger').connect('host1', Uint8Array.of(0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3));
+    ensemble.advance(200);
+    expect(one.traced).toContainEqual(
+      expect.objectContaining({
+        kind: 'connection-refused',
+        reason: expect.stringMatching(/on the election port: it speaks TLS, and this port does not/),
+      }),
+    );
+  });
+
   it('a frame of an impossible length ends its connection; one that holds no notification does not', () => {
     for (const length of [0, -1, -(2 ** 31), 524_289, 2 ** 31 - 1]) {
       const ensemble = new LinkedServers(makeMembership([1, 2]));

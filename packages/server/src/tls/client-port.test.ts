@@ -42,6 +42,15 @@ describe('a client', () => {
     },
   );
 
+  test('speaks a cipher suite that the keys name, or none', async () => {
+    const { server, log } = await start('ssl.ciphersuites=TLS_CHACHA20_POLY1305_SHA256');
+    const socket = secure(server, identity(ann));
+    await once(socket, 'secureConnect');
+    expect(socket.getCipher().standardName).toBe('TLS_CHACHA20_POLY1305_SHA256');
+    await expect(ask(secure(server, { ...identity(ann), ciphers: 'TLS_AES_256_GCM_SHA384' }))).rejects.toThrow();
+    await expect.poll(() => log.join(''), PATIENCE).toContain('it shares no cipher suite with this server');
+  });
+
   test('may speak either on a unified port', async () => {
     const { server } = await start('client.portUnification=true');
     expect(await ask(secure(server, identity(ann), server.address.port))).toBe('imok');
@@ -141,9 +150,12 @@ describe('the wrong protocol', () => {
       .toContain('it does not speak TLS, and this port takes nothing else');
   });
 
-  test('TLS on the plain port closes the connection', async () => {
-    const { server } = await start();
+  test('TLS on the plain port closes the connection, and the log says what to do', async () => {
+    const { server, log } = await start();
     await expect(ask(secure(server, identity(ann), server.address.port))).rejects.toThrow();
+    await expect
+      .poll(() => log.join(''), PATIENCE)
+      .toMatch(/client 127\.0\.0\.1:\d+ .*it speaks TLS, and this port does not: the client needs secureClientPort/);
     expect(await ask(plain(server.address.port))).toBe('imok');
   });
 

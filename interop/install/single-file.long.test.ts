@@ -55,6 +55,19 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
     return { server, port, admin };
   }
 
+  /** As the console of a server tells it: a thread reads the log. */
+  async function historyOf(path: string, admin: number): Promise<unknown> {
+    const api = `http://127.0.0.1:${admin}/console/api`;
+    const cookieOf = ({ headers }: Response): string => headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    const hello = await fetch(`${api}/hello`);
+    const { csrf } = (await hello.json()) as { csrf: string };
+    const headers = { cookie: cookieOf(hello), 'x-meerkat-csrf': csrf, 'content-type': 'application/json' };
+    const login = await fetch(`${api}/c/service/login`, { method: 'POST', headers, body: '{"method":"none"}' });
+    expect(login.status).toBe(200);
+    const url = `${api}/c/service/history?path=${path}`;
+    return await (await fetch(url, { headers: { cookie: cookieOf(login) } })).json();
+  }
+
   test('is smaller than 125 MB', () => {
     expect(statSync(meerkat).size).toBeLessThan(125e6);
   });
@@ -76,15 +89,18 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
 
   test('serves clients, administrators and Prometheus, and keeps everything over a restart', async () => {
     const own = place('server');
-    const at = async (lines: readonly string[], step: (address: string) => Promise<void>): Promise<void> => {
-      const { server, port } = await serve(own, lines);
+    const at = async (
+      lines: readonly string[],
+      step: (address: string, admin: number) => Promise<void>,
+    ): Promise<void> => {
+      const { server, port, admin } = await serve(own, lines);
       await using running = server;
-      await step(`127.0.0.1:${port}`);
+      await step(`127.0.0.1:${port}`, admin);
       expect(await running.stop()).toBe(0);
       expect(running.output).toContain('everything acknowledged is synced');
       expect(running.output).not.toContain('I/O thread');
     };
-    await at([], async (address) => {
+    await at([], async (address, admin) => {
       expect(run(['create', '--server', address, '/greeting', 'hello'])).toMatchObject({
         status: 0,
         stdout: '/greeting\n',
@@ -96,6 +112,7 @@ describeWith(['packagingTools'], 'the single executable, where there is no Node.
         stdout: 'held\n',
       });
       expect(run(['status', '--server', address]).stdout).toContain('standalone');
+      expect(await historyOf('/greeting', admin)).toMatchObject({ entries: [{ change: 'created' }] });
     });
     await at(['clientThreads=2'], async (address) => {
       await using client = await connect(address);

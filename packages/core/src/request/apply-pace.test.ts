@@ -49,7 +49,11 @@ function turnsUntilReply(server: TestServer, client: TestClient): number {
 /** Goes on until what was sent is durable: the first of it is applied then. */
 function untilSynced(server: TestServer): void {
   server.trace.length = 0;
-  while (!server.trace.some(({ kind }) => kind === 'log-synced')) turn(server);
+  for (let turns = 0; turns < 1000; turns++) {
+    turn(server);
+    if (server.trace.some(({ kind }) => kind === 'log-synced')) return;
+  }
+  throw new Error('nothing is synced');
 }
 
 /** With a multi that has been logged, and of which the first changes are made. */
@@ -165,8 +169,8 @@ describe('a txn of many changes', () => {
     owner.send(createOf('/many'));
     const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
-    // Behind that it pauses for a while.
-    server.advance(1000);
+    // Behind that it pauses for a quarter of its session's timeout at most.
+    server.advance(2500);
     owner.takeArrivals();
     owner.send({ op: OpCode.closeSession });
     untilSynced(server);

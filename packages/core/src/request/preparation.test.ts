@@ -122,8 +122,8 @@ test('the end of a session with many ephemerals is prepared over several turns, 
   for (const name of ['n', 'm', 'l']) {
     const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/${name}${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
-    // Behind that it pauses for a while.
-    server.advance(1000);
+    // Behind that it pauses for a quarter of its session's timeout at most.
+    server.advance(2500);
   }
   for (const client of [owner, other]) client.takeArrivals();
   owner.sendTogether([{ op: OpCode.closeSession }, createOf('/many/late')]);

@@ -18,7 +18,7 @@ import {
 } from '@meerkat/protocol';
 import type { ByteStream, Endpoint, StreamEvents } from '../base/ports.ts';
 import { InputBuffer } from './input-buffer.ts';
-import { isTlsHello } from './tls-hello.ts';
+import { isTlsHello, SPEAKS_TLS } from './tls-hello.ts';
 
 export interface ElectionStreamOwner {
   /** Who dialled; told once, before everything else, by a stream that expects it. The owner may change here. */
@@ -144,9 +144,7 @@ export class ElectionStream implements StreamEvents {
   #readHello(): boolean {
     const { bytes, start, end } = this.#input;
     if (end - start >= 4 && isTlsHello(getInt(bytes, start))) {
-      return this.#fail(
-        'it speaks TLS, and this port does not: both servers need one sslQuorum, or portUnification=true',
-      );
+      return this.#fail(SPEAKS_TLS);
     }
     const length = measureElectionHello(bytes, start, end);
     if (length === 0) return false;

@@ -1,6 +1,7 @@
 import { EMPTY_BYTES, getInt, JuteReader, QuorumPacketScanner } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import { InputBuffer } from './input-buffer.ts';
+import { isTlsHello, SPEAKS_TLS } from './tls-hello.ts';
 
 /** Takes bytes that are no packets out of the stream. */
 export interface RawReceiver {
@@ -141,5 +142,7 @@ export class PacketInput<Packet> {
 
 /** The type tells people whether this was a server at all. */
 function describe(bytes: Uint8Array, start: number, end: number): string {
-  return end - start < 4 ? '' : ` (its type is ${getInt(bytes, start)})`;
+  if (end - start < 4) return '';
+  const type = getInt(bytes, start);
+  return isTlsHello(type) ? `: ${SPEAKS_TLS}` : ` (its type is ${type})`;
 }

@@ -505,6 +505,13 @@ describe('bytes that nobody should send', () => {
     expect(pair.streams[1].isClosed).toBe(true);
   });
 
+  it('that begin a handshake of TLS are told of as such', () => {
+    const pair = new LinkPair();
+    pair.streams[0].write(Uint8Array.of(0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 0xff, 0xff, 0xff, 0xff, 0));
+    pair.run();
+    expect(pair.atLeader).toEqual([{ closed: expect.stringContaining('it speaks TLS, and this port does not') }]);
+  });
+
   it('are packets or the end of the link, at either end', () => {
     const int = fc.constantFrom(0, 0, 1, 2, 5, 11, 15, 17, 19, 20, 44, -1, -2, 2 ** 31 - 1);
     const bytes = fc.oneof(

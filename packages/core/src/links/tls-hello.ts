@@ -7,3 +7,7 @@
 export function isTlsHello(first: number): boolean {
   return first >>> 16 === 0x1603;
 }
+
+/** What is said of such a peer on a port between servers. */
+export const SPEAKS_TLS =
+  'it speaks TLS, and this port does not: both servers need one sslQuorum, or portUnification=true';

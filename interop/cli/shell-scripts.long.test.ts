@@ -75,6 +75,12 @@ describeCli('meerkat shell without a terminal', (site) => {
     expect(mistake.stderr).toMatch(/^meerkat: line 2: get: missing required argument/);
   });
 
+  test('takes a line of a megabyte as any other', async () => {
+    const name = 'x'.repeat(1_000_000);
+    const { exitCode, stdout } = await site.run(['shell'], { input: `get /${name}\n${name}\nls /s\n` });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: 'child\n' });
+  });
+
   test('passes its options on to each line, and does without a server where a line does', async () => {
     const json = await site.run(['shell', '-o', 'ndjson', '-c', 'ls /s; ls /s -o fields; pwd']);
     expect(json.stdout).toBe('{"path":"/s/child","name":"child"}\n/s/child\tchild\n{"path":"/"}\n');

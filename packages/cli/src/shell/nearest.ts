@@ -4,6 +4,8 @@ export function nearestTo(typed: string, names: readonly string[]): string | nul
   let nearest: string | null = null;
   let best = bound + 1;
   for (const name of names) {
+    // So many letters are to be put in or taken out at least.
+    if (Math.abs(typed.length - name.length) >= best) continue;
     const distance = editDistance(typed.toLowerCase(), name.toLowerCase());
     if (distance < best) {
       best = distance;

@@ -200,8 +200,9 @@ export class ServerProcess {
       if (this.#options.hasAdmin === true) this.#adminPort = await freePort();
       const fault = await this.#startOnce();
       if (fault === null) return;
-      // Between the probe and the start another client may have taken the port.
-      if (tries === START_TRIES || !/in use|EADDRINUSE|BindException/i.test(this.#output)) {
+      // Between the probe and the start another program may have taken the port. Apache's server says so in its log alone.
+      const isSilent = this.#kind === 'apache' && this.#options.logs !== true && fault.endsWith('exit code 1');
+      if (tries === START_TRIES || !(isSilent || /in use|EADDRINUSE|BindException/i.test(this.#output))) {
         throw new Error(`${this.#kind} did not start: ${fault}\n${this.#output}`);
       }
     }

@@ -172,10 +172,12 @@ async function acquire(
   { wait }: Options,
 ): Promise<HeldZnode> {
   const { signal, call } = context;
-  const describeHolders = async (): Promise<string> => {
+  /** '' when none is found. */
+  const findHolders = async (): Promise<string> => {
     const holders = await lockable.holders(call).catch(() => []);
-    return holders.length === 0 ? 'another client' : holders.map(describeHolder).join(', ');
+    return holders.map(describeHolder).join(', ');
   };
+  const describeHolders = async (): Promise<string> => (await findHolders()) || 'another client';
   if (!wait) {
     const held = await lockable.tryAcquire(call);
     if (held !== null) return held;
@@ -183,8 +185,9 @@ async function acquire(
   }
   const acquired = lockable.acquire({ signal, timeoutMs: acquireMs });
   const timer = setTimeout(async () => {
-    const holders = await describeHolders();
-    if (isWaiting) context.note(`waiting for ${path}, which is locked by ${holders}`);
+    const holders = await findHolders();
+    // Where there is none, the servers are slow to say that it is acquired.
+    if (isWaiting && holders !== '') context.note(`waiting for ${path}, which is locked by ${holders}`);
   }, QUIET_MS);
   let isWaiting = true;
   try {

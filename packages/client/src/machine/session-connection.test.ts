@@ -1,13 +1,7 @@
 import { ErrorCode, OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { dataReply, GET_A, SET_A } from './testing/data-exchange.ts';
 import { Bytes, PASSWORD, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
-
-const GET_A = { op: OpCode.getData, path: '/a', watch: false } as const;
-const SET_A = { op: OpCode.setData, path: '/a', data: new Uint8Array([1]), version: -1 } as const;
-
-function dataReply(xid: number, zxid: number, text = 'hi'): Uint8Array {
-  return replyBytes(xid, zxid, 0, new Bytes().text(text).stat(zxid));
-}
 
 describe('the way to a server', () => {
   test('the connect request of a new session names no session, no zxid and the timeout that is wanted', () => {

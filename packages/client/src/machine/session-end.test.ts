@@ -1,13 +1,7 @@
 import { OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { Bytes, PASSWORD, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
-
-const GET_A = { op: OpCode.getData, path: '/a', watch: false } as const;
-const SET_A = { op: OpCode.setData, path: '/a', data: new Uint8Array([1]), version: -1 } as const;
-
-function dataReply(xid: number, zxid: number, text = 'hi'): Uint8Array {
-  return replyBytes(xid, zxid, 0, new Bytes().text(text).stat(zxid));
-}
+import { dataReply, GET_A, SET_A } from './testing/data-exchange.ts';
+import { Bytes, PASSWORD, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
 
 describe('expiry', () => {
   test('a refused session is lost; a new one is asked for at once and told as another', () => {

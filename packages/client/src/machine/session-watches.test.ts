@@ -1,12 +1,7 @@
 import { OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { dataReply, GET_A } from './testing/data-exchange.ts';
 import { Bytes, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
-
-const GET_A = { op: OpCode.getData, path: '/a', watch: false } as const;
-
-function dataReply(xid: number, zxid: number, text = 'hi'): Uint8Array {
-  return replyBytes(xid, zxid, 0, new Bytes().text(text).stat(zxid));
-}
 
 describe('watches', () => {
   const ADD_RECURSIVE = { op: OpCode.addWatch, path: '/a', mode: 1 } as const;

@@ -143,9 +143,7 @@ export class ElectionStream implements StreamEvents {
 
   #readHello(): boolean {
     const { bytes, start, end } = this.#input;
-    if (end - start >= 4 && isTlsHello(getInt(bytes, start))) {
-      return this.#fail(SPEAKS_TLS);
-    }
+    if (end - start >= 4 && isTlsHello(getInt(bytes, start))) return this.#fail(SPEAKS_TLS);
     const length = measureElectionHello(bytes, start, end);
     if (length === 0) return false;
     if (length < 0) return this.#fail('it did not begin as a server does');

@@ -1,13 +1,16 @@
 import type { Client } from './client.ts';
 
-/** Whether others than a client have written lately. Clients of other servers are one. */
+/**
+ * Whether others than a client have written lately: their txns were applied within the last second. Clients of other servers
+ * count as one; so do sessions that begin and end, which wait for a long multi as writes do.
+ */
 export class RecentWriters {
   #last: Client | null = null;
   #lastMs = Number.NEGATIVE_INFINITY;
   /** When a client other than the last one wrote last. */
   #otherMs = Number.NEGATIVE_INFINITY;
 
-  /** @param client null: another server's */
+  /** @param client null: another server's, or one without a session yet */
   onWritten(client: Client | null, nowMs: number): void {
     if (client !== this.#last) {
       this.#otherMs = this.#lastMs;

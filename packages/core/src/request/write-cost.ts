@@ -24,15 +24,18 @@ export function unitsOf(txn: Txn): number {
   return APPLY_UNITS + (length <= PATH_CHARS ? 0 : length >> CHARS_PER_UNIT_SHIFT);
 }
 
-/** A write whose path costs so much is alone: however many turns pass until the disk has it, no other one is applied behind it in the same turn. */
+/**
+ * A write whose path costs so much is alone: however many turns pass until the disk has it, no other one is applied behind it
+ * in the same turn.
+ */
 export const COSTLY_UNITS = 2048;
 
-/** So is a multi of more parts. */
+/** A multi of more parts is alone, too. */
 export const SHORT_MULTI_PARTS = 4096;
 
 /**
  * All writes wait for a multi. Behind a long one its client leaves the server to the others: for some three times as long as
- * the multi has taken, and fifty times while others write. One of 1 MB holds all of them up for a tenth of a second, so it
+ * the multi has taken, and up to fifty times while others write. One of 1 MB holds all of them up for a tenth of a second, so it
  * may be no more than one or two per cent of the time that has one in it.
  *
  * @param isContended others have written lately

@@ -1,25 +1,7 @@
-import { type LearnerInfoPacket, makeZxid, PacketType } from '@meerkat/protocol';
-
+import { makeZxid, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import type { LeaderShape } from '../testing/leader-shape.ts';
+import { broadcasting, FIVE, OBSERVER, saidTo } from '../testing/broadcasting-leader.ts';
 import { TestLeader } from '../testing/test-leader.ts';
-
-const OBSERVER: Partial<LearnerInfoPacket> = { type: PacketType.observerInfo };
-const FIVE = { quorum: { voters: [1, 2, 3, 4, 5] } };
-
-/** Server 3 leads epoch 2 of three servers; its followers have joined. */
-function broadcasting(
-  followers: readonly number[] = [1, 2],
-  shape: Partial<LeaderShape> = {},
-  info: Partial<LearnerInfoPacket> = {},
-): TestLeader {
-  return new TestLeader(shape).establish(followers, info);
-}
-
-/** What is said to one learner. */
-function saidTo(test: TestLeader, learner: number): readonly string[] {
-  return test.take().flatMap(({ to, text }) => (to === learner ? [text] : []));
-}
 
 describe('discovery', () => {
   test.each([

@@ -1,29 +1,9 @@
-import { Announcement, type LearnerInfoPacket, makeZxid, OpCode, PacketType } from '@meerkat/protocol';
-
+import { makeZxid, OpCode, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
+import { APACHE, broadcasting, FIVE, OBSERVER, OURS, saidTo } from '../testing/broadcasting-leader.ts';
 import { formatPair } from '../testing/history-text.ts';
-import type { LeaderShape } from '../testing/leader-shape.ts';
 import { TestLeader } from '../testing/test-leader.ts';
-
-const OURS = { announces: Announcement.takesHandOver + Announcement.keepsLog };
-const APACHE = { announces: 0 };
-const OBSERVER: Partial<LearnerInfoPacket> = { type: PacketType.observerInfo };
-const FIVE = { quorum: { voters: [1, 2, 3, 4, 5] } };
-
-/** Server 3 leads epoch 2 of three servers; its followers have joined. */
-function broadcasting(
-  followers: readonly number[] = [1, 2],
-  shape: Partial<LeaderShape> = {},
-  info: Partial<LearnerInfoPacket> = {},
-): TestLeader {
-  return new TestLeader(shape).establish(followers, info);
-}
-
-/** What is said to one learner. */
-function saidTo(test: TestLeader, learner: number): readonly string[] {
-  return test.take().flatMap(({ to, text }) => (to === learner ? [text] : []));
-}
 
 describe('broadcast', () => {
   test('the same bytes go to the log, to followers and to observers', () => {

@@ -102,14 +102,16 @@ function awayFailure({ cluster }: ClusterSession): Failure {
 async function followChildren({ stream, id, signal }: Place, path: string, session: ClusterSession): Promise<void> {
   const watch = session.client.watch(path, { signal });
   await watch.ready;
+  // What the page has read is from before the watch was armed.
+  let isChanged = true;
   while (!signal.aborted && !watch.isOver) {
+    if (isChanged) stream.send({ kind: 'children', id, path });
+    isChanged = false;
+    await sleep(PACE_MS);
     await watch.arrival();
-    let isChanged = false;
     for (let event = watch.take(); event !== null; event = watch.take()) {
       isChanged ||= event.type !== 'changed';
     }
-    if (isChanged) stream.send({ kind: 'children', id, path });
-    await sleep(PACE_MS);
   }
 }
 

@@ -1,0 +1,73 @@
+import type { Client, WatchStream, WatchStreamEvent } from '@meerkat/client';
+import { expect, onTestFinished, test } from 'vitest';
+import type { StreamMessage } from '../api/messages.ts';
+import type { ClusterSession } from './cluster-session.ts';
+import type { PageStream } from './page-stream.ts';
+import type { ServersMonitor } from './servers-monitor.ts';
+import { subscribe } from './subscriptions.ts';
+
+/** A watch that is armed when it is said so, with the events that are put in. */
+class FakeWatch {
+  readonly events: WatchStreamEvent[] = [];
+  readonly isOver = false;
+  readonly ready: Promise<void>;
+  arm: () => void = () => {};
+  #wake: () => void = () => {};
+
+  constructor() {
+    this.ready = new Promise((resolve) => {
+      this.arm = resolve;
+    });
+  }
+
+  push(event: WatchStreamEvent): void {
+    this.events.push(event);
+    this.#wake();
+  }
+
+  take(): WatchStreamEvent | null {
+    return this.events.shift() ?? null;
+  }
+
+  arrival(): Promise<void> {
+    if (this.events.length > 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+function followChildren() {
+  const watch = new FakeWatch();
+  const sent: StreamMessage[] = [];
+  const controller = new AbortController();
+  onTestFinished(() => controller.abort());
+  const stream = {
+    begin: () => ({ id: 1, signal: controller.signal }),
+    send: (message: StreamMessage) => void sent.push(message),
+    end() {},
+  } as unknown as PageStream;
+  const client = { watch: () => watch as unknown as WatchStream } as unknown as Client;
+  const session = { client, ended: controller.signal } as unknown as ClusterSession;
+  subscribe(stream, { kind: 'children', cluster: 'service', path: '/app' }, session, null as unknown as ServersMonitor);
+  return { watch, sent };
+}
+
+const AGAIN: StreamMessage = { kind: 'children', id: 1, path: '/app' };
+
+test('a page reads children again once their watch is armed: they may have changed since it read them', async () => {
+  const { watch, sent } = followChildren();
+  watch.arm();
+  await expect.poll(() => sent).toEqual([AGAIN]);
+});
+
+test('a page reads children again after events that change them, and after a gap', async () => {
+  const { watch, sent } = followChildren();
+  watch.arm();
+  await expect.poll(() => sent).toEqual([AGAIN]);
+  watch.push({ type: 'changed', path: '/app', zxid: 5n });
+  watch.push({ type: 'children', path: '/app', zxid: 6n });
+  await expect.poll(() => sent).toEqual([AGAIN, AGAIN]);
+  watch.push({ type: 'gap', reason: 'new-session', missed: null });
+  await expect.poll(() => sent).toEqual([AGAIN, AGAIN, AGAIN]);
+});

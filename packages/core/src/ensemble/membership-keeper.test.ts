@@ -23,6 +23,19 @@ function keeperOf(membership: Membership): MembershipKeeper {
   return new MembershipKeeper(parts);
 }
 
+describe('a change that NEWLEADER of an Apache leader names before it is committed', () => {
+  test.each([
+    { committed: ZEROTH, inForce: ZEROTH },
+    { committed: FIRST, inForce: FIRST },
+  ])('is in force with UPTODATE where the last commit is $committed.version', ({ committed, inForce }) => {
+    const keeper = keeperOf(ZEROTH);
+    keeper.onAnnounced(textOf([1, 4], 1), null);
+    keeper.onUpToDate(committed.version);
+    expect(keeper.version).toBe(inForce.version);
+    expect(keeper.members.proposed?.version ?? FIRST.version).toBe(FIRST.version);
+  });
+});
+
 describe('two changes of the membership', () => {
   test('of which the first is committed when the second is proposed already come into force one after the other', () => {
     const keeper = keeperOf(ZEROTH);

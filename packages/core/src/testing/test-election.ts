@@ -5,6 +5,9 @@ import { Electorate } from '../election/electorate.ts';
 import { makeQuorum, type QuorumShape } from '../election/quorum.ts';
 import { ManualClock } from './test-server.ts';
 
+export const THREE = { voters: [1, 2, 3] };
+export const FIVE = { voters: [1, 2, 3, 4, 5] };
+
 export interface Sent extends ElectionNotification {
   readonly to: number;
 }

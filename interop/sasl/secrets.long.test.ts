@@ -8,6 +8,7 @@ import { TicketSource } from '@meerkat/client/kerberos';
 import { CertificateAuthority } from '@meerkat/server';
 import { expect, test, vi } from 'vitest';
 import { fourLetterWord, freePort, ServerProcess } from '../harness/server-process.ts';
+import { keytabOf } from './keytab.ts';
 
 /** Each stands in one place of the configuration, and nowhere else. */
 const SECRETS = {
@@ -79,18 +80,6 @@ QuorumLearner { ${module} username="zk" password="${SECRETS.server}"; };`;
   }
   for (const text of seen) expect(text).not.toContain('SECRET');
 });
-
-/** A keytab of one key of AES-256, in the words of MIT's documentation of the format. */
-function keytabOf(name: string, host: string, key: string): Buffer {
-  const data = (text: string): Buffer => Buffer.concat([Buffer.from([0, text.length]), Buffer.from(text)]);
-  const entry = Buffer.concat([
-    Buffer.from([0, 2]),
-    ...['R', name, host].map(data),
-    Buffer.from([0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 18]),
-    data(key),
-  ]);
-  return Buffer.concat([Buffer.from([5, 2, 0, 0, 0, entry.length]), entry]);
-}
 
 test('neither the password of a store, nor a key of a keytab, nor a private key is anywhere', async () => {
   const STORE = 'SECRET-of-the-stores';

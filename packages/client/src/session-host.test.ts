@@ -49,6 +49,8 @@ class Scene {
   readonly probed: string[] = [];
   lookUp: () => Promise<readonly string[]> = async () => ['10.0.0.1'];
   readonly states: string[] = [];
+  /** Why the state changed last. */
+  reason = '';
   readonly attempts: string[] = [];
   readonly host: SessionHost;
 
@@ -71,7 +73,10 @@ class Scene {
       { ...TEST_OPTIONS, ...options },
       { transport, random, clock: { ...clock, defer } },
       {
-        onState: ({ state }) => this.states.push(state),
+        onState: ({ state, reason }) => {
+          this.states.push(state);
+          this.reason = reason;
+        },
         onAttemptFailed: ({ failure, detail }) => this.attempts.push(`${failure}: ${detail}`),
         onUnsure: () => {},
         onClosing: () => {},
@@ -213,12 +218,14 @@ describe('a session on a transport', () => {
   });
 
   test('a refusal ends the client, unless its mechanism has another try', async () => {
-    for (const [onRefused, states, attempts] of [
-      [undefined, ['auth-failed'], []],
-      [() => false, ['auth-failed'], []],
-      [() => true, [], ['sasl: the server refused SASL (code -115)']],
+    const refused = 'refused SASL (code -115)';
+    for (const [more, states, attempts, reason] of [
+      [{}, ['auth-failed'], [], `one:2181 (10.0.0.1) ${refused}: its log says why`],
+      [{ onRefused: () => false }, ['auth-failed'], [], `one:2181 (10.0.0.1) ${refused}: its log says why`],
+      [{ whyRefused: 'no Kerberos' }, ['auth-failed'], [], `one:2181 (10.0.0.1) ${refused}: no Kerberos`],
+      [{ onRefused: () => true }, [], [`sasl: the server ${refused}: its log says why`], ''],
     ] as const) {
-      const sasl = () => ({ start: () => Uint8Array.of(1), respond: () => null, ...(onRefused && { onRefused }) });
+      const sasl = () => ({ start: () => Uint8Array.of(1), respond: () => null, ...more });
       const scene = new Scene({ sasl });
       scene.host.start();
       await drainMicrotasks();
@@ -226,6 +233,7 @@ describe('a session on a transport', () => {
       scene.stream.events.onBytes(new Bytes().int(1).long(0).int(-115).frame());
       expect(scene.states).toEqual(states);
       expect(scene.attempts).toEqual(attempts);
+      expect(scene.reason).toBe(reason);
     }
   });
 

@@ -31,7 +31,7 @@ export interface ContactEvents {
   onAccepted(session: AcceptedSession): void;
   /** The server does not know the session that it was asked for. False: it was asked for none. */
   onRefused(isInquiry: boolean): boolean;
-  onSaslRefused(code: number): void;
+  onSaslRefused(detail: string): void;
   onAttemptFailed(attempt: FailedAttempt): void;
 }
 
@@ -179,7 +179,7 @@ export class Contact {
         return;
       }
       case 'sasl-refused':
-        this.#events.onSaslRefused(step.code);
+        this.#events.onSaslRefused(step.detail);
         return;
       case 'sasl-failed':
         this.fail('sasl', step.detail);

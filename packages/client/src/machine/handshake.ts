@@ -27,7 +27,8 @@ export type HandshakeStep =
   | { readonly kind: 'accepted'; readonly session: AcceptedSession }
   /** The server does not know the session, or makes none. */
   | { readonly kind: 'refused' }
-  | { readonly kind: 'sasl-refused'; readonly code: number }
+  /** `detail` goes on behind the name of the server. */
+  | { readonly kind: 'sasl-refused'; readonly detail: string }
   | { readonly kind: 'sasl-failed'; readonly detail: string }
   | { readonly kind: 'not-zookeeper'; readonly detail: string };
 
@@ -79,10 +80,11 @@ export class Handshake {
     reader.int();
     reader.longClamped();
     const code = reader.int();
-    if (code !== ErrorCode.ok && this.#sasl!.onRefused?.() === true) {
-      return { kind: 'sasl-failed', detail: `the server refused SASL (code ${code})` };
+    if (code !== ErrorCode.ok) {
+      const detail = `refused SASL (code ${code}): ${this.#sasl!.whyRefused ?? 'its log says why'}`;
+      if (this.#sasl!.onRefused?.() === true) return { kind: 'sasl-failed', detail: `the server ${detail}` };
+      return { kind: 'sasl-refused', detail };
     }
-    if (code !== ErrorCode.ok) return { kind: 'sasl-refused', code };
     const token = reader.remaining > 0 ? (reader.buffer()?.slice() ?? null) : null;
     if (reader.failed) return { kind: 'not-zookeeper', detail: 'its answer to a SASL token is malformed' };
     if (token === null && this.#sasl!.isComplete === true) return { kind: 'accepted', session };

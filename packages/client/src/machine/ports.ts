@@ -74,4 +74,6 @@ export interface SaslExchange {
    * Default false.
    */
   onRefused?(): boolean;
+  /** What a refusal of the token that was sent last is probably about, and what to do, for the error. */
+  readonly whyRefused?: string;
 }

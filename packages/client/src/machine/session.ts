@@ -92,7 +92,7 @@ export class Session {
         wantsInquiry: () => this.#state === 'lost' && this.#negotiated.isConfirmed && this.#negotiated.lastZxid > 0,
         onAccepted: (session) => this.#onAccepted(session),
         onRefused: (isInquiry) => this.#onRefused(isInquiry),
-        onSaslRefused: (code) => this.end('auth-failed', `${this.#contact.serverName} refused SASL (code ${code})`),
+        onSaslRefused: (detail) => this.end('auth-failed', `${this.#contact.serverName} ${detail}`),
         onAttemptFailed: (attempt) => listener.onAttemptFailed(attempt),
       },
     );

@@ -147,6 +147,14 @@ describe('a DIGEST-MD5 exchange', () => {
     }
   });
 
+  test('tells a mechanism that the server does not have from a wrong password', () => {
+    const exchange = begin();
+    exchange.start();
+    expect(exchange.whyRefused).toMatch(/does not take passwords .*: log in by Kerberos, or give it users/);
+    exchange.respond(bytes(OFFER));
+    expect(exchange.whyRefused).toMatch(/user or password is wrong/);
+  });
+
   test('ends with the proof', () => {
     const { options, cnonce, challenge, proof } = EXCHANGES[0]!;
     const exchange = new DigestMd5Exchange(options, cnonce);

@@ -55,6 +55,12 @@ export class DigestMd5Exchange implements SaslExchange {
     return new Uint8Array(0);
   }
 
+  get whyRefused(): string {
+    return this.#phase === 'challenge'
+      ? 'it does not take passwords (DIGEST-MD5): log in by Kerberos, or give it users'
+      : 'user or password is wrong, or the user has no rights there; its log says which';
+  }
+
   respond(token: Uint8Array): Uint8Array | null {
     const directives = parseDirectives(token);
     switch (this.#phase) {

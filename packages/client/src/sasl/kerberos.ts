@@ -36,6 +36,7 @@ export function kerberos(options: KerberosOptions = {}): (server: HostPort) => P
         return initiator.isComplete;
       },
       onRefused: () => source.refuse(service, ticket),
+      whyRefused: `it does not take the ticket of ${ticket.client} for ${service}; its log says why`,
     };
   };
 }

@@ -104,6 +104,18 @@ describeWith(['kerberos', 'kazoo', 'apache'], 'SASL GSSAPI of our server', () =>
     );
   });
 
+  test('where there are passwords alone, both ends say so', async () => {
+    realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-unused.keytab');
+    await using server = await ServerProcess.start('meerkat', { saslUsers: { bob: 'bobsecret' } });
+    const sasl = kerberos({ keytab: clientKeytab, config: realm.configPath });
+    await expect(connect(`localhost:${server.port}`, { sasl, connectTimeoutMs: 1000 })).rejects.toThrow(
+      /the server takes passwords \(DIGEST-MD5\), not Kerberos: log in by one, or have a keytab there/,
+    );
+    expect(server.output).toMatch(
+      /client \S+ failed to authenticate by "sasl": it begins as with Kerberos \(GSSAPI\), and this server takes a password/,
+    );
+  });
+
   test('refuses a principal that no rule maps', async () => {
     const keytab = realm.addKeys('zookeeper/localhost', 'aes256-cts:normal', 'server-rules.keytab');
     await using server = await startServer(keytab, { 'security.auth_to_local': 'RULE:[2:$1]' });

@@ -2,9 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Ensemble, type Member, type Place } from '../ensemble/ensemble.ts';
+import { RawPeer } from '../ensemble/raw-peer.ts';
 import { connectTo } from '../ensemble/workload.ts';
 import { KerberosRealm } from '../harness/kerberos-realm.ts';
 import { describeWith } from '../harness/peers.ts';
+import { record } from '../harness/record-builder.ts';
 import type { ServerKind } from '../harness/server-process.ts';
 
 const REQUIRED = {
@@ -67,11 +69,23 @@ describeWith(['kerberos', 'apache'], 'Kerberos between servers', () => {
   test.each([
     ['two of Apache and one of ours', ['apache', 'apache', 'meerkat']],
     ['one of Apache and two of ours', ['meerkat', 'meerkat', 'apache']],
-  ] as const)('%s form an ensemble, whoever leads', async (_, kinds) => {
+  ] as const)('%s form an ensemble, whoever leads, and refuse who begins with a password', async (_, kinds) => {
     ensemble = await start(kinds);
     for (const kind of ['apache', 'meerkat'] as const) {
       const leader = await ensemble.leaderOfKind(kind);
       await check(ensemble.members, `/led-by-${leader.id}-${kind}`);
+    }
+    const hello = record().long(-65536n).long(9n).ustring('127.0.0.1:9').build();
+    const packet = record().long(0x5f2435013501edccn).int(0).buffer('').build();
+    for (const { electionPort, server } of ensemble.members) {
+      const peer = await RawPeer.say(electionPort, Buffer.concat([hello, packet]));
+      await peer.closed;
+      // Magic, status −1, a token of no bytes.
+      expect(peer.received.toString('hex'), server.kind).toBe('5f2435013501edccffffffff00000000');
+      if (server.kind === 'apache') continue;
+      expect(server.output).toMatch(
+        /on the election port: .*it begins as with a password \(DIGEST-MD5\), and this server takes Kerberos \(GSSAPI\) alone/,
+      );
     }
   });
 

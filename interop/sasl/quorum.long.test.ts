@@ -78,6 +78,28 @@ describeWith(['apache'], 'SASL between servers', () => {
   });
 });
 
+describeWith(['apache'], 'SASL of another mechanism between servers', () => {
+  test('is answered as by Apache, and the log says so', async () => {
+    ensemble = await Ensemble.start([place('apache'), place('meerkat')], STEPS.required);
+    const token = Buffer.from('6082020006092a864886f7120102020100', 'hex');
+    const packet = record().long(0x5f2435013501edccn).int(0).buffer(token).build();
+    const hello = record().long(-65536n).long(9n).ustring('127.0.0.1:9').build();
+    const answers = ensemble.members.map(async ({ electionPort }) => {
+      const peer = await RawPeer.say(electionPort, Buffer.concat([hello, packet, packet]));
+      await peer.closed;
+      return peer.received.toString('latin1').replace(/nonce="[^"]*"/, 'nonce');
+    });
+    const [apache = '', meerkat] = await Promise.all(answers);
+    expect(meerkat).toBe(apache);
+    expect(apache).toMatch(/realm="zk-quorum-sasl-md5",nonce/);
+    // Magic, status −1, a token of no bytes.
+    expect(Buffer.from(apache.slice(-16), 'latin1').toString('hex')).toBe('5f2435013501edccffffffff00000000');
+    expect(ensemble.members[1]?.server.output).toMatch(
+      /WARN +127.0.0.1:\d+ on the election port: it begins as with Kerberos \(GSSAPI\), and this server takes a password/,
+    );
+  });
+});
+
 describe('SASL between servers of ours', () => {
   test('keeps a server with a wrong password out, and the log of both says why', async () => {
     ensemble = await Ensemble.start([place('meerkat'), place('meerkat'), place('meerkat')], STEPS.required);

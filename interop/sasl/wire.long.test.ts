@@ -1,10 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, digestMd5 } from '@meerkat/client';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 import { ConnectionClosed, Op, RawClient } from '../harness/raw-client.ts';
 import { record } from '../harness/record-builder.ts';
 import { RecordReader } from '../harness/record-reader.ts';
 import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
 import { digestResponse, format, type User } from './digest-response.ts';
+import { keytabOf } from './keytab.ts';
 
 const BOB: User = { username: 'bob', password: 'bobsecret' };
 const USERS = { bob: BOB.password, ann: 'annsecret', super: 'supersecret' };
@@ -84,6 +89,20 @@ const ALIKE: Readonly<Record<string, Answer>> = {
   '4097 bytes': padded(4097),
 };
 
+const UNKNOWN = 'an unknown mechanism';
+
+/** First tokens of mechanisms, by what the log calls these. */
+const BEGINNINGS: readonly (readonly [string, Buffer])[] = [
+  ['Kerberos (GSSAPI)', Buffer.from('6082020006092a864886f7120102020100', 'hex')],
+  ['SPNEGO', Buffer.from('600806062b0601050502', 'hex')],
+  ['SCRAM', Buffer.from('n,,n=bob,r=SECRET')],
+  ['PLAIN', Buffer.from('\0bob\0SECRET')],
+  [UNKNOWN, Buffer.from([0xff, 1, 2, 3])],
+];
+
+const begins = (name: string): string =>
+  name === UNKNOWN ? 'its first token is of no known mechanism' : `it begins as with ${name}`;
+
 /** What a reply is, with what differs each time replaced. */
 function show(error: number, zxid: bigint, body: Buffer): string {
   const token =
@@ -149,6 +168,25 @@ describeWith(['apache'], 'SASL over the wire', () => {
     return { apache: apache ?? [], meerkat: meerkat ?? [] };
   }
 
+  let loggedBefore = 0;
+  beforeEach(() => {
+    loggedBefore = servers.get('meerkat')?.output.length ?? 0;
+  });
+
+  /** What our server has logged in this test of failures, by reason, and that no secret is in it. */
+  async function expectLines(reasons: readonly string[]): Promise<void> {
+    const lines = (): string[] => {
+      const output = servers.get('meerkat')?.output.slice(loggedBefore) ?? '';
+      return output.split('\n').filter((line) => /WARN|ERROR/.test(line));
+    };
+    await expect.poll(lines).toHaveLength(reasons.length);
+    for (const [i, reason] of reasons.entries()) {
+      expect(lines()[i]).toMatch(/client 127\.0\.0\.1:\d+ failed to authenticate by "sasl": /);
+      expect(lines()[i]?.split('"sasl": ')[1]).toBe(reason);
+    }
+    expect(servers.get('meerkat')?.output).not.toContain('SECRET');
+  }
+
   describe('with users', () => {
     beforeAll(() => startBoth({ config: { superUser: 'super', 'superUser.2': 'ann' } }));
     afterAll(stopBoth);
@@ -164,6 +202,18 @@ describeWith(['apache'], 'SASL over the wire', () => {
       expect(meerkat).toEqual(apache);
       expect(meerkat.at(-1)).toMatch(/sasl.*bob/);
     });
+
+    test.each(BEGINNINGS)(
+      'a client that begins as with %s is answered as by Apache, and one line says so',
+      async (name, token) => {
+        const { apache, meerkat } = await both([token, token]);
+        expect(meerkat).toEqual(apache);
+        expect(meerkat.slice(1)).toEqual(['-115 zxid=0 null', 'closed']);
+        await expectLines([
+          `${begins(name)}, and this server takes a password (DIGEST-MD5) alone: let it log in by one, or give this server a keytab in place of users`,
+        ]);
+      },
+    );
 
     test('an exchange after a success fails', async () => {
       const { apache, meerkat } = await both([FIRST, of(() => {}), FIRST]);
@@ -257,6 +307,46 @@ describeWith(['apache'], 'SASL over the wire', () => {
     });
   });
 
+  describe('by Kerberos alone', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'interop-wire-'));
+    const path = (name: string): string => join(directory, name);
+
+    beforeAll(async () => {
+      writeFileSync(path('zk.keytab'), keytabOf('zookeeper', 'localhost', 'SECRET-of-a-keytab-with-32-bytes'));
+      const module =
+        'com.sun.security.auth.module.Krb5LoginModule required isInitiator=false useKeyTab=true storeKey=true';
+      const jaas = `Server { ${module} keyTab="${path('zk.keytab')}" principal="zookeeper/localhost@R"; };`;
+      // No realm is asked: a ticket does not come so far here.
+      const env = { JAVA_TOOL_OPTIONS: '-Djava.security.krb5.realm=R -Djava.security.krb5.kdc=127.0.0.1:1' };
+      await startBoth({ jaas, env });
+    });
+    afterAll(async () => {
+      await stopBoth();
+      rmSync(directory, { recursive: true });
+    });
+
+    test.each([['a password (DIGEST-MD5)', Buffer.alloc(0)] as const, ...BEGINNINGS.slice(1)])(
+      'a client that begins as with %s is answered as by Apache, and one line says so',
+      async (name, token) => {
+        const { apache, meerkat } = await both([token]);
+        expect(meerkat).toEqual(apache);
+        expect(meerkat).toEqual(['-115 zxid=0 null', 'closed']);
+        await expectLines([
+          `${begins(name)}, and this server takes Kerberos (GSSAPI) alone: let it log in by that, or give this server users in place of a keytab`,
+        ]);
+      },
+    );
+
+    test('our client is told that its mechanism is not the one of the server, be it ours or of Apache', async () => {
+      for (const server of servers.values()) {
+        const place = `127.0.0.1:${server.port}`;
+        await expect(connect(place, { sasl: digestMd5(BOB) }), server.kind).rejects.toThrow(
+          `${place} refused SASL (code -115): it does not take passwords (DIGEST-MD5): log in by Kerberos, or give it users`,
+        );
+      }
+    });
+  });
+
   describe('that is not configured', () => {
     beforeAll(async () => {
       for (const kind of SERVER_KINDS) servers.set(kind, await ServerProcess.start(kind));
@@ -267,6 +357,9 @@ describeWith(['apache'], 'SASL over the wire', () => {
       const { apache, meerkat } = await both([FIRST, 'anything']);
       expect(meerkat).toEqual(apache);
       expect(meerkat.slice(0, 2)).toEqual(['0 zxid=0 null', '0 zxid=0 null']);
+      await expectLines([
+        'this server has no login, so it goes on without a name: set java.security.auth.login.config or sasl.usersFile',
+      ]);
     });
   });
 });

@@ -337,6 +337,8 @@ const LOST: ReadonlySet<string> = new Set(['closed by peer', 'reset by peer']);
 const ORDINARY_REASONS: ReadonlySet<string> = new Set([
   'its clients are sent to other servers',
   'it closed the connection during the TLS handshake',
+  // A warning has said why.
+  'authentication by SASL failed',
   'closed by peer',
   'reset by peer',
   'its session is closed',

@@ -96,9 +96,17 @@ export class ClientAuthentication {
   }
 
   #onToken(token: Uint8Array): TokenAnswer {
+    const isFirst = this.#sasl === null;
     this.#sasl ??= new SaslExchange();
     const step = this.#sasl.step(token, this.#host.authenticator, this.#stream.remote);
-    if (step === null) return NO_TOKEN;
+    if (step === null) {
+      if (isFirst) this.#tellSaslFailure(NO_LOGIN);
+      return NO_TOKEN;
+    }
+    if (step.kind === 'challenge' && step.doubt !== undefined) {
+      this.#sasl.isDoubted = true;
+      this.#tellSaslFailure(step.doubt);
+    }
     if (step.kind === 'failure') return this.#onSaslFailed(step.reason);
     if (step.kind === 'success' && !this.#addIdentities(step.identities)) {
       return this.#onSaslFailed(`a connection has ${IDENTITIES_MAX} identities at most`);
@@ -120,8 +128,12 @@ export class ClientAuthentication {
     return true;
   }
 
-  #onSaslFailed(reason: string): TokenAnswer {
+  #tellSaslFailure(reason: string): void {
     this.#host.trace.emit({ kind: 'auth-failed', remote: this.#stream.remote, scheme: 'sasl', reason });
+  }
+
+  #onSaslFailed(reason: string): TokenAnswer {
+    if (this.#sasl?.isDoubted !== true) this.#tellSaslFailure(reason);
     switch (this.#host.authenticator.saslFailure) {
       case SaslFailure.isIgnored:
         return NO_TOKEN;
@@ -133,4 +145,6 @@ export class ClientAuthentication {
   }
 }
 
+const NO_LOGIN =
+  'this server has no login, so it goes on without a name: set java.security.auth.login.config or sasl.usersFile';
 const NO_TOKEN: TokenAnswer = { error: ErrorCode.ok, token: null };

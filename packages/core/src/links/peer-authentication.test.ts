@@ -189,6 +189,15 @@ describe('an exchange between servers', () => {
     expect(here.told).toBe('');
   });
 
+  test('says which mechanism the other end has, where it is not the one that is known here', () => {
+    const doubt = 'it begins as with another mechanism';
+    const startAcceptor = (): SaslConversation => ({ step: (token) => ({ kind: 'challenge', token, doubt }) });
+    const { warnings } = meet('quorum', null, { ...sasl('right'), startAcceptor }, [packet(0, '?')]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^a:\d+ on the quorum port: it begins as with another mechanism$/),
+    ]);
+  });
+
   test('may prove which host it is, beside what a certificate says', () => {
     const hosts = ['b', 'c'].map((id) => ({ scheme: 'host', id }));
     const conversation: SaslConversation = {

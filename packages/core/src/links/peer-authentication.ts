@@ -291,6 +291,7 @@ class Acceptor extends AuthenticatingStream {
     const step = this.#conversation?.step(token) ?? { kind: 'failure' as const, reason: 'there is no exchange' };
     this.#tokens++;
     if (step.kind === 'challenge' && this.#tokens < TOKENS_MAX) {
+      if (step.doubt !== undefined) this.warn(step.doubt);
       this.sendPacket(Status.inProgress, step.token);
     } else if (step.kind === 'success') {
       const hosts = step.identities.filter(({ scheme }) => scheme === 'host').map(({ id }) => id);
@@ -374,7 +375,7 @@ class Initiator extends AuthenticatingStream {
 
   #onPacket({ status, token }: Packet): void {
     if (status !== Status.inProgress && status !== Status.success) {
-      this.fail('it refuses the SASL login of this server (quorum.auth): compare the users and passwords of both');
+      this.fail('it refuses the SASL login of this server (quorum.auth): compare the logins of both');
       return;
     }
     const step = this.#initiator.step(token);

@@ -42,6 +42,11 @@ function exchange(server: TestServer, client: TestClient, ...tokens: readonly st
   return client.takeArrivals();
 }
 
+/** Why exchanges failed, as the log has it. */
+function reasonsOf(server: TestServer): unknown[] {
+  return server.trace.filter(({ kind }) => kind === 'auth-failed').map((event) => 'reason' in event && event.reason);
+}
+
 const reply = (error: ErrorCode, body: Uint8Array): object => ({ kind: 'reply', header: { zxid: 0, error }, body });
 
 describe('a SASL exchange', () => {
@@ -88,6 +93,32 @@ describe('a SASL exchange', () => {
     expect(server.trace).toContainEqual(
       expect.objectContaining({ kind: 'auth-failed', scheme: 'sasl', reason: 'nobody is not wanted' }),
     );
+  });
+
+  test('that is bound to fail is told once, whatever its client still sends', () => {
+    const doubt = 'it begins as with another mechanism';
+    const startSasl = (): SaslConversation => ({
+      step: (token) =>
+        token.length === 0
+          ? { kind: 'challenge', token: text('who?'), doubt }
+          : { kind: 'failure', reason: 'no answer to that' },
+    });
+    const server = serve({ startSasl });
+    expect(exchange(server, server.connect(), '', 'what?')).toMatchObject([
+      reply(ErrorCode.ok, withLength('who?')),
+      reply(ErrorCode.authFailed, NO_TOKEN),
+      { kind: 'closed' },
+    ]);
+    expect(reasonsOf(server)).toEqual([doubt]);
+  });
+
+  test('at a server without a login is told once, and the client goes on', () => {
+    const server = serve({ startSasl: () => null });
+    expect(exchange(server, server.connect(), '', 'bob')).toMatchObject([
+      reply(ErrorCode.ok, NO_TOKEN),
+      reply(ErrorCode.ok, NO_TOKEN),
+    ]);
+    expect(reasonsOf(server)).toEqual([expect.stringMatching(/^this server has no login, .*: set java.security.auth/)]);
   });
 
   test('is not followed by another one', () => {

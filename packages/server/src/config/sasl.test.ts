@@ -6,7 +6,7 @@ const FILES: Readonly<Record<string, string>> = {
   '/etc/jaas.conf': `Server { ${DIGEST} required user_bob="secret1" user_super="secret2"; }; Other { ${DIGEST} required user_ann="x"; };`,
   '/etc/broken.conf': `Server { ${DIGEST} required user_bob="secret1" user_super="secret2" };`,
   '/etc/unknown.conf': 'Server { com.example.Login required user_bob="secret1"; };',
-  '/etc/quorum.conf': `QuorumServer { ${DIGEST} required user_zk="secret1"; }; QuorumLearner { ${DIGEST} required username="zk" password="secret1"; }; Half { ${DIGEST} required username="zk"; };`,
+  '/etc/quorum.conf': `QuorumServer { ${DIGEST} required user_zk="secret1"; }; QuorumLearner { ${DIGEST} required username="zk" password="secret1"; }; Half { ${DIGEST} required username="zk"; }; Unknown { com.example.Login required password="secret1"; };`,
   '/etc/krb.conf':
     'Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="zk.keytab" storeKey=true principal="zookeeper/h@R"; }; Half { com.sun.security.auth.module.Krb5LoginModule required; }; Cached { com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true ticketCache="/tmp/krb5cc_zk"; };',
   '/etc/secrets': `${'s'.repeat(32)}\napache\n`,
@@ -169,6 +169,10 @@ describe('SASL between servers', () => {
     [
       `${quorum}\nquorum.auth.learner.saslLoginContext=Half`,
       /section Half without them", expected username and password/,
+    ],
+    [
+      `${quorum}\nquorum.auth.learner.saslLoginContext=Unknown`,
+      /quorum.conf, line 1: found "com.example.Login", expected/,
     ],
     [`${quorum}\nsasl.serverconfig=Server`, /expected a section named Server/],
   ])('%j stops the start', (lines, message) => {

@@ -76,6 +76,37 @@ describe('the DIGEST-MD5 server', () => {
     }
   });
 
+  test.each([
+    ['Kerberos \\(GSSAPI\\)', '6082020006092a864886f7120102020100'],
+    ['SPNEGO', '600806062b0601050502'],
+    ['NTLM', Buffer.from('NTLMSSP\0\x01\0').toString('hex')],
+    ['SCRAM', Buffer.from('n,,n=bob,r=fyko').toString('hex')],
+    ['PLAIN', Buffer.from('\0bob\0bobsecret').toString('hex')],
+  ])('says for the log that a client begins as with %s, and shows nothing of its token', (mechanism, token) => {
+    const server = new DigestMd5Server({ service: 's', serverName: 'zk-sasl-md5', users: USERS, authorize: () => [] });
+    const step = server.step(Buffer.from(token, 'hex'));
+    const doubt = new RegExp(
+      `^it begins as with ${mechanism}, and this server takes a password .* alone: let it log in by one`,
+    );
+    expect(step).toMatchObject({ kind: 'challenge', doubt: expect.stringMatching(doubt) });
+    expect(JSON.stringify(step)).not.toContain('bobsecret');
+    expect(server.step(Buffer.from(token, 'hex')).kind).toBe('failure');
+  });
+
+  test('says so of a first token that is none only when the response cannot be read either', () => {
+    const begun = (): DigestMd5Server => {
+      const options = { service: 'zookeeper', serverName: 'zk-sasl-md5', users: USERS, authorize: () => [] };
+      const server = new DigestMd5Server(options, NONCE);
+      expect(server.step(Buffer.from('anything'))).not.toHaveProperty('doubt');
+      return server;
+    };
+    for (const second of ['anything', 'n=x']) {
+      const step = begun().step(Buffer.from(second));
+      expect(step).toMatchObject({ reason: expect.stringMatching(/^its first token is of no known mechanism, and/) });
+    }
+    expect(begun().step(Buffer.from(answer())).kind).toBe('success');
+  });
+
   test('takes the answer of a Java client and proves in turn that it knows the password', () => {
     expect(check(answer())).toEqual(SUCCESS);
   });

@@ -2,6 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Identity, SaslConversation, SaslStep } from '@meerkat/core';
 import { computeDigestProofs, QOP } from './digest-md5-hash.ts';
 import { type Directives, parseDirectives, quote } from './directives.ts';
+import { DIGEST_MD5, describeBeginning, mechanismOf } from './mechanism.ts';
 import type { Passwords } from './passwords.ts';
 
 /** What a server says about itself, and whom it knows. */
@@ -31,6 +32,8 @@ export class DigestMd5Server implements SaslConversation {
   readonly #options: DigestMd5ServerOptions;
   readonly #nonce: string;
   #isChallenged = false;
+  /** What is wrong if the response cannot be read; null when only the response is. */
+  #doubt: string | null = null;
 
   /** @param nonce new for each exchange */
   constructor(options: DigestMd5ServerOptions, nonce: string = randomBytes(NONCE_BYTES).toString('base64')) {
@@ -44,15 +47,21 @@ export class DigestMd5Server implements SaslConversation {
     if (this.#isChallenged) return this.#check(token);
     this.#isChallenged = true;
     const realm = quote(this.#options.serverName);
-    const challenge = `realm=${realm},nonce=${quote(this.#nonce)},charset=utf-8,algorithm=md5-sess`;
-    return { kind: 'challenge', token: Buffer.from(challenge) };
+    const challenge = Buffer.from(`realm=${realm},nonce=${quote(this.#nonce)},charset=utf-8,algorithm=md5-sess`);
+    const mechanism = mechanismOf(token);
+    if (mechanism === DIGEST_MD5) return { kind: 'challenge', token: challenge };
+    const doubt = `${describeBeginning(mechanism)}, and this server takes ${DIGEST_MD5} alone: let it log in by one, or give this server a keytab in place of users`;
+    // As with Apache's server the first token decides nothing; a client of another mechanism reads what is wrong from the challenge.
+    if (mechanism !== null) return { kind: 'challenge', token: challenge, doubt };
+    this.#doubt = doubt;
+    return { kind: 'challenge', token: challenge };
   }
 
   #check(token: Uint8Array): SaslStep {
     const directives = parseDirectives(token);
-    if (directives === null) return failure('its response is no list of directives');
+    if (directives === null) return failure(this.#doubt ?? 'its response is no list of directives');
     const fault = this.#faultOf(directives);
-    if (fault !== null) return failure(fault);
+    if (fault !== null) return failure(this.#doubt ?? fault);
     const username = textOf(directives, 'username') ?? '';
     const password = this.#options.users.of(username);
     const proofs = computeDigestProofs({

@@ -22,6 +22,7 @@ import {
 } from '@meerkat/client/kerberos';
 import type { Identity, SaslConversation, SaslStep } from '@meerkat/core';
 import { DerError } from '@meerkat/protocol/der';
+import { describeBeginning, KERBEROS, mechanismOf } from '../mechanism.ts';
 import type { ReplayCache } from './replay-cache.ts';
 
 export interface GssapiServerOptions {
@@ -93,9 +94,10 @@ export class GssapiServer implements SaslConversation {
   }
 
   #accept(token: Uint8Array): SaslStep {
-    if (token.length === 0) {
+    const mechanism = mechanismOf(token);
+    if (mechanism !== KERBEROS) {
       throw new Refusal(
-        'it begins as with a password (DIGEST-MD5), and this server takes Kerberos alone: compare the logins of both',
+        `${describeBeginning(mechanism)}, and this server takes ${KERBEROS} alone: let it log in by that, or give this server users in place of a keytab`,
       );
     }
     const message = unframe(TokenId.apRequest, token);

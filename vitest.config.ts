@@ -9,6 +9,7 @@ const NEED_A_BUILD = [
   'packages/server/src/node/network.test.ts',
   'packages/server/src/node/threads/*.test.ts',
   'packages/server/src/tls/{client-port,store-reader}.test.ts',
+  'packages/server/src/unreadable-file.test.ts',
   'examples/examples.test.ts',
   'torture/torture.test.ts',
 ];

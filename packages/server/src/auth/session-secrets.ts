@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { APACHE_SESSION_PASSWORDS, isSamePassword, type SessionPasswords } from '@meerkat/core';
+import { describeUnreadable } from '../unreadable-file.ts';
 
 /** How the passwords of sessions are made: from a secret, or (null) by Apache's public formula. */
 type Rule = Uint8Array | null;
@@ -117,7 +118,7 @@ export class SessionSecrets implements SessionPasswords {
     const isFirst = this.#text === null;
     this.#text = seen;
     if (typeof text !== 'string') {
-      this.#warn(`${this.#path}: ${seen}`);
+      this.#warn(`${this.#path}: ${describeUnreadable(this.#path, text)}`);
       return;
     }
     const parsed = parseSessionSecrets(text);

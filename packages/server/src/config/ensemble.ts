@@ -15,6 +15,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { findListDamage, LIST_EXPECTED } from '../membership/list-checksum.ts';
+import { describeUnreadable } from '../unreadable-file.ts';
 import type { Draft } from './draft.ts';
 import { type Property, parseProperties, placeOfProperty } from './properties.ts';
 
@@ -358,6 +359,6 @@ function reasonOf(fault: string): string {
 }
 
 function describeReadError(path: string, error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ENOENT' ? `no file ${path}` : `${path}: ${message}`;
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOENT' ? `no file ${path}` : `${path}: ${describeUnreadable(path, error)}`;
 }

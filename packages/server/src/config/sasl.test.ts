@@ -71,7 +71,7 @@ describe('the login of SASL', () => {
   test.each([
     [
       'java.security.auth.login.config=nowhere.conf',
-      /line 3: java.security.auth.login.config: found "\/etc\/nowhere.conf: ENOENT"/,
+      /line 3: java.security.auth.login.config: found "\/etc\/nowhere.conf: there is no such file"/,
     ],
     ['java.security.auth.login.config=broken.conf', /^\/etc\/broken.conf, line 1: found "}", expected an option/],
     [
@@ -186,7 +186,7 @@ test('secrets of sessions come from a file, and a weak one stops the start', () 
   expect(sessionSecrets).toMatchObject({ path: '/etc/secrets', rules: { count: 2, acceptsPublic: true } });
   expect(read('').server.sessionSecrets).toBeNull();
   expect(faultsOf('session.secretFile=weak')).toMatch(/^\/etc\/weak, line 1: found "a secret of 6 characters"/);
-  expect(faultsOf('session.secretFile=nowhere')).toMatch(/nowhere: ENOENT/);
+  expect(faultsOf('session.secretFile=nowhere')).toMatch(/nowhere: there is no such file/);
 });
 
 describe('a login of Kerberos', () => {

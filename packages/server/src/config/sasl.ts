@@ -9,6 +9,7 @@ import type { QuorumSaslOptions } from '../sasl/quorum-sasl.ts';
 import { QuorumTickets } from '../sasl/quorum-tickets.ts';
 import type { KerberosLogin, SaslLogin } from '../sasl/sasl-login.ts';
 import { parseUsersFile } from '../sasl/users-file.ts';
+import { describeUnreadable } from '../unreadable-file.ts';
 import type { EnsembleSource, Findings, Place } from './ensemble.ts';
 import type { ServerOptions } from './options.ts';
 import { placeOfProperty } from './properties.ts';
@@ -266,8 +267,7 @@ function readText(source: EnsembleSource, findings: Findings, path: string, plac
   try {
     return source.readFile(path);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    findings.fault(place, `${path}: ${code ?? message}`, 'a file that this process can read');
+    findings.fault(place, `${path}: ${describeUnreadable(path, error)}`, 'a file that this process can read');
     return null;
   }
 }

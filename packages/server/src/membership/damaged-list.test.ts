@@ -106,7 +106,7 @@ describe('a list of members that is not there', () => {
   test('but a directory stops the start', () => {
     mkdirSync(dynamicFile);
     expect(start()).toEqual([
-      `${directory}/zoo.cfg, line 4: dynamicConfigFile: found "${dynamicFile}: EISDIR: illegal operation on a directory, read", ${EXPECTED}`,
+      `${directory}/zoo.cfg, line 4: dynamicConfigFile: found "${dynamicFile}: it is a directory", ${EXPECTED}`,
     ]);
   });
 
@@ -115,9 +115,12 @@ describe('a list of members that is not there', () => {
       if (path !== dynamicFile) return readFileSync(path, 'utf8');
       throw Object.assign(new Error('EACCES: permission denied, open'), { code: 'EACCES' });
     };
-    expect(start(readFile)).toEqual([
-      `${directory}/zoo.cfg, line 4: dynamicConfigFile: found "${dynamicFile}: EACCES: permission denied, open", ${EXPECTED}`,
-    ]);
+    const [fault, ...others] = start(readFile);
+    expect(others).toEqual([]);
+    expect(fault).toContain(
+      `${directory}/zoo.cfg, line 4: dynamicConfigFile: found "${dynamicFile}: permission denied: `,
+    );
+    expect(fault).toContain(EXPECTED);
   });
 });
 

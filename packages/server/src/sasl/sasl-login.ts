@@ -84,6 +84,7 @@ export function gssapiOptions(
   return {
     principal: own,
     keytab: (mustBeNew) => file.get(mustBeNew, Date.now()),
+    keytabFault: () => file.fault,
     replays: new ReplayCache(),
     nowMs: () => Date.now(),
     authorize: (name) => authorize(name, own),

@@ -63,7 +63,11 @@ describe('a trust store', () => {
 
 describe('a store that cannot be used names its key and file, what was found and what to do, and no secret', () => {
   test.each<[what: string, location: () => StoreLocation, message: RegExp]>([
-    ['a missing file', () => at('missing.pem'), /ssl\.keyStore\.location: .*missing\.pem: there is no such file/],
+    [
+      'a missing file',
+      () => at('missing.pem'),
+      /ssl\.keyStore\.location: .*missing\.pem cannot be read: there is no such file/,
+    ],
     ['a directory', () => ({ ...NO_STORE, path: directory }), /is a directory/],
     ['an empty file', () => written(''), /found an empty file/],
     ['another kind of file', () => written('hello'), /found neither PEM, PKCS12 nor JKS/],
@@ -87,7 +91,7 @@ describe('a store that cannot be used names its key and file, what was found and
     [
       'a missing password file',
       () => ({ ...at('key.jks'), passwordPath: '/none' }),
-      /ssl\.keyStore\.passwordPath: \/none: there is no such file/,
+      /ssl\.keyStore\.passwordPath: \/none cannot be read: there is no such file/,
     ],
   ])('%s', async (_, location, message) => {
     const error: Error = await readKeyStore('ssl.keyStore', location()).then(

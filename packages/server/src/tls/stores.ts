@@ -1,5 +1,6 @@
 import type { KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { describeUnreadable } from '../unreadable-file.ts';
 import { readJavaKeyStore } from './java-key-store.ts';
 import type { StoreLocation } from './options.ts';
 import { readPem } from './pem.ts';
@@ -97,16 +98,15 @@ async function readBytes(key: string, path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException;
-    throw new StoreError(`${key}: ${path}: ${READ_FAULTS[code] ?? `cannot be read: ${message}`}`, { cause: error });
+    throw unreadable(key, path, error);
   }
 }
 
-const READ_FAULTS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file; correct the path',
-  EACCES: 'permission denied; give the user that runs this server the right to read it',
-  EISDIR: 'is a directory; name a file in it',
-};
+/** @param key of the configuration that names the file */
+export function unreadable(key: string, path: string, error: unknown): StoreError {
+  const found = `cannot be read: ${describeUnreadable(path, error)}`;
+  return new StoreError(`${key}: ${path} ${found}; correct the path, or the rights of the file`, { cause: error });
+}
 
 /** The certificate of the key, then the issuer of each, as far as they are there; a root that signs itself is left out. */
 function orderChain(key: KeyObject, certificates: readonly X509Certificate[]): KeyEntry['chain'] {

@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import type { TlsOptions } from './options.ts';
-import { type KeyEntry, readKeyStore, readTrustStore, StoreError } from './stores.ts';
+import { type KeyEntry, readKeyStore, readTrustStore, StoreError, unreadable } from './stores.ts';
 
 /** Everything that TLS needs on one kind of port, read from its files and checked. */
 export interface TlsSettings {
@@ -98,7 +98,7 @@ async function readRevocations(key: string, path: string): Promise<readonly stri
   try {
     bytes = await readFile(path);
   } catch (error) {
-    throw new StoreError(`${key}: ${path}: cannot be read: ${(error as Error).message}`, { cause: error });
+    throw unreadable(key, path, error);
   }
   const text =
     bytes[0] === 0x30

@@ -134,7 +134,9 @@ test('a key store that cannot be used leaves the port closed, with the reason, u
   const { port, failures } = await start({ keyStore: { path, password: '', passwordPath: null } }, () => {
     writeFileSync(path, ofServer.keyStore);
   });
-  expect(failures).toEqual([`admin.ssl.keyStore.location: ${path}: there is no such file; correct the path`]);
+  expect(failures).toEqual([
+    `admin.ssl.keyStore.location: ${path} cannot be read: there is no such file; correct the path, or the rights of the file`,
+  ]);
   expect(await ask(`https://127.0.0.1:${port}/commands/ruok`)).toMatchObject({ status: 200 });
 });
 

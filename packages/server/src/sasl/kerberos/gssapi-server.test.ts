@@ -122,10 +122,11 @@ function wrap({ layer = 1, authzid = 'ann@R', rotation = 0, flags = 0, usage = 2
   return Buffer.concat([header, body.subarray(turn), body.subarray(0, turn)]);
 }
 
-function begin(replays = new ReplayCache(), nowMs = NOW): GssapiServer {
+function begin(replays = new ReplayCache(), nowMs = NOW, keytabFault: string | null = null): GssapiServer {
   return new GssapiServer({
     principal: SERVICE,
     keytab: () => KEYTAB,
+    keytabFault: () => keytabFault,
     replays,
     nowMs: () => nowMs,
     authorize: (principal) => (principal === 'eve@R' ? 'eve is not wanted' : [{ scheme: 'sasl', id: principal }]),
@@ -196,6 +197,14 @@ describe('the GSSAPI acceptor', () => {
     ['a name that reads as another one', { client: 'ann@R/x' }, /cannot be read/],
   ] as const)('refuses %s', (_, changes, reason) => {
     expect(reasonOf(begin().step(request(changes)))).toMatch(reason);
+  });
+
+  test('says so when the key of a ticket may be in a keytab that cannot be read any more', () => {
+    const fault = 'the keytab /zk.keytab cannot be read: permission denied';
+    const step = begin(new ReplayCache(), NOW, fault).step(request({ version: 9 }));
+    expect(reasonOf(step)).toMatch(
+      /; the keytab had type 18 version 3, and now the keytab \/zk.keytab cannot be read: perm/,
+    );
   });
 
   test('takes clocks that differ by less than five minutes', () => {

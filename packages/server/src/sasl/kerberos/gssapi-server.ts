@@ -30,6 +30,8 @@ export interface GssapiServerOptions {
   readonly principal: string;
   /** The keys; asked for with each exchange, so that they may be renewed. */
   keytab(mustBeNew: boolean): Keytab;
+  /** Why these are not the keys that the file has now; null when they are. */
+  keytabFault(): string | null;
   readonly replays: ReplayCache;
   /** Milliseconds since 1970. */
   nowMs(): number;
@@ -147,10 +149,12 @@ export class GssapiServer implements SaslConversation {
   #decryptTicket(ticket: EncryptedData): Buffer {
     const plain = this.#tryKeys(ticket, false) ?? this.#tryKeys(ticket, true);
     if (plain !== null) return plain;
-    const { principal, keytab } = this.#options;
+    const { principal, keytab, keytabFault } = this.#options;
     const wanted = `type ${ticket.encryptionType} version ${ticket.version ?? 'unknown'}`;
+    const held = keytab(false).describe(principal) || 'none of it';
+    const fault = keytabFault();
     throw new Refusal(
-      `no key of the keytab opens its ticket, which needs ${wanted} of ${principal}; the keytab has ${keytab(false).describe(principal) || 'none of it'}`,
+      `no key of the keytab opens its ticket, which needs ${wanted} of ${principal}; the keytab ${fault === null ? 'has' : 'had'} ${held}${fault === null ? '' : `, and now ${fault}`}`,
     );
   }
 

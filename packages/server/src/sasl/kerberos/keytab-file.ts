@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { type Keytab, parseKeytab } from '@meerkat/client/kerberos';
 import { ExitCode, ServerError } from '../../exit-codes.ts';
+import { describeUnreadable } from '../../unreadable-file.ts';
 
 /** Milliseconds between two looks at the file, when a ticket needs a key that is not there. */
 const LOOK_MS = 1000;
@@ -11,6 +12,7 @@ export class KeytabFile {
   #keytab: Keytab;
   #stamp: string;
   #lookedMs = 0;
+  #fault: string | null = null;
 
   /** @throws ServerError when it cannot be used */
   constructor(path: string) {
@@ -37,6 +39,11 @@ export class KeytabFile {
     );
   }
 
+  /** Why the file could not be used when it was looked at last; the keys are those from before. Null: it could. */
+  get fault(): string | null {
+    return this.#fault;
+  }
+
   /** @param mustBeNew the one that was given last did not do */
   get(mustBeNew: boolean, nowMs: number): Keytab {
     if (mustBeNew && nowMs >= this.#lookedMs + LOOK_MS) {
@@ -49,12 +56,14 @@ export class KeytabFile {
   /** A file that cannot be used now leaves the keys that were read before. */
   #maybeRead(): void {
     try {
+      this.#fault = null;
       const stamp = stampOf(this.path);
       if (stamp === this.#stamp) return;
       this.#keytab = readKeytab(this.path);
       this.#stamp = stamp;
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
+      this.#fault = error.message;
     }
   }
 }
@@ -81,10 +90,9 @@ function readKeytab(path: string): Keytab {
 }
 
 function unreadable(path: string, error: unknown): ServerError {
-  const { code, message } = error as NodeJS.ErrnoException;
   return refusal(
     path,
-    `cannot be read: ${code ?? message}`,
+    `cannot be read: ${describeUnreadable(path, error)}`,
     "correct keyTab of the login's section, or the rights of the file",
   );
 }

@@ -1,6 +1,17 @@
-import { Announcement, makeZxid, PacketType, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
+import { PacketType, ZXID_NONE, ZXID_ZERO } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { onDisk } from '../base/durable.ts';
+import {
+  catchingUp,
+  committedBy,
+  makeLearner,
+  PING,
+  SYNC,
+  stopReason,
+  synchronized,
+  UPTODATE,
+  z,
+} from '../testing/learner-stages.ts';
 import {
   commit,
   INIT_LIMIT,
@@ -9,62 +20,22 @@ import {
   newLeader,
   proposal,
   SYNC_LIMIT,
-  TestLearner,
-  type TestLearnerShape,
   TICK_MS,
 } from '../testing/test-learner.ts';
 
-const z = makeZxid;
-const UPTODATE = { type: PacketType.upToDate } as const;
-const SYNC = { type: PacketType.sync } as const;
-const PING = { type: PacketType.ping, zxid: z(2, 1) } as const;
-const LOG = [z(1, 1), z(1, 2), z(1, 3)];
-
-/** A server with the txns 1 to 3 of epoch 1. */
-function make(shape: Partial<TestLearnerShape> = {}): TestLearner {
-  return new TestLearner({ log: LOG, acceptedEpoch: 1, currentEpoch: 1, ...shape });
-}
-
-/** … that serves clients of a leader of epoch 2. */
-function synchronized(shape: Partial<TestLearnerShape> = {}): TestLearner {
-  const one = make(shape);
-  one.synchronize(2);
-  expect(one.learner.phase).toBe('broadcast');
-  one.takeAsked();
-  return one;
-}
-
-/** … whose leader of epoch 2 has said how it catches up. */
-function catchingUp(shape: Partial<TestLearnerShape> = {}): TestLearner {
-  const one = make(shape);
-  one.beginDiff(2);
-  one.takeAsked();
-  return one;
-}
-
-function stopReason(one: TestLearner): string | undefined {
-  const stops = one.takeAsked().flatMap((asked) => (asked.kind === 'stop' ? [asked.reason] : []));
-  expect(stops.length).toBeLessThanOrEqual(1);
-  return stops[0];
-}
-
-function committedBy(one: TestLearner): readonly Zxid[] {
-  return one.takeAsked().flatMap((asked) => (asked.kind === 'committed' ? [asked.zxid] : []));
-}
-
 describe('discovery', () => {
   test('a follower and an observer say who they are, what they have promised and which membership they follow', () => {
-    const follower = make({ acceptedEpoch: 4 });
+    const follower = makeLearner({ acceptedEpoch: 4 });
     follower.learner.onConnected();
     const info = { zxid: z(4, 0), serverId: 2, protocolVersion: 0x10000, configVersion: ZXID_ZERO };
     expect(follower.takeSent()).toEqual([{ type: PacketType.followerInfo, ...info, announces: 14 }]);
-    const observer = make({ acceptedEpoch: 4, kind: 'observer' });
+    const observer = makeLearner({ acceptedEpoch: 4, kind: 'observer' });
     observer.learner.onConnected();
     expect(observer.takeSent()).toEqual([{ type: PacketType.observerInfo, ...info, announces: 12 }]);
   });
 
   test('ACKEPOCH of a later epoch leaves when acceptedEpoch is durable', () => {
-    const one = make();
+    const one = makeLearner();
     one.learner.onConnected();
     one.takeAsked();
     one.hear(leaderInfo(2));
@@ -74,7 +45,7 @@ describe('discovery', () => {
   });
 
   test('an epoch that was accepted before is acknowledged at once, as one that is not to be counted again', () => {
-    const one = make({ acceptedEpoch: 2 });
+    const one = makeLearner({ acceptedEpoch: 2 });
     one.learner.onConnected();
     one.takeAsked();
     one.hear(leaderInfo(2));
@@ -91,7 +62,7 @@ describe('discovery', () => {
     ['a txn', proposal(z(1, 4)), 'the leader has sent txn 0x100000004 before the synchronization has begun'],
     ['a commit', commit(z(1, 3)), 'the leader has sent COMMIT of 0x100000003, which it has not proposed'],
   ])('%s is left', (_what, packet, reason) => {
-    const one = make({ acceptedEpoch: 3 });
+    const one = makeLearner({ acceptedEpoch: 3 });
     one.learner.onConnected();
     one.hear(packet);
     expect(stopReason(one)).toBe(reason);
@@ -99,7 +70,7 @@ describe('discovery', () => {
 
   test('LEADERINFO names an epoch and nothing else', () => {
     for (const zxid of [z(2, 1), ZXID_NONE]) {
-      const one = make();
+      const one = makeLearner();
       one.learner.onConnected();
       one.hear({ type: PacketType.leaderInfo, zxid, protocolVersion: 0x10000, announces: 0 });
       expect(stopReason(one)).toMatch(/which is no epoch/);
@@ -107,7 +78,7 @@ describe('discovery', () => {
   });
 
   test('pings and packets that nobody knows are passed over wherever they come', () => {
-    const one = make();
+    const one = makeLearner();
     one.learner.onConnected();
     const noise = [PING, { type: null, typeNumber: 99 }] as const;
     one.hear(...noise, leaderInfo(2), ...noise);
@@ -120,123 +91,6 @@ describe('discovery', () => {
     expect(one.takeAsked().filter(({ kind }) => kind === 'pinged' || kind === 'stop')).toEqual([]);
     one.hear(UPTODATE, ...noise);
     expect(one.takeAsked().at(-1)).toEqual({ kind: 'pinged', zxid: PING.zxid });
-  });
-});
-
-describe('synchronization', () => {
-  test.each([
-    [PacketType.diff, 'diff'],
-    [PacketType.trunc, 'trunc'],
-    [PacketType.snap, 'snap'],
-  ] as const)('what the leader begins with is told (%s)', (type, mode) => {
-    const one = make();
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    expect(one.synchronizations).toEqual([]);
-    one.hear({ type, zxid: z(1, 2) });
-    expect(one.synchronizations).toEqual([{ mode, zxid: z(1, 2) }]);
-  });
-
-  test('nothing is processed until the history is ready', () => {
-    const one = make();
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    one.takeAsked();
-    one.hear({ type: PacketType.trunc, zxid: z(1, 2) }, proposal(z(1, 3)), newLeader(2));
-    expect(one.takeAsked().map(({ kind }) => kind)).toEqual(['pause', 'truncate']);
-    expect(one.learner.phase).toBe('preparing');
-    one.finishChange();
-    expect(one.takeAsked().map(({ kind }) => kind)).toEqual(['resume', 'append', 'proposed']);
-    expect(one.learner.phase).toBe('securing');
-  });
-
-  test('a truncation that ends earlier than it should ends the role, and the next one says where this server is', () => {
-    const one = make();
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    one.hear({ type: PacketType.trunc, zxid: z(1, 2) });
-    one.disk.change = { what: 'truncated', base: ZXID_ZERO, log: [z(1, 1)] };
-    one.finishChange();
-    expect(stopReason(one)).toBe('the log cannot be truncated to 0x100000002: it ends with 0x100000001 now');
-    one.restart();
-    one.learner.onConnected();
-    one.hear(leaderInfo(3));
-    one.diskDoesAll();
-    expect(one.takeSent().at(-1)).toMatchObject({ type: PacketType.ackEpoch, zxid: z(1, 1) });
-  });
-
-  test.each([
-    ['a txn that comes again', [proposal(z(1, 3))], /txn 0x100000003 after 0x100000003: its history has a gap/],
-    ['a gap', [proposal(z(1, 4)), proposal(z(1, 6))], /txn 0x100000006 after 0x100000004: its history has a gap/],
-    ['an older epoch', [proposal(z(2, 1)), proposal(z(1, 4))], /txn 0x100000004 after 0x200000001/],
-    ['a later epoch', [proposal(z(3, 1))], /txn 0x300000001, which is of a later epoch than its own, 2/],
-    ['a counter of 0', [proposal(z(2, 0))], /txn 0x200000000, which is no zxid of a txn/],
-    ['a gap of INFORM', [inform(z(1, 5))], /its history has a gap/],
-    ['a commit of nothing', [commit(z(1, 4))], /COMMIT of 0x100000004, which it has not proposed/],
-    ['another NEWLEADER', [newLeader(3)], /NEWLEADER of 0x300000000, but is of epoch 2/],
-    ['a second DIFF', [{ type: PacketType.diff, zxid: z(1, 3) }], /DIFF out of turn/],
-    ['a second LEADERINFO', [leaderInfo(2)], /LEADERINFO out of turn/],
-    ['UPTODATE too early', [newLeader(2), UPTODATE], /UPTODATE out of turn, to a learner that is securing/],
-    ['an old epoch behind NEWLEADER', [newLeader(2), proposal(z(1, 4))], /of an older epoch behind NEWLEADER/],
-    ['SYNC to nobody', [SYNC], /SYNC out of turn/],
-    ['REVALIDATE to nobody', [{ type: PacketType.revalidate, sessionId: 1n, isValid: true }], /REVALIDATE out of turn/],
-    ['HANDOVER', [{ type: PacketType.handOver, zxid: z(1, 3) }], /HANDOVER out of turn/],
-  ] as const)('%s ends the role', (_what, packets, reason) => {
-    const one = catchingUp();
-    one.hear(...packets);
-    expect(stopReason(one)).toMatch(reason);
-  });
-
-  test.each([
-    [{ type: PacketType.trunc, zxid: z(1, 4) }, /TRUNC to 0x100000004, but the log ends with 0x100000003/],
-    [{ type: PacketType.trunc, zxid: ZXID_NONE }, /TRUNC to 0xf+, but/],
-    [{ type: PacketType.snap, zxid: z(3, 1) }, /SNAP of 0x300000001, but is of epoch 2/],
-    [{ type: PacketType.snap, zxid: ZXID_NONE }, /SNAP of 0xf+, but/],
-    [newLeader(2), /NEWLEADER out of turn/],
-  ] as const)('a start that cannot be ends the role: %j', (packet, reason) => {
-    const one = make();
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    one.hear(packet);
-    expect(stopReason(one)).toMatch(reason);
-  });
-
-  test('the first packet behind ACKEPOCH is the ACK of NEWLEADER, then come the ACKs of what is not committed', () => {
-    const one = catchingUp();
-    one.hear(proposal(z(1, 4)), commit(z(1, 4)), proposal(z(2, 1)), proposal(z(2, 2)), newLeader(2), PING);
-    one.hear(proposal(z(2, 3)));
-    one.diskDoesAll();
-    expect(one.takeAcks()).toEqual([z(2, 0), z(2, 1), z(2, 2), z(2, 3)]);
-  });
-
-  test('a proposal behind NEWLEADER need not be durable for its ACK', () => {
-    const one = catchingUp();
-    one.hear(proposal(z(1, 4)), newLeader(2), proposal(z(2, 1)));
-    one.disk.sync(one.learner, 1);
-    one.disk.finishEpoch(one.learner);
-    expect(one.takeAcks()).toEqual([z(2, 0), z(1, 4)]);
-    one.diskDoesAll();
-    expect(one.takeAcks()).toEqual([z(2, 1)]);
-  });
-
-  test('clients are served when everything that was committed at UPTODATE is told as committed', () => {
-    const one = catchingUp();
-    one.hear(newLeader(2));
-    one.diskDoesAll();
-    one.hear(proposal(z(2, 1)), commit(z(2, 1)), UPTODATE, proposal(z(2, 2)), commit(z(2, 2)));
-    one.takeAsked();
-    expect(one.learner.phase).toBe('finishing');
-    one.disk.sync(one.learner, 1);
-    expect(one.takeAsked()).toEqual([
-      { kind: 'send', packet: { type: PacketType.ack, zxid: z(2, 1) } },
-      { kind: 'committed', zxid: z(2, 1) },
-      { kind: 'send', packet: { type: PacketType.ack, zxid: z(2, 0) } },
-      { kind: 'serve', epoch: 2 },
-    ]);
   });
 });
 
@@ -254,7 +108,7 @@ describe('broadcast', () => {
   });
 
   test('an observer acknowledges nothing but the epoch', () => {
-    const one = make({ kind: 'observer' });
+    const one = makeLearner({ kind: 'observer' });
     one.beginDiff(2);
     one.takeAsked();
     one.hear(proposal(z(1, 4)), commit(z(1, 4)), proposal(z(2, 1)), newLeader(2), inform(z(2, 2)));
@@ -310,7 +164,7 @@ describe('broadcast', () => {
 
 describe('time', () => {
   test('connecting may take initLimit ticks', () => {
-    const one = make();
+    const one = makeLearner();
     one.advance(INIT_LIMIT * TICK_MS - 1);
     expect(stopReason(one)).toBeUndefined();
     one.advance(1);
@@ -334,7 +188,7 @@ describe('time', () => {
   });
 
   test('while its own disk is busy the leader may be silent', () => {
-    const one = make();
+    const one = makeLearner();
     one.learner.onConnected();
     one.hear(leaderInfo(2));
     expect(one.learner.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
@@ -349,7 +203,7 @@ describe('time', () => {
   });
 
   test('a snapshot may take as long as it likes while bytes of it arrive', () => {
-    const one = make();
+    const one = makeLearner();
     one.learner.onConnected();
     one.hear(leaderInfo(2));
     one.diskDoesAll();
@@ -406,280 +260,5 @@ describe('the end', () => {
     expect(one.takeAsked()).toEqual([]);
     expect(one.learner.phase).toBe('stopped');
     expect(one.learner.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
-  });
-});
-
-/** What has gone wrong in servers before; the numbers are those of ZooKeeper's issues. */
-describe('history does not repeat itself', () => {
-  test('1282: an epoch that was acknowledged by NEWLEADER is on the disk, also without UPTODATE', () => {
-    const one = catchingUp();
-    one.hear(newLeader(2));
-    expect(one.takeAcks()).toEqual([]);
-    one.diskDoesAll();
-    expect(one.takeAcks()).toEqual([z(2, 0)]);
-    one.restart();
-    expect(one.disk.recover().currentEpoch).toBe(2);
-  });
-
-  test('3911, 4646: the history is durable before NEWLEADER is acknowledged', () => {
-    const one = catchingUp();
-    one.hear(proposal(z(1, 4)), commit(z(1, 4)), proposal(z(1, 5)), newLeader(2));
-    expect(one.takeAcks()).toEqual([]);
-    one.disk.sync(one.learner, 1);
-    expect(one.takeAcks()).toEqual([]);
-    one.diskDoesAll();
-    expect(one.takeAcks()).toEqual([z(2, 0), z(1, 5)]);
-    one.restart();
-    expect(one.disk.lastZxid).toBe(z(1, 5));
-  });
-
-  test('4643: the epoch is not written before the history is durable', () => {
-    const one = catchingUp();
-    one.hear(proposal(z(1, 4)), newLeader(2));
-    expect(one.disk.epochWrites).toEqual([]);
-    one.restart();
-    expect(one.disk.recover()).toMatchObject({ currentEpoch: 1, lastZxid: z(1, 3) });
-  });
-
-  test('4685: no ACK of a proposal overtakes that of NEWLEADER, however fast the log is', () => {
-    const one = catchingUp();
-    one.hear(proposal(z(2, 1)));
-    one.disk.sync(one.learner);
-    one.hear(newLeader(2), proposal(z(2, 2)));
-    one.disk.sync(one.learner);
-    expect(one.takeSent()).toEqual([]);
-    one.diskDoesAll();
-    expect(one.takeAcks()).toEqual([z(2, 0), z(2, 1), z(2, 2)]);
-  });
-
-  test('4394: a commit between NEWLEADER and UPTODATE of a proposal before NEWLEADER is a commit', () => {
-    const one = catchingUp();
-    one.hear(proposal(z(2, 1)), newLeader(2), commit(z(2, 1)));
-    one.diskDoesAll();
-    expect(one.learner.lastCommitted).toBe(z(2, 1));
-    one.hear(UPTODATE);
-    expect(one.learner.phase).toBe('broadcast');
-  });
-
-  test('4712: the log that reports its sync after the role is over makes no acknowledgement', () => {
-    const one = synchronized();
-    one.hear(proposal(z(2, 1)), commit(z(2, 1)));
-    one.learner.onLinkClosed('closed by peer');
-    one.takeAsked();
-    one.disk.sync(one.learner);
-    expect(one.takeAsked()).toEqual([]);
-  });
-
-  test('4925: txns of the synchronization take the same way as all others', () => {
-    const one = catchingUp();
-    one.hear(proposal(z(1, 4)), commit(z(1, 4)), newLeader(2));
-    one.diskDoesAll();
-    one.hear(UPTODATE, proposal(z(2, 1)), commit(z(2, 1)));
-    one.diskDoesAll();
-    const proposed = one.takeAsked().flatMap((asked) => (asked.kind === 'proposed' ? [asked.zxid] : []));
-    expect(proposed).toEqual([z(1, 4), z(2, 1)]);
-  });
-
-  test('4882: a commit of what the log has not reported is not applied', () => {
-    const one = synchronized();
-    one.hear(proposal(z(2, 1)), proposal(z(2, 2)), commit(z(2, 2)));
-    one.disk.sync(one.learner, 1);
-    expect(committedBy(one)).toEqual([z(2, 1)]);
-    expect(one.learner.lastCommitted).toBe(z(2, 1));
-  });
-
-  test('5094: a link lost behind TRUNC leaves nothing applied that is not in the log', () => {
-    const one = make();
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    one.hear({ type: PacketType.trunc, zxid: z(1, 2) });
-    one.diskDoesAll();
-    one.hear(proposal(z(2, 1)), commit(z(2, 1)), proposal(z(2, 2)), commit(z(2, 2)));
-    one.disk.sync(one.learner, 1);
-    one.learner.onLinkClosed('closed by peer');
-    expect(committedBy(one)).toEqual([z(2, 1)]);
-    one.restart();
-    expect(one.disk.log).toEqual([z(1, 1), z(1, 2), z(2, 1)]);
-  });
-
-  test('3642, 2872: a link lost behind SNAP leaves the old history or the snapshot, and the next role says which', () => {
-    const one = make();
-    const takeSnapshot = (epoch: number) => {
-      one.learner.onConnected();
-      one.hear(leaderInfo(epoch));
-      one.diskDoesAll();
-      one.hear({ type: PacketType.snap, zxid: z(1, 9) });
-      one.snapshotArrives();
-    };
-    const lastZxidSaid = () => one.takeSent().flatMap((p) => (p.type === PacketType.ackEpoch ? [p.zxid] : []));
-    takeSnapshot(2);
-    one.hear(proposal(z(1, 10)));
-    one.restart();
-    takeSnapshot(3);
-    expect(lastZxidSaid()).toEqual([z(1, 3), z(1, 3)]);
-    one.finishChange();
-    one.restart();
-    one.beginDiff(4);
-    expect(lastZxidSaid()).toEqual([z(1, 9)]);
-  });
-
-  test('3104: NEWLEADER behind a snapshot and more waits for the last of it', () => {
-    const one = make();
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    one.hear({ type: PacketType.snap, zxid: z(1, 9) });
-    one.snapshotArrives();
-    one.hear(proposal(z(1, 10)), commit(z(1, 10)), newLeader(2));
-    expect(one.learner.phase).toBe('preparing');
-    one.finishChange();
-    expect(one.disk.epochWrites).toEqual([]);
-    one.diskDoesAll();
-    expect(one.takeAcks()).toEqual([z(2, 0)]);
-    expect(one.disk).toMatchObject({ base: z(1, 9), log: [z(1, 10)] });
-  });
-
-  test('1154: a DIFF that does not begin where this server is is not taken', () => {
-    const one = catchingUp();
-    one.hear(proposal(z(1, 5)));
-    expect(stopReason(one)).toMatch(/gap/);
-    expect(one.disk.unsynced).toEqual([]);
-  });
-
-  test('2355: the zxid of DIFF, which has not arrived, changes nothing', () => {
-    const one = make();
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    one.hear({ type: PacketType.diff, zxid: z(1, 8) });
-    one.diskDoesAll();
-    expect(one.learner).toMatchObject({ lastProposed: z(1, 3), lastCommitted: z(1, 3) });
-    one.learner.onLinkClosed('closed by peer');
-    one.restart();
-    expect(one.learner.lastProposed).toBe(z(1, 3));
-  });
-
-  test('1551: an observer loses no txn between snapshot and UPTODATE', () => {
-    const one = make({ kind: 'observer' });
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    one.hear({ type: PacketType.snap, zxid: z(1, 9) });
-    one.snapshotArrives();
-    one.hear(inform(z(1, 9)), inform(z(1, 10)));
-    one.diskDoesAll();
-    one.hear(inform(z(2, 1)), newLeader(2), inform(z(2, 2)));
-    one.diskDoesAll();
-    one.hear(inform(z(2, 3)), UPTODATE);
-    one.diskDoesAll();
-    expect(one.disk.log).toEqual([z(1, 10), z(2, 1), z(2, 2), z(2, 3)]);
-    expect(one.learner).toMatchObject({ phase: 'broadcast', lastCommitted: z(2, 3) });
-  });
-
-  test('a snapshot that is older than the log leaves nothing of the log, and what follows it follows it (Camunda 6092)', () => {
-    const one = make();
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    one.hear({ type: PacketType.snap, zxid: z(1, 1) });
-    one.snapshotArrives();
-    one.diskDoesAll();
-    expect(one.learner).toMatchObject({ lastProposed: z(1, 1), lastCommitted: z(1, 1) });
-    one.hear(proposal(z(1, 1)), commit(z(1, 1)), proposal(z(2, 1)), commit(z(2, 1)), newLeader(2));
-    one.diskDoesAll();
-    expect(one.disk).toMatchObject({ base: z(1, 1), log: [z(2, 1)], currentEpoch: 2 });
-    expect(one.takeAcks()).toEqual([z(2, 0)]);
-  });
-});
-
-describe('a zxid that an Apache leader has skipped', () => {
-  function appendedBy(one: TestLearner): readonly Zxid[] {
-    return one.takeAsked().flatMap((asked) => (asked.kind === 'append' ? [asked.zxid] : []));
-  }
-
-  test('is logged as a placeholder in front of the next txn, and never acknowledged', () => {
-    const one = synchronized();
-    one.hear(proposal(z(2, 1)), proposal(z(2, 4)));
-    const asked = one.takeAsked();
-    expect(asked.filter(({ kind }) => kind === 'append')).toEqual(
-      [1, 2, 3, 4].map((n) => ({ kind: 'append', zxid: z(2, n) })),
-    );
-    expect(asked).toContainEqual({ kind: 'filled', first: z(2, 2), last: z(2, 3) });
-    one.diskDoesAll();
-    expect(one.takeAcks()).toEqual([z(2, 1), z(2, 4)]);
-    one.hear(commit(z(2, 1)), commit(z(2, 4)));
-    expect(committedBy(one)).toEqual([z(2, 1), z(2, 4)]);
-  });
-
-  test('may be the first of its epoch', () => {
-    const one = synchronized();
-    one.hear(proposal(z(2, 2)));
-    expect(appendedBy(one)).toEqual([z(2, 1), z(2, 2)]);
-  });
-
-  test('may come while this server is synchronized, and is not acknowledged then either', () => {
-    const one = catchingUp();
-    one.hear(proposal(z(2, 2)), commit(z(2, 2)), proposal(z(2, 4)), newLeader(2), proposal(z(2, 6)));
-    one.diskDoesAll();
-    one.hear(UPTODATE);
-    const asked = one.takeAsked();
-    expect(asked.filter(({ kind }) => kind === 'append')).toEqual(
-      [1, 2, 3, 4, 5, 6].map((n) => ({ kind: 'append', zxid: z(2, n) })),
-    );
-    const acks = asked.flatMap((a) => (a.kind === 'send' && a.packet.type === PacketType.ack ? [a.packet.zxid] : []));
-    expect(acks).toEqual([z(2, 0), z(2, 4), z(2, 6), z(2, 0)]);
-  });
-
-  test('is a placeholder of an observer, too', () => {
-    const one = synchronized({ kind: 'observer' });
-    one.hear(inform(z(2, 3)));
-    one.diskDoesAll();
-    expect(one.disk.log.slice(3)).toEqual([z(2, 1), z(2, 2), z(2, 3)]);
-    expect(committedBy(one)).toEqual([z(2, 3)]);
-  });
-
-  test.each([
-    ['by a leader of ours', leaderInfo(2, 0x10000, Announcement.takesHandOver), [proposal(z(2, 2))]],
-    ['in an older epoch, whose history may have a hole (2846)', leaderInfo(2), [proposal(z(1, 5))]],
-    ['and too many more', leaderInfo(2), [proposal(z(2, 20_000))]],
-  ])('ends the role when it is skipped %s', (_what, info, packets) => {
-    const one = make();
-    one.learner.onConnected();
-    one.hear(info);
-    one.diskDoesAll();
-    one.hear({ type: PacketType.diff, zxid: z(1, 3) });
-    one.diskDoesAll();
-    one.takeAsked();
-    one.hear(...packets);
-    expect(stopReason(one)).toMatch(/its history has a gap/);
-    expect(one.disk.unsynced).toEqual([]);
-  });
-});
-
-describe("a history that cannot be brought to the leader's", () => {
-  test('is told apart from other faults: there is a gap between the two, also where an epoch begins (2846)', () => {
-    const gap = make();
-    gap.learner.onConnected();
-    gap.hear(leaderInfo(2, 0x10000, Announcement.takesHandOver));
-    gap.diskDoesAll();
-    gap.hear({ type: PacketType.diff, zxid: z(1, 3) });
-    gap.diskDoesAll();
-    gap.takeAsked();
-    gap.hear(proposal(z(2, 2)));
-    expect(stopReason(gap)).toMatch(/gap/);
-    expect(gap.learner.hasFoundGap).toBe(true);
-    const repeated = catchingUp();
-    repeated.hear(proposal(z(1, 3)));
-    expect(stopReason(repeated)).toMatch(/gap/);
-    expect(repeated.learner.hasFoundGap).toBe(false);
-  });
-
-  test('is not counted by the next leader before that one has sent its own, if it may have what that one lacks', () => {
-    const one = make({ isCounted: false });
-    one.learner.onConnected();
-    one.hear(leaderInfo(2));
-    one.diskDoesAll();
-    expect(one.takeSent().at(-1)).toMatchObject({ type: PacketType.ackEpoch, currentEpoch: -1 });
   });
 });

@@ -1,0 +1,108 @@
+import { type LeaderPacket, type LearnerPacket, makeZxid, PacketType, type UnknownPacket } from '@meerkat/protocol';
+import { Turn } from '../base/turn.ts';
+import { LeaderLink } from '../links/leader-link.ts';
+import { LearnerLink } from '../links/learner-link.ts';
+import type { LinkHost } from '../links/link-host.ts';
+import { Database } from '../tree/database.ts';
+import { MemoryNetwork, type MemoryNetworkOptions, type MemoryStream } from './memory-network.ts';
+import { StubStream } from './stub-stream.ts';
+
+const TRACE = { emit() {} };
+export const makeDatabase = () => new Database({ extendedTypesEnabled: true, digestEnabled: true }, TRACE);
+
+/** A server as its links see it; a turn ends when the test says so. */
+export class TestLinkHost implements LinkHost {
+  readonly trace = TRACE;
+  readonly fieldBytesMax = 1 << 21;
+  readonly turn = new Turn({ monotonicMs: () => 0, wallMs: () => 0 });
+
+  endTurn(): void {
+    this.turn.runDeferred();
+    this.turn.flushLinks();
+    this.turn.end();
+  }
+}
+
+/** What an end was told, in order. */
+type Told =
+  | { readonly packet: LeaderPacket | LearnerPacket }
+  | { readonly database: Database }
+  | { readonly closed: string }
+  | 'room'
+  | 'progress';
+
+export class LinkPair {
+  readonly network: MemoryNetwork;
+  readonly host = new TestLinkHost();
+  readonly atLeader: Told[] = [];
+  readonly atLearner: Told[] = [];
+  readonly learnerLink: LearnerLink;
+  readonly leaderLink: LeaderLink;
+  readonly streams: readonly [MemoryStream, MemoryStream];
+  /** Called after each packet that the learner is told. */
+  onLearnerTold: (packet: LeaderPacket) => void = () => {};
+
+  constructor(seed = 1, options: Partial<MemoryNetworkOptions> = {}) {
+    this.network = new MemoryNetwork(seed, options);
+    const [learner, leader] = this.network.makePair('learner', { host: 'leader', port: 2888 });
+    this.streams = [learner, leader];
+    this.leaderLink = new LeaderLink(learner, this.host, makeDatabase, {
+      onPacket: (packet) => {
+        this.atLearner.push({ packet });
+        this.onLearnerTold(packet);
+      },
+      onSnapshot: (database) => this.atLearner.push({ database }),
+      onLinkClosed: (closed) => this.atLearner.push({ closed }),
+    });
+    this.learnerLink = new LearnerLink(leader, this.host, {
+      onPacket: (packet) => this.atLeader.push({ packet }),
+      onRoom: () => this.atLeader.push('room'),
+      onProgress: () => this.atLeader.push('progress'),
+      onLinkClosed: (closed) => this.atLeader.push({ closed }),
+    });
+    learner.open(this.leaderLink);
+    leader.open(this.learnerLink);
+  }
+
+  /** @returns false when nothing is under way */
+  step(): boolean {
+    this.host.endTurn();
+    return this.network.step();
+  }
+
+  run(): void {
+    while (this.step());
+  }
+
+  get packetsAtLearner(): readonly LeaderPacket[] {
+    return this.atLearner.flatMap((told) =>
+      typeof told === 'object' && 'packet' in told ? [told.packet as LeaderPacket] : [],
+    );
+  }
+
+  get packetsAtLeader(): readonly LearnerPacket[] {
+    return this.atLeader.flatMap((told) =>
+      typeof told === 'object' && 'packet' in told ? [told.packet as LearnerPacket] : [],
+    );
+  }
+}
+
+export function stubbedLearnerLink(): { stream: StubStream; host: TestLinkHost; told: string[]; link: LearnerLink } {
+  const stream = new StubStream();
+  const host = new TestLinkHost();
+  const told: string[] = [];
+  const link = new LearnerLink(stream, host, {
+    onPacket: () => told.push('packet'),
+    onRoom: () => told.push('room'),
+    onProgress: () => told.push('progress'),
+    onLinkClosed: (reason) => told.push(reason),
+  });
+  return { stream, host, told, link };
+}
+
+export const commitOf = (counter: number): Exclude<LeaderPacket, UnknownPacket> => ({
+  type: PacketType.commit,
+  zxid: makeZxid(1, counter),
+});
+export const zxidsOf = (packets: readonly LeaderPacket[]) =>
+  packets.map((packet) => ('zxid' in packet ? packet.zxid : null));

@@ -1,28 +1,11 @@
-import { CreateMode, ErrorCode, OPEN_ACL, OpCode, type Request, type Zxid } from '@meerkat/protocol';
+import { CreateMode, ErrorCode, OpCode, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { ask, create } from './testing/core-requests.ts';
 import { PLAIN_AUTHENTICATOR } from './testing/plain-authenticator.ts';
-import { type Arrival, type TestClient, TestServer } from './testing/test-server.ts';
+import { type TestClient, TestServer } from './testing/test-server.ts';
 
 const DIRECTORY = '/data/version-2';
 const UPLOAD = `${DIRECTORY}/unfinished-snapshot.restore`;
-
-const create = (path: string, flags: number = CreateMode.persistent): Request => ({
-  op: OpCode.create,
-  path,
-  data: new Uint8Array(3),
-  acl: OPEN_ACL,
-  flags,
-  ttl: -1,
-});
-
-function ask(server: TestServer, client: TestClient, request: Request): number | undefined {
-  client.send(request);
-  server.run();
-  const [error] = client
-    .takeArrivals()
-    .flatMap((arrival: Arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
-  return error;
-}
 
 function exists(server: TestServer, path: string): boolean {
   return ask(server, server.connect(), { op: OpCode.exists, path, watch: false }) === ErrorCode.ok;

@@ -1,83 +1,20 @@
-import {
-  CreateMode,
-  type CreateTxn,
-  DIGEST_VERSION,
-  ErrorCode,
-  OPEN_ACL,
-  OpCode,
-  PacketType,
-  type Request,
-  type Txn,
-  type Zxid,
-} from '@meerkat/protocol';
+import { CreateMode, ErrorCode, OPEN_ACL, OpCode, PacketType, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import type { PipelineClient } from '../testing/pipeline-client.ts';
-import { LearnerParty } from '../testing/serving-parties.ts';
-
-const setRoot: Request = { op: OpCode.setData, path: '/zookeeper', data: null, version: -1 };
-const exists = (path: string): Request => ({ op: OpCode.exists, path, watch: false });
-const create = (path: string): Request => ({
-  op: OpCode.create,
-  path,
-  data: null,
-  acl: OPEN_ACL,
-  flags: CreateMode.persistent,
-  ttl: -1,
-});
-const createTxn = (path: string): CreateTxn => ({
-  type: OpCode.create,
-  path,
-  data: null,
-  acl: OPEN_ACL,
-  isEphemeral: false,
-  parentCversion: -1,
-});
-const errorTxn = (error: ErrorCode): Txn => ({ type: OpCode.error, error });
-
-/** A learner whose leader says what a test wants it to say. */
-class Learner extends LearnerParty {
-  #zxid = 0;
-
-  /** @returns the zxid of the txn, which is not committed yet */
-  proposeTxn(sessionId: bigint, cxid: number, txn: Txn): Zxid {
-    const zxid = ++this.#zxid as Zxid;
-    this.propose({ header: { sessionId, cxid, zxid, time: 0 }, txn, digest: null });
-    return zxid;
-  }
-
-  commitTxn(sessionId: bigint, cxid: number, txn: Txn): void {
-    this.commit(this.proposeTxn(sessionId, cxid, txn));
-  }
-
-  /** A client with a session that it has created here. */
-  connect(timeoutMs = 4000): PipelineClient {
-    const client = this.client().create(timeoutMs);
-    const { sessionId } = this.asked.at(-1)!;
-    this.commitTxn(sessionId, 0, { type: OpCode.createSession, timeoutMs });
-    return client;
-  }
-
-  /** Another connection of the same session, which the leader says is valid. */
-  reconnect(sessionId: bigint, timeoutMs = 4000): PipelineClient {
-    const client = this.client();
-    this.ask(client, sessionId, timeoutMs);
-    this.serving.onRevalidated(sessionId, true);
-    return client;
-  }
-
-  ask(client: PipelineClient, sessionId: bigint, timeoutMs = 4000): void {
-    const decision = this.serving.sessions.resume(sessionId, timeoutMs);
-    if (decision.kind === 'revalidate') decision.revalidations.ask(client, sessionId, decision.timeoutMs, 0);
-  }
-}
-
-const idOf = (client: PipelineClient): bigint => client.session?.id ?? 0n;
-const xidsOf = (client: PipelineClient): number[] => client.replies.map(({ xid }) => xid);
+import {
+  create,
+  createTxn,
+  errorTxn,
+  exists,
+  ForwardingLearner,
+  idOf,
+  setRoot,
+  xidsOf,
+} from '../testing/forwarding-learner.ts';
 
 describe('a learner forwards', () => {
   test('a new session with its timeout, and the client has it once its txn is applied', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.client().create(4000);
     expect(learner.asked).toMatchObject([
       { type: PacketType.request, cxid: 0, op: -10, body: bytesOf((b) => b.int(4000)) },
@@ -91,7 +28,7 @@ describe('a learner forwards', () => {
   });
 
   test('a write as it came, with who its client is', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(5, setRoot);
     const body = bytesOf((b) => b.text('/zookeeper').buffer(null).int(-1));
@@ -107,7 +44,7 @@ describe('a learner forwards', () => {
   });
 
   test('nothing for a while behind a long multi, longer while others write at other servers', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.connect(8000);
     const parts = 4096 + 640;
     const multi: Request = {
@@ -127,7 +64,7 @@ describe('a learner forwards', () => {
   });
 
   test('a megabyte of one client at most, until the leader has answered some of it', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.connect();
     const { session } = client;
     const isFull = () => client.waiting.isFull(Number.POSITIVE_INFINITY, false);
@@ -141,7 +78,7 @@ describe('a learner forwards', () => {
   });
 
   test('a multi, and tells a create2 in it from a create, as its client does and the txn does not', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.connect();
     const made = { path: '/a', data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 };
     const ops = [
@@ -163,7 +100,7 @@ describe('a learner forwards', () => {
   });
 
   test('the end of a session, and closes its connection when that is applied', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(5, { op: OpCode.closeSession });
     client.send(6, setRoot);
@@ -175,7 +112,7 @@ describe('a learner forwards', () => {
   });
 
   test('the end of a session that has ended otherwise, and closes its connection with the answer', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(5, { op: OpCode.closeSession });
     learner.commitTxn(idOf(client), 5, errorTxn(ErrorCode.sessionExpired));
@@ -184,7 +121,7 @@ describe('a learner forwards', () => {
   });
 
   test('nothing that cannot be read, and no reads', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.connect();
     const asked = learner.asked.length;
     client.send(1, exists('/'));
@@ -194,7 +131,7 @@ describe('a learner forwards', () => {
   });
 
   test('the wish of an administrator to end a session, wherever its client is', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     learner.commitTxn(77n, 0, { type: OpCode.createSession, timeoutMs: 4000 });
     expect(learner.serving.expireSession(78n)).toBe(false);
     expect(learner.serving.expireSession(77n)).toBe(true);
@@ -206,7 +143,7 @@ describe('a learner forwards', () => {
 
 describe('a txn answers', () => {
   test('the write of the same session and xid, behind it what waits, and nobody else', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const [ann, bob] = [learner.connect(), learner.connect()];
     ann.send(1, create('/a'));
     ann.send(2, exists('/a'));
@@ -227,7 +164,7 @@ describe('a txn answers', () => {
   });
 
   test('no write that was forwarded after it had been proposed', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const session = 77n;
     const earlier = learner.proposeTxn(session, 1, createTxn('/a'));
     const client = learner.reconnect(session);
@@ -239,7 +176,7 @@ describe('a txn answers', () => {
   });
 
   test('no write of another kind: an observer hears late of what came by another server', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.reconnect(77n);
     client.send(1, { op: OpCode.delete, path: '/b', version: -1 });
     learner.commitTxn(77n, 1, createTxn('/a'));
@@ -249,7 +186,7 @@ describe('a txn answers', () => {
   });
 
   test('the write of a connection that is gone, not a later one of the same session', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const first = learner.connect();
     first.send(1, create('/a'));
     first.close('gone');
@@ -264,7 +201,7 @@ describe('a txn answers', () => {
   });
 
   test('by closing the connection when the session has moved', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const [single, multi] = [learner.connect(), learner.connect()];
     single.send(1, exists('/'));
     single.send(2, setRoot);
@@ -280,7 +217,7 @@ describe('a txn answers', () => {
   });
 
   test('nothing that was forwarded before it, when it says so to a server that the session came from', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const first = learner.connect();
     first.send(1, create('/first'));
     first.close('gone');
@@ -298,14 +235,14 @@ describe('a txn answers', () => {
   });
 
   test('by closing the connection when the leader does not want the session', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.client().create();
     learner.commitTxn(learner.asked[0]!.sessionId, 0, errorTxn(ErrorCode.sessionExpired));
     expect(client.closeReason).toBe('its session has been refused');
   });
 
   test('never a request that the leader has passed over: its client starts anew', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(1, create('/a'));
     client.send(2, create('/b'));
@@ -319,7 +256,7 @@ describe('a txn answers', () => {
 
 describe('a sync on a learner', () => {
   test('goes to the leader, and is answered by its turn, behind the earlier writes of its session', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const [ann, bob] = [learner.connect(), learner.connect()];
     ann.send(1, create('/a'));
     ann.send(2, { op: OpCode.sync, path: '/x' });
@@ -339,7 +276,7 @@ describe('a sync on a learner', () => {
   });
 
   test('counts also when its connection is gone', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const [ann, bob] = [learner.connect(), learner.connect()];
     ann.send(1, { op: OpCode.sync, path: '/' });
     ann.close('gone');
@@ -352,7 +289,7 @@ describe('a sync on a learner', () => {
   });
 
   test('need not wait any longer when a later write of its client is committed', () => {
-    const learner = new Learner();
+    const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(1, { op: OpCode.sync, path: '/' });
     client.send(2, exists('/a'));
@@ -368,120 +305,8 @@ describe('a sync on a learner', () => {
   });
 });
 
-describe('a client that comes back to a learner', () => {
-  test('waits for the word of the leader', () => {
-    const learner = new Learner();
-    const client = learner.client();
-    learner.ask(client, 77n, 6000);
-    expect(learner.asked).toEqual([{ type: PacketType.revalidate, sessionId: 77n, timeoutMs: 6000 }]);
-    expect(client.session).toBeNull();
-    learner.serving.onRevalidated(78n, true);
-    expect(client.session).toBeNull();
-    learner.serving.onRevalidated(77n, true);
-    expect(client.session).toMatchObject({ id: 77n, timeoutMs: 6000 });
-    client.send(1, exists('/'));
-    expect(xidsOf(client)).toEqual([1]);
-  });
-
-  test('is refused when the leader says so, and nothing happens when it is gone meanwhile', () => {
-    const learner = new Learner();
-    const [refused, gone] = [learner.client(), learner.client()];
-    learner.ask(refused, 77n);
-    learner.ask(gone, 78n);
-    gone.close('gone');
-    learner.serving.onRevalidated(77n, false);
-    learner.serving.onRevalidated(78n, true);
-    expect(refused.refusal).toBe('session 0x4d is unknown or has expired');
-    expect(gone.session).toBeNull();
-    expect(learner.serving.takeTouched(0)).toEqual([]);
-  });
-
-  test('closes the connection that the session had here, so that nothing more is asked through it', () => {
-    const learner = new Learner();
-    const first = learner.connect();
-    const second = learner.client();
-    learner.ask(second, idOf(first), 9000);
-    expect(first.closeReason).toBe('its session has moved to another connection');
-    learner.serving.onRevalidated(idOf(first), true);
-    expect(second.session).toBe(first.session);
-    expect(second.session?.timeoutMs).toBe(9000);
-  });
-
-  test('twice is closed the first time, and has the second word of the leader', () => {
-    const learner = new Learner();
-    const [first, second] = [learner.client(), learner.client()];
-    learner.ask(first, 77n);
-    learner.ask(second, 77n);
-    expect(first.closeReason).toBe('its session has moved to another connection');
-    learner.serving.onRevalidated(77n, true);
-    expect([first.session, second.session]).toEqual([null, null]);
-    learner.serving.onRevalidated(77n, true);
-    expect(second.session?.id).toBe(77n);
-  });
-
-  test('may go on after it wanted to end the session through a connection that had been superseded', () => {
-    const learner = new Learner();
-    const first = learner.connect();
-    first.send(1, { op: OpCode.closeSession });
-    learner.commitTxn(idOf(first), 1, errorTxn(ErrorCode.sessionMoved));
-    const back = learner.reconnect(idOf(first));
-    back.send(1, exists('/'));
-    expect(xidsOf(back)).toEqual([1]);
-  });
-});
-
-describe('the table of what was heard', () => {
-  test('holds each session once, and starts new when it is taken', () => {
-    const learner = new Learner();
-    const [ann, bob] = [learner.connect(4000), learner.connect(6000)];
-    expect(learner.serving.takeTouched(0)).toHaveLength(2);
-    expect(learner.serving.takeTouched(0)).toEqual([]);
-    for (let xid = 1; xid < 5; xid++) bob.send(xid, exists('/'));
-    ann.send(1, { op: OpCode.ping });
-    expect(learner.serving.takeTouched(0)).toEqual([
-      { sessionId: idOf(bob), timeoutMs: 6000 },
-      { sessionId: idOf(ann), timeoutMs: 4000 },
-    ]);
-    ann.send(2, setRoot);
-    expect(learner.serving.takeTouched(0)).toEqual([{ sessionId: idOf(ann), timeoutMs: 4000 }]);
-  });
-});
-
-describe("a learner compares its tree with the leader's", () => {
-  const PATHS = ['/a', '/b', '/c', '/d', '/e', '/f'];
-
-  /** @returns zxids of the mismatches told, when the learner hears of digests that are right or wrong */
-  function mismatches(isRight: readonly boolean[]): number[] {
-    const reference = new Learner();
-    const learner = new Learner();
-    isRight.forEach((right, i) => {
-      const txn = createTxn(PATHS[i]!);
-      const zxid = reference.proposeTxn(0n, 0, txn);
-      reference.commit(zxid);
-      const treeDigest = reference.serving.database.tree.treeDigest() + (right ? 0n : 1n);
-      learner.propose({
-        header: { sessionId: 0n, cxid: 0, zxid, time: 0 },
-        txn,
-        digest: { version: DIGEST_VERSION, treeDigest },
-      });
-      learner.commit(zxid);
-    });
-    return learner.trace.flatMap((event) => (event.kind === 'digest-mismatch' ? [event.zxid] : []));
-  }
-
-  test('and tells a difference once, and again after it has gone', () => {
-    expect(mismatches([true, true, true])).toEqual([]);
-    expect(mismatches([true, false, false, true, false])).toEqual([2, 5]);
-  });
-
-  test('from where they are first the same', () => {
-    expect(mismatches([false, false, true, true, false])).toEqual([5]);
-    expect(mismatches([false, false])).toEqual([]);
-  });
-});
-
 test('a role that is over answers nobody', () => {
-  const learner = new Learner();
+  const learner = new ForwardingLearner();
   const [client, waiting] = [learner.connect(), learner.client()];
   client.send(1, create('/a'));
   learner.ask(waiting, 77n);

@@ -1,7 +1,6 @@
-/** Rows of the catalogue about elections and epochs. */
-import { epochOf, PacketType, type Zxid } from '@meerkat/protocol';
+/** Rows of the catalogue about elections. */
 import { describe, expect, test } from 'vitest';
-import { ELECTION_PORT, QUORUM_PORT } from '../virtual-ensemble.ts';
+import { ELECTION_PORT } from '../virtual-ensemble.ts';
 import { isNewLeaderAck, play } from './stage.ts';
 
 describe('an election', () => {
@@ -203,111 +202,6 @@ describe('an election', () => {
     }));
 });
 
-describe('an epoch', () => {
-  test.each(['leaderInfo', 'ackEpoch', 'newLeader'] as const)(
-    '335, 1081, 1082: is never led twice, although all servers die when %s is sent and nothing was broadcast',
-    (type) =>
-      play({ servers: 3 }, async (stage) => {
-        const [zk1, zk2, zk3] = stage.three;
-        await stage.start();
-        await stage.write(zk3, 3);
-        stage.kill(zk1, zk2, zk3);
-        const sent = stage.packet({ type: PacketType[type] });
-        zk2.start();
-        zk3.start();
-        await sent;
-        stage.cutPower(zk2, zk3);
-        const used = stage.found(zk3).acceptedEpoch;
-        // Others lead meanwhile, and server 3 comes back with its epoch.
-        await stage.start(zk1, zk2);
-        await stage.write(zk2, 2);
-        stage.kill(zk1, zk2);
-        const leader = await stage.start(zk3, zk1);
-        expect(leader.epoch).toBeGreaterThan(used);
-        expect(leader.epoch).toBeGreaterThan(stage.found(zk2).acceptedEpoch);
-      }),
-  );
-
-  test('335, 1081, 1082: is never led twice, although its first leader has logged a txn that nobody else has', () =>
-    play({ servers: 3 }, async (stage) => {
-      const [zk1, zk2, zk3] = stage.three;
-      await stage.start();
-      await stage.write(zk3, 3);
-      stage.kill(zk1, zk2, zk3);
-      const leader = await stage.start();
-      const { epoch } = leader;
-      await stage.logAlone(leader, '/alone');
-      stage.isolate(leader);
-      const next = await stage.leader(...stage.servers.filter((server) => server !== leader));
-      expect(next.epoch).toBeGreaterThan(epoch);
-      await stage.write(next, 1);
-      stage.heal();
-      await stage.whole();
-      expect(stage.hasLogged(leader, '/alone')).toBe(false);
-    }));
-
-  test('1343: is later than the one that the last server to join had accepted, which was just the next one', () =>
-    play({ servers: 5 }, async (stage) => {
-      const [zk1, zk2, zk3, zk4, zk5] = stage.five;
-      await stage.start();
-      stage.kill(zk1, zk2, zk3, zk4, zk5);
-      // Server 1 accepts epoch 2, of a leader that comes no further.
-      for (const server of [zk1, zk4, zk5]) server.start();
-      await stage.packet({ from: zk1, to: zk5, type: PacketType.ackEpoch });
-      stage.cutPower(zk1, zk4, zk5);
-      const accepted = stage.found(zk1).acceptedEpoch;
-      for (const server of [zk2, zk3]) expect(stage.found(server).acceptedEpoch).toBe(accepted - 1);
-      const leader = await stage.start(zk1, zk2, zk3);
-      expect(leader.epoch).toBeGreaterThan(accepted);
-    }));
-
-  test('1291: is on the disk of its leader when LEADERINFO leaves', () =>
-    play({ servers: 3 }, async (stage) => {
-      const sent = stage.packet({ type: PacketType.leaderInfo });
-      for (const server of stage.servers) server.start();
-      const event = await sent;
-      const leader = stage.zk(event.from);
-      stage.cutPower(leader);
-      expect(event).toMatchObject({ packet: { zxid: stage.found(leader).acceptedEpoch * 2 ** 32 } });
-    }));
-
-  test('1282: is on the disk of a learner when its ACK of NEWLEADER leaves, long before UPTODATE', () =>
-    play({ servers: 3 }, async (stage) => {
-      const leader = await stage.start();
-      await stage.write(leader, 3);
-      stage.kill(...stage.servers);
-      const sent = stage.packet({ is: isNewLeaderAck });
-      for (const server of stage.servers) server.start();
-      const event = await sent;
-      const learner = stage.zk(event.from);
-      stage.cutPower(learner);
-      expect(event).toMatchObject({ packet: { zxid: stage.found(learner).currentEpoch * 2 ** 32 } });
-    }));
-
-  test('1277: ends before its counter would wrap, and the next one goes on', () =>
-    play({ servers: 3, ensemble: { epochTxnsMax: 16 } }, async (stage) => {
-      const first = await stage.start();
-      const client = await stage.connect('writer');
-      const zxids: bigint[] = [];
-      for (let i = 0; i < 60; i++) {
-        try {
-          zxids.push((await client.create(`/w${i}`)).stat.czxid);
-        } catch {
-          await stage.sleep(10);
-        }
-      }
-      expect(zxids.length).toBeGreaterThan(50);
-      for (const [i, zxid] of zxids.entries()) {
-        expect(i === 0 || zxid > zxids[i - 1]!).toBe(true);
-        expect(Number(zxid % 2n ** 32n)).toBeLessThan(100);
-      }
-      const last = await stage.leader();
-      expect(last.epoch).toBeGreaterThan(epochOf(Number(zxids[0]) as Zxid));
-      expect(first.failure).toBeNull();
-      await client.close();
-    }));
-});
-
 describe('an ensemble', () => {
   test('498, 479: whose group without weight has the latest history elects somebody who has a weight', () =>
     play(
@@ -365,121 +259,6 @@ describe('an ensemble', () => {
       expect(zk3.epoch).toBe(epoch);
     }));
 
-  test('3296, 3769, 2186, 547: elects while strangers connect to its ports and say nothing, or nonsense', () =>
-    play({ servers: 3 }, async (stage) => {
-      const [zk1, zk2, zk3] = stage.three;
-      await stage.start();
-      const random = stage.world.random.fork('strangers');
-      const connect = (host: string, port: number, bytes: Uint8Array | null): void => {
-        const end = stage.world.network.connect('stranger', host, port, {
-          onOpen: () => {
-            if (bytes !== null) end.write(bytes);
-          },
-          onFailed() {},
-          onBytes() {},
-          onDrain() {},
-          onClosed() {},
-        });
-      };
-      stage.cutPower(zk3);
-      for (const { host } of [zk1, zk2]) {
-        for (const port of [ELECTION_PORT, QUORUM_PORT]) {
-          for (let i = 0; i < 50; i++) connect(host, port, null);
-          for (let i = 0; i < 50; i++) {
-            connect(
-              host,
-              port,
-              Uint8Array.from({ length: random.between(1, 200) }, () => random.between(0, 255)),
-            );
-          }
-          // Lengths that are negative, or of more than there is.
-          connect(host, port, Uint8Array.of(0xff, 0xff, 0xff, 0xff));
-          connect(host, port, Uint8Array.of(0x7f, 0xff, 0xff, 0xff, 0, 0));
-        }
-      }
-      const lostMs = stage.world.nowMs;
-      const next = await stage.leader(zk1, zk2);
-      expect(stage.world.nowMs - lostMs).toBeLessThan(3000);
-      await stage.write(next, 2);
-    }));
-
-  test.each([ELECTION_PORT, QUORUM_PORT])(
-    '3320, 3084, 2836: takes in a server that could not listen at port %i for a while, without a restart',
-    (port) =>
-      play({ servers: 3 }, async (stage) => {
-        const [zk1, zk2, zk3] = stage.three;
-        // Somebody else is at the port.
-        const giveWay = stage.world.network.listen('zk3', port, (end) => end.destroy());
-        for (const server of stage.servers) server.start();
-        await stage.sleep(10_000);
-        giveWay();
-        await stage.whole(zk1, zk2, zk3);
-        expect(zk3.life).toBe(1);
-      }),
-  );
-
-  test('is not won by a server whose quorum port another program holds, until it holds it no more', () =>
-    play({ servers: 3 }, async (stage) => {
-      const [zk1, zk2, zk3] = stage.three;
-      const { network } = stage.world;
-      const giveWay = network.listen('zk3', QUORUM_PORT, (end) => end.destroy());
-      await stage.launch();
-      const startMs = stage.world.nowMs;
-      const first = await stage.leader();
-      expect(first).not.toBe(zk3);
-      expect(stage.world.nowMs - startMs).toBeLessThan(1000);
-      await stage.whole();
-      await stage.write(zk3, 3);
-      // Its vote is still needed, and it still has one.
-      stage.kill(zk1);
-      await stage.write(zk3, 3);
-      stage.kill(zk2);
-      zk1.start();
-      // What it and server 2 have acknowledged is not known to server 1: nobody can lead.
-      await stage.sleep(5000);
-      expect([zk1.isServing, zk3.isServing]).toEqual([false, false]);
-      const freeMs = stage.world.nowMs;
-      giveWay();
-      expect(await stage.leader()).toBe(zk3);
-      expect(stage.world.nowMs - freeMs).toBeLessThan(1500);
-      await stage.whole();
-    }));
-
-  test('follows when a leader that serves can listen for followers no more, unless it soon can again', () =>
-    play({ servers: 3 }, async (stage) => {
-      const leader = await stage.start();
-      const { network } = stage.world;
-      network.deafen(leader.host, QUORUM_PORT);
-      await stage.until('it listens again', () => network.isListening(leader.host, QUORUM_PORT));
-      const { epoch } = leader;
-      await stage.sleep(20_000);
-      expect([(await stage.leader()).host, leader.epoch]).toEqual([leader.host, epoch]);
-      const follower = stage.servers.find((server) => server !== leader)!;
-      network.deafen(leader.host, QUORUM_PORT);
-      const giveWay = network.listen(leader.host, QUORUM_PORT, (end) => end.destroy());
-      stage.kill(follower);
-      follower.start();
-      await stage.until('another one leads', () =>
-        stage.servers.some((each) => each !== leader && each.role === 'leading'),
-      );
-      await stage.whole();
-      await stage.write(leader, 3);
-      giveWay();
-    }));
-
-  test('does not follow when a leader is deaf and nobody could take its place', () =>
-    play({ servers: 1, observers: 1 }, async (stage) => {
-      const leader = await stage.start();
-      const { network } = stage.world;
-      network.deafen(leader.host, QUORUM_PORT);
-      const giveWay = network.listen(leader.host, QUORUM_PORT, (end) => end.destroy());
-      const { epoch } = leader;
-      await stage.sleep(20_000);
-      await stage.write(leader);
-      expect(leader.epoch).toBe(epoch);
-      giveWay();
-    }));
-
   test('is won at once by a leader whose follower is quicker to decide', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
@@ -495,23 +274,6 @@ describe('an ensemble', () => {
       await stage.start(zk1, zk2, zk3);
       expect(ended.filter((line) => !line.endsWith('it has just started'))).toEqual([]);
     }));
-
-  test.each([0, 1])('goes on by the other address of each server when address %i is cut', (address) =>
-    play({ servers: 3, addresses: 2, ensemble: { addressTimeoutMs: 200 } }, async (stage) => {
-      const leader = await stage.start();
-      await stage.write(leader, 2);
-      const lostMs = stage.world.nowMs;
-      // Nobody is told: what is sent waits, and connections stand.
-      for (const { host } of stage.servers) {
-        stage.world.network.blockPort(host, QUORUM_PORT + address);
-        stage.world.network.blockPort(host, ELECTION_PORT + address);
-      }
-      await stage.write(leader, 2);
-      // syncLimit, half a second here, then the silence over the links of the election.
-      expect(stage.world.nowMs - lostMs).toBeLessThan(6000);
-      await stage.whole();
-    }),
-  );
 
   test('880, 822, 481: agrees although the connections of the election break again and again while it votes', () =>
     play({ servers: 3 }, async (stage) => {

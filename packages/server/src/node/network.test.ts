@@ -6,74 +6,9 @@ import { SILENT_LOGGER } from '../logger.ts';
 import { NODE_CLOCK } from './clock.ts';
 import { ConnectionShare } from './descriptors.ts';
 import { type Listener, type ListenOptions, listen } from './network.ts';
+import { EchoCore } from './testing/echo-core.ts';
 import { ClientThreads } from './threads/client-threads.ts';
 import { Turn } from './turn.ts';
-
-/** A core that records what its streams tell, and echoes at the end of the turn. */
-class EchoCore {
-  readonly events: string[] = [];
-  readonly streams: ByteStream[] = [];
-  isEchoing = true;
-  isAnswering = false;
-  waiters: (() => void)[] = [];
-  #echoes: (() => void)[] = [];
-
-  onStreamOpened(stream: ByteStream): StreamEvents {
-    this.streams.push(inTurn(stream));
-    const isAnswering = (): boolean => this.isAnswering;
-    return {
-      get isAnswering() {
-        return isAnswering();
-      },
-      onBytes: (chunk) => {
-        expect(Object.getPrototypeOf(chunk)).toBe(Uint8Array.prototype);
-        this.note(`bytes ${Buffer.from(chunk).toString()}`);
-        if (this.isEchoing) this.#echoes.push(() => stream.write(chunk));
-      },
-      onDrain: () => this.note('drain'),
-      onClosed: (reason) => this.note(`closed ${reason}`),
-    };
-  }
-
-  note(event: string): void {
-    this.events.push(event);
-    for (const wake of this.waiters.splice(0)) wake();
-  }
-
-  async until(event: string): Promise<void> {
-    while (!this.events.includes(event)) await new Promise<void>((resolve) => this.waiters.push(resolve));
-  }
-
-  onTurnEnd(): void {
-    for (const echo of this.#echoes.splice(0)) echo();
-  }
-
-  nextDeadlineMs(): number {
-    return Number.POSITIVE_INFINITY;
-  }
-
-  onTick(): void {}
-}
-
-/** A core calls its streams in a turn, and tests call them between turns. */
-function inTurn(stream: ByteStream): ByteStream {
-  const call = (effect: () => void): void => {
-    effect();
-    turn.mark();
-  };
-  return {
-    remote: stream.remote,
-    isCrowding: stream.isCrowding ?? false,
-    get queuedBytes() {
-      return stream.queuedBytes;
-    },
-    write: (bytes) => call(() => stream.write(bytes)),
-    end: () => call(() => stream.end()),
-    destroy: () => call(() => stream.destroy()),
-    pause: () => call(() => stream.pause()),
-    resume: () => call(() => stream.resume()),
-  };
-}
 
 const OPTIONS = { host: '127.0.0.1', port: 0, backlog: -1, keepAlive: false, traffic: { onBytesReceived() {} } };
 
@@ -89,10 +24,10 @@ let host: Host = 'the thread of the core';
 const threads: ClientThreads[] = [];
 
 beforeEach(async () => {
-  core = new EchoCore();
   turn = new Turn(NODE_CLOCK, (error) => {
     throw error;
   });
+  core = new EchoCore(turn);
   turn.start(core, { startEffects: () => false });
   listener = await listenWith(OPTIONS);
 });

@@ -1,6 +1,6 @@
 import { OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { dataReply, GET_A, SET_A } from './testing/data-exchange.ts';
+import { dataReply, GET_A, SET_A } from './testing/exchanges.ts';
 import { Bytes, PASSWORD, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
 
 describe('expiry', () => {

@@ -2,7 +2,8 @@
 //   or, to make the znodes before:     node attacker.mjs fill PORT - ZNODES
 // Says "ready" when it has made what it needs, attacks from the first byte on standard input until the second, and then
 // says as JSON what it got.
-import { ATTACKS, fill } from './attacks.mjs';
+import { ATTACKS } from './attacks.mjs';
+import { fill } from './preparation.mjs';
 
 const [name, port, scale, znodes, adminPort] = process.argv.slice(2);
 if (name === 'fill') {

@@ -97,6 +97,11 @@ export class ConsoleSite implements AsyncDisposable {
     await this.page.goto(`${this.console.url}#/service/${view}${names}`);
   }
 
+  /** Waits until a text is shown. */
+  see(text: string | RegExp): Promise<void> {
+    return this.page.getByText(text).first().waitFor();
+  }
+
   /** The value that is shown, as text. */
   async value(): Promise<string> {
     return (await this.page.locator('.cm-content .cm-line').allTextContents()).join('\n').trim();

@@ -22,6 +22,8 @@ interface OpenZnode {
   total: number;
   isLoaded: boolean;
   failure: Failure | null;
+  /** Number of the newest fresh reading that is shown: answers to questions from before it are out of date. */
+  reading: number;
   /** Children by page, as far as they are read. */
   readonly pages: Map<number, readonly ChildInfo[]>;
   /** Children that are open themselves, by name, with their places. */
@@ -47,6 +49,7 @@ export class TreeModel {
   readonly #listeners: Set<() => void> = new Set();
   readonly #asked: Set<string> = new Set();
   #revision = 0;
+  #readings = 0;
 
   constructor(read: ReadChildren, failureOf: (error: unknown) => Failure) {
     this.#read = read;
@@ -154,7 +157,7 @@ export class TreeModel {
       if (above === undefined || at === null) return;
       above.open.set(name, at);
     }
-    this.#open.set(path, { total: 0, isLoaded: false, failure: null, pages: new Map(), open: new Map() });
+    this.#open.set(path, { total: 0, isLoaded: false, failure: null, reading: 0, pages: new Map(), open: new Map() });
     this.#changed();
     await this.#load(path, 0, [], true);
   }
@@ -207,10 +210,17 @@ export class TreeModel {
     find: readonly string[],
     isFresh: boolean,
   ): Promise<ChildrenPage | null> {
+    const reading = ++this.#readings;
     try {
       const answer = await this.#read(path, page === null ? 0 : page * PAGE_ROWS, find, isFresh);
       const znode = this.#open.get(path);
       if (znode === undefined) return null;
+      if (reading < znode.reading) {
+        // The page that it is of may be wanted again.
+        this.#changed();
+        return answer;
+      }
+      if (isFresh) znode.reading = reading;
       znode.total = answer.total;
       znode.failure = null;
       znode.isLoaded = true;

@@ -160,11 +160,11 @@ class ConnectionTap implements ClientTap {
         kind: 'rearmed',
         ...about,
         relativeZxid: request.relativeZxid,
-        data: request.dataWatches,
-        exist: request.existWatches,
-        child: request.childWatches,
-        persistent: request.persistentWatches,
-        recursive: request.persistentRecursiveWatches,
+        data: [...request.dataWatches],
+        exist: [...request.existWatches],
+        child: [...request.childWatches],
+        persistent: [...request.persistentWatches],
+        recursive: [...request.persistentRecursiveWatches],
       });
     }
     if (xid === SpecialXid.ping) this.#history.note({ kind: 'ping', ...about });

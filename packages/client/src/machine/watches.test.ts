@@ -21,7 +21,7 @@ const SILENT: WatchListener = {
 
 /** The kinds that a request arms on a path. */
 function armed(request: SetWatchesRequest | undefined, path: string): WatchKind[] {
-  return KINDS.filter((kind) => request?.[LISTS[kind]].includes(path));
+  return KINDS.filter((kind) => [...(request?.[LISTS[kind]] ?? [])].includes(path));
 }
 
 const SUBSETS = Array.from({ length: 2 ** KINDS.length - 1 }, (_, i) =>

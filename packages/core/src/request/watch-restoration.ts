@@ -31,8 +31,10 @@ export class WatchRestoration implements LongRead {
   readonly #request: SetWatchesRequest;
   readonly #client: Client;
   readonly #parts: WatchRestorationParts;
-  /** Watches of the request that have been looked at, of all its lists. */
-  #done = 0;
+  /** Index of the list that is gone through, in `LISTS`. */
+  #list = 0;
+  /** What is left of it; null: all of it. */
+  #paths: Iterator<string> | null = null;
 
   constructor(request: SetWatchesRequest, client: Client, parts: WatchRestorationParts) {
     this.#request = request;
@@ -41,10 +43,10 @@ export class WatchRestoration implements LongRead {
   }
 
   goOn(): boolean {
-    const end = this.#done + Math.ceil(SLICE_STEPS / STEPS_PER_WATCH);
-    while (this.#done < end && this.#client.isOpen && this.#restoreNext());
+    let left = Math.ceil(SLICE_STEPS / STEPS_PER_WATCH);
+    while (left > 0 && this.#client.isOpen && this.#restoreNext()) left--;
     this.#parts.work.add(SLICE_STEPS);
-    return this.#done < end;
+    return left > 0;
   }
 
   answer(client: Client, xid: number, receivedMs: number): void {
@@ -56,53 +58,50 @@ export class WatchRestoration implements LongRead {
 
   /** @returns false when there is none left */
   #restoreNext(): boolean {
-    const { dataWatches, existWatches, childWatches, persistentWatches, persistentRecursiveWatches } = this.#request;
-    let at = this.#done++;
-    if (at < dataWatches.length) return this.#restoreData(dataWatches[at]!);
-    at -= dataWatches.length;
-    if (at < existWatches.length) return this.#restoreExist(existWatches[at]!);
-    at -= existWatches.length;
-    if (at < childWatches.length) return this.#restoreChild(childWatches[at]!);
-    at -= childWatches.length;
-    const { watches } = this.#parts;
-    if (at < persistentWatches.length) {
-      watches.addPersistent(persistentWatches[at]!, this.#client);
-      return true;
+    for (; this.#list < LISTS.length; this.#list++) {
+      const list = LISTS[this.#list]!;
+      this.#paths ??= this.#request[list][Symbol.iterator]();
+      const { done, value: path } = this.#paths.next();
+      if (done !== true) {
+        this.#restore(list, path);
+        return true;
+      }
+      this.#paths = null;
     }
-    at -= persistentWatches.length;
-    if (at < persistentRecursiveWatches.length) {
-      watches.addRecursive(persistentRecursiveWatches[at]!, this.#client);
-      return true;
-    }
-    this.#done--;
     return false;
   }
 
-  #restoreData(path: string): true {
+  #restore(list: (typeof LISTS)[number], path: string): void {
+    const { watches } = this.#parts;
+    if (list === 'dataWatches') this.#restoreData(path);
+    else if (list === 'existWatches') this.#restoreExist(path);
+    else if (list === 'childWatches') this.#restoreChild(path);
+    else if (list === 'persistentWatches') watches.addPersistent(path, this.#client);
+    else watches.addRecursive(path, this.#client);
+  }
+
+  #restoreData(path: string): void {
     const { tree, watches } = this.#parts;
     const znode = tree.znodes.find(path);
     if (znode === 0) this.#tellAgain(EventType.nodeDeleted, path);
     else if (tree.mzxidOf(znode) > this.#request.relativeZxid || !this.#mayRead(znode))
       this.#tellAgain(EventType.nodeDataChanged, path);
     else watches.data.add(path, this.#client, WatchMode.standard);
-    return true;
   }
 
-  #restoreExist(path: string): true {
+  #restoreExist(path: string): void {
     const { tree, watches } = this.#parts;
     if (tree.znodes.find(path) !== 0) this.#tellAgain(EventType.nodeCreated, path);
     else watches.data.add(path, this.#client, WatchMode.standard);
-    return true;
   }
 
-  #restoreChild(path: string): true {
+  #restoreChild(path: string): void {
     const { tree, watches } = this.#parts;
     const znode = tree.znodes.find(path);
     if (znode === 0) this.#tellAgain(EventType.nodeDeleted, path);
     else if (tree.pzxidOf(znode) > this.#request.relativeZxid || !this.#mayRead(znode))
       this.#tellAgain(EventType.nodeChildrenChanged, path);
     else watches.child.add(path, this.#client, WatchMode.standard);
-    return true;
   }
 
   #mayRead(znode: number): boolean {
@@ -117,3 +116,12 @@ export class WatchRestoration implements LongRead {
 
 /** Each is a look-up in the tree and an entry in a table, or an event. */
 const STEPS_PER_WATCH = 8;
+
+/** In the order of the record. */
+const LISTS = [
+  'dataWatches',
+  'existWatches',
+  'childWatches',
+  'persistentWatches',
+  'persistentRecursiveWatches',
+] as const;

@@ -9,6 +9,7 @@ import {
   writeMultiReadRequest,
   writeMultiRequest,
 } from './multi.ts';
+import { readTexts, type Texts } from './texts.ts';
 import { readCreate, readDelete, readSetAcl, readSetData, type WriteRequest, writeWriteRequest } from './writes.ts';
 
 /** Numbers that clients choose in a RequestHeader instead of counting up. */
@@ -42,11 +43,11 @@ export interface SetWatchesRequest {
   readonly op: typeof OpCode.setWatches | typeof OpCode.setWatches2;
   /** Last zxid that the client saw: what changed after it is told again. */
   readonly relativeZxid: number;
-  readonly dataWatches: readonly string[];
-  readonly existWatches: readonly string[];
-  readonly childWatches: readonly string[];
-  readonly persistentWatches: readonly string[];
-  readonly persistentRecursiveWatches: readonly string[];
+  readonly dataWatches: Texts;
+  readonly existWatches: Texts;
+  readonly childWatches: Texts;
+  readonly persistentWatches: Texts;
+  readonly persistentRecursiveWatches: Texts;
 }
 
 /** What an addWatch asks for (AddWatchMode). */
@@ -233,24 +234,7 @@ function readRecord(op: ClientOp, reader: JuteReader): Request | null {
   }
 }
 
-const TEXT_BYTES_MIN = 4;
-
-/** A vector of texts; a null element cannot name anything and fails the record. */
-function readTexts(reader: JuteReader): readonly string[] {
-  const count = reader.vectorLength(TEXT_BYTES_MIN);
-  const texts: string[] = [];
-  for (let i = 0; i < count; i++) {
-    const text = reader.ustring();
-    if (text === null) {
-      reader.failed = true;
-      break;
-    }
-    texts.push(text);
-  }
-  return texts;
-}
-
-function writeTexts(writer: JuteWriter, texts: readonly string[]): void {
+function writeTexts(writer: JuteWriter, texts: Texts): void {
   writer.int(texts.length);
   for (const text of texts) writer.ustring(text);
 }

@@ -53,6 +53,12 @@ const ATTEMPTS: readonly Attempt[] = [
     isStranger: true,
   },
   {
+    what: 'one who may not, with an id that ours does not have',
+    apache: 'NOAUTH',
+    change: () => ({ joining: ['server.999=127.0.0.1:1:2:observer;3'] }),
+    isStranger: true,
+  },
+  {
     what: 'no role that exists',
     apache: 'BADARGUMENTS',
     change: () => ({ joining: ['server.4=127.0.0.1:1:2:leader;3'] }),

@@ -19,8 +19,6 @@ import {
 import { findQuorumProblem } from '../election/quorum.ts';
 import { quorumShapeOf } from './members.ts';
 
-/** The id of a server becomes the top byte of session ids. */
-const SERVER_ID_MAX = 255;
 /** Characters of a list. It is told in every notification of an election, and a frame of those has 512 KiB. */
 const TEXT_MAX = 128 * 1024;
 /** Voters of two memberships together that a leader can count. */
@@ -77,7 +75,6 @@ function parseBulk(text: string): Membership | MembershipFault {
   if ('fault' in membership) return membership;
   const seen: Member[] = [];
   for (const member of membership.members) {
-    if (member.serverId > SERVER_ID_MAX) return { fault: `server.${member.serverId}: ids end with ${SERVER_ID_MAX}` };
     const clash = findClash(member, seen);
     if (clash !== null) return { fault: `server.${member.serverId} has ${clash}` };
     seen.push(member);
@@ -97,7 +94,7 @@ function parseId(text: string): number | null {
 function parseJoining(text: string): Member | MembershipFault {
   const [, idText = '', value = ''] = /^\s*server\.(\d{1,9})\s*=\s*(\S+)\s*$/.exec(text) ?? [];
   const id = parseId(idText);
-  if (id === null || id > SERVER_ID_MAX) {
+  if (id === null) {
     return { fault: `"${text}" is not server.N=host:quorumPort:electionPort[:role];[host:]clientPort` };
   }
   const member = parseMember(id, value);

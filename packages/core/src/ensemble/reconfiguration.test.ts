@@ -1,6 +1,7 @@
 import { ErrorCode, type Membership, parseMembership, type ReconfigRequest, type Zxid } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import type { Quorum } from '../election/quorum.ts';
+import type { ReconfigPlan } from '../request/reconfig-preparer.ts';
 import { MembershipKeeper } from './membership-keeper.ts';
 import { Reconfiguration } from './reconfiguration.ts';
 
@@ -25,7 +26,7 @@ function make(synchronized: readonly number[], isReconfigEnabled = true) {
   });
   const leader = { wouldReach: (quorum: Quorum) => quorum.isReachedBy([...synchronized]) };
   const reconfiguration = new Reconfiguration(keeper, leader, RULES, trace);
-  const plan = (change: Partial<ReconfigRequest>): string | ErrorCode =>
+  const plan = (change: Partial<ReconfigRequest>): ReconfigPlan =>
     reconfiguration.plan(
       { op: 16, joiningServers: null, leavingServers: null, newMembers: null, currentConfigId: -1, ...change },
       VERSION,
@@ -60,6 +61,16 @@ describe('a reconfig at the leader', () => {
 
   test('is refused where it makes no sense', () => {
     expect(make([]).plan(FAULTY)).toBe(ErrorCode.badArguments);
+  });
+
+  test('is refused last for an id that does not fit into session ids, which only who may change members is told', () => {
+    const line = 'server.256=d:1:2:observer;3';
+    for (const change of [{ joiningServers: line }, { newMembers: `server.1=a:1:2;3,server.2=b:1:2;3,${line}` }]) {
+      const { plan, warnings } = make([1, 2]);
+      expect(plan(change)).toEqual({ whereAllowed: ErrorCode.badArguments });
+      expect(warnings).toEqual(['a reconfig is refused: server.256: ids end with 255']);
+      expect(make([]).plan(change)).toBe(ErrorCode.newConfigNoQuorum);
+    }
   });
 
   test('is refused while too few of the new participants follow, though enough of the old ones do', () => {

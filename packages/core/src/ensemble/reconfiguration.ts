@@ -8,10 +8,13 @@ import {
 } from '@meerkat/protocol';
 import type { Trace } from '../base/ports.ts';
 import type { Quorum } from '../election/quorum.ts';
-import type { Reconfigurer } from '../request/reconfig-preparer.ts';
+import type { ReconfigPlan, Reconfigurer } from '../request/reconfig-preparer.ts';
 import { quorumOf } from './members.ts';
 import { planMembership } from './membership-change.ts';
 import type { MembershipKeeper } from './membership-keeper.ts';
+
+/** The id of a server becomes the top byte of session ids; Apache's servers take what is left of a larger one. */
+const SERVER_ID_MAX = 255;
 
 /** The checks of a reconfig at the leader, in Apache's order; nothing changes where one fails. */
 export class Reconfiguration implements Reconfigurer {
@@ -32,7 +35,7 @@ export class Reconfiguration implements Reconfigurer {
     this.#trace = trace;
   }
 
-  plan(request: ReconfigRequest, version: Zxid): string | ErrorCode {
+  plan(request: ReconfigRequest, version: Zxid): ReconfigPlan {
     if (!this.#memberships.isReconfigEnabled) return ErrorCode.reconfigDisabled;
     const { proposed, newest } = this.#memberships.members;
     if (proposed !== null) return ErrorCode.reconfigInProgress;
@@ -50,7 +53,11 @@ export class Reconfiguration implements Reconfigurer {
       this.#tell('of the new participants too few follow this leader and are up to date: start them first');
       return ErrorCode.newConfigNoQuorum;
     }
-    return formatMembership(planned);
+    const known = new Set(newest.members.map(({ serverId }) => serverId));
+    const excess = planned.members.find(({ serverId }) => serverId > SERVER_ID_MAX && !known.has(serverId));
+    if (excess === undefined) return formatMembership(planned);
+    this.#tell(`server.${excess.serverId}: ids end with ${SERVER_ID_MAX}`);
+    return { whereAllowed: ErrorCode.badArguments };
   }
 
   #tell(reason: string): void {

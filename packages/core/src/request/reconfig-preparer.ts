@@ -9,8 +9,11 @@ export interface Reconfigurer {
    * @param version zxid of the txn
    * @returns the text of the new membership, or the error of the first check that fails
    */
-  plan(request: ReconfigRequest, version: Zxid): string | ErrorCode;
+  plan(request: ReconfigRequest, version: Zxid): ReconfigPlan;
 }
+
+/** With `whereAllowed` Apache's server would do it, so that who may not is told that and nothing else. */
+export type ReconfigPlan = string | ErrorCode | { readonly whereAllowed: ErrorCode };
 
 /** For a server of its own: there is nobody to change. */
 export class NoReconfigurer implements Reconfigurer {
@@ -41,14 +44,15 @@ export class ReconfigPreparer {
   }
 
   prepare(request: ReconfigRequest, { zxid }: TxnHeader, identities: readonly Identity[]): Txn {
-    const text = this.#reconfigurer.plan(request, zxid);
-    if (typeof text === 'number') return { type: OpCode.error, error: text };
+    const plan = this.#reconfigurer.plan(request, zxid);
+    if (typeof plan === 'number') return { type: OpCode.error, error: plan };
     const znode = this.#pending.find(CONFIG_PATH);
     if (znode === null) return { type: OpCode.error, error: ErrorCode.noNode };
     if (!this.#permission.isAllowed(znode.acl, Perm.write, identities)) {
       return { type: OpCode.error, error: ErrorCode.noAuth };
     }
-    const data = ENCODER.encode(text);
+    if (typeof plan === 'object') return { type: OpCode.error, error: plan.whereAllowed };
+    const data = ENCODER.encode(plan);
     const edited = this.#pending.edit(znode, zxid);
     edited.version = VERSION;
     this.#pending.setData(edited, data);

@@ -6,22 +6,20 @@ import { join } from 'node:path';
 import { guardOrphan } from './orphan-guard.ts';
 import { freePort } from './server-process.ts';
 
-const REALM = 'TEST.EXAMPLE';
-
 /** A realm of Kerberos of its own: Debian's krb5kdc on a free port of the loopback interface. No root is needed. */
 export class KerberosRealm {
-  readonly name: string = REALM;
+  readonly name: string;
   readonly directory: string;
   readonly #child: ReturnType<typeof spawn>;
 
-  static async start(): Promise<KerberosRealm> {
+  static async start(name = 'TEST.EXAMPLE'): Promise<KerberosRealm> {
     const directory = mkdtempSync(join(tmpdir(), 'interop-krb5-'));
     mkdirSync(join(directory, 'db'));
     const port = await freePort();
     writeFileSync(
       join(directory, 'krb5.conf'),
       `[libdefaults]
-  default_realm = ${REALM}
+  default_realm = ${name}
   dns_lookup_kdc = false
   dns_lookup_realm = false
   dns_canonicalize_hostname = false
@@ -29,11 +27,11 @@ export class KerberosRealm {
   udp_preference_limit = 1
   permitted_enctypes = aes256-sha2 aes128-sha2 aes256-cts aes128-cts
 [realms]
-  ${REALM} = {
+  ${name} = {
     kdc = 127.0.0.1:${port}
   }
 [domain_realm]
-  localhost = ${REALM}
+  localhost = ${name}
 `,
     );
     writeFileSync(
@@ -42,7 +40,7 @@ export class KerberosRealm {
   kdc_listen = 127.0.0.1:${port}
   kdc_tcp_listen = 127.0.0.1:${port}
 [realms]
-  ${REALM} = {
+  ${name} = {
     database_name = ${join(directory, 'db', 'principal')}
     key_stash_file = ${join(directory, 'db', 'stash')}
     acl_file = ${join(directory, 'db', 'acl')}
@@ -51,7 +49,7 @@ export class KerberosRealm {
   }
 `,
     );
-    const realm = new KerberosRealm(directory);
+    const realm = new KerberosRealm(name, directory);
     const deadline = Date.now() + 60_000;
     while (!(await isListening(port))) {
       if (Date.now() > deadline) throw new Error('krb5kdc does not listen');
@@ -60,10 +58,11 @@ export class KerberosRealm {
     return realm;
   }
 
-  private constructor(directory: string) {
+  private constructor(name: string, directory: string) {
+    this.name = name;
     this.directory = directory;
-    this.#run('/usr/sbin/kdb5_util', ['create', '-r', REALM, '-s', '-P', 'master']);
-    this.#child = spawn('/usr/sbin/krb5kdc', ['-n', '-r', REALM, '-P', join(directory, 'pid')], {
+    this.#run('/usr/sbin/kdb5_util', ['create', '-r', name, '-s', '-P', 'master']);
+    this.#child = spawn('/usr/sbin/krb5kdc', ['-n', '-r', name, '-P', join(directory, 'pid')], {
       env: this.environment,
       stdio: 'ignore',
     });
@@ -110,7 +109,7 @@ export class KerberosRealm {
   }
 
   #kadmin(query: string): void {
-    this.#run('/usr/sbin/kadmin.local', ['-r', REALM, '-q', query]);
+    this.#run('/usr/sbin/kadmin.local', ['-r', this.name, '-q', query]);
   }
 
   #run(command: string, args: readonly string[]): void {

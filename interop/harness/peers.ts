@@ -107,6 +107,11 @@ const PEERS = {
     packages: 'qemu-user-static',
     isInstalled: () => runs('qemu-aarch64-static', ['-version']),
   },
+  kazooTests: {
+    name: "kazoo's own tests, and what runs them",
+    packages: 'python3-kazoo python3-pytest python3-mock python3-objgraph',
+    isInstalled: () => runs('/usr/bin/python3', ['-c', 'import kazoo.tests, pytest, mock, objgraph']),
+  },
   kazoo: {
     name: 'the Python client kazoo',
     packages: 'python3-kazoo',

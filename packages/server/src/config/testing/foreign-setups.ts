@@ -143,6 +143,8 @@ ${SERVERS}
 peerType=participant
 java.security.auth.login.config=/etc/zk/jaas.conf
 readonlymode.enabled=true
+reconfigEnabled=true
+zookeeper.DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=
 `,
   "the C client's test suite": `
 tickTime=500

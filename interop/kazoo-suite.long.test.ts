@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { env } from 'node:process';
+import { expect, onTestFailed, test } from 'vitest';
+import { KerberosRealm } from './harness/kerberos-realm.ts';
+import { MEERKAT_IN_SHELL } from './harness/meerkat-command.ts';
+import { describeWith } from './harness/peers.ts';
+
+/*
+ * kazoo's own tests, as Debian packages them, on servers that its harness starts. It writes zoo.cfg, myid and JAAS files, and calls
+ * `java`: that is ours, which takes Java's properties from the command line. Nothing else is changed; under test nothing is open to others.
+ *
+ * In short the tests that are about security: DIGEST-MD5 in both forms of kazoo, Kerberos and auth packets, at one server, since they give an
+ * ensemble a tenth of a second to catch up; and reconfig, which needs the super user. All of them, in an ensemble with users of SASL:
+ * `KAZOO_TESTS=kazoo.tests npx vitest run interop/kazoo-suite`
+ */
+const SELECTED = env['KAZOO_TESTS']?.split(' ') ?? null;
+const RUNS: readonly (readonly [what: string, servers: number, tests: readonly string[], starts: number])[] =
+  SELECTED === null
+    ? [
+        [
+          'by passwords and by Kerberos',
+          1,
+          ['kazoo.tests.test_sasl', 'kazoo.tests.test_client::TestAuthentication'],
+          2,
+        ],
+        ['of changes of members, beside users of SASL', 3, ['kazoo.tests.test_client::TestReconfig'], 3],
+      ]
+    : [[SELECTED.join(' '), 3, SELECTED, 3]];
+
+/** Of its three servers: the first port of each is ten behind the one before, and it takes four. */
+const PORTS = [0, 10, 20].flatMap((first) => [0, 1, 2, 3].map((port) => first + port));
+
+describeWith(['kazooTests', 'kazoo', 'kerberos'], "kazoo's own tests", () => {
+  test.each(RUNS)('pass: %s', async (_, size, tests, starts) => {
+    const directory = mkdtempSync(join(tmpdir(), 'interop-kazoo-suite-'));
+    const realm = await KerberosRealm.start('KAZOOTEST.ORG');
+    let output = '';
+    onTestFailed(() => console.log(output));
+    try {
+      realm.addKeys('zookeeper/127.0.0.1', 'aes256-cts:normal,aes128-cts:normal', 'server.keytab');
+      realm.addKeys('client', 'aes256-cts:normal,aes128-cts:normal', 'client.keytab');
+      const [programs, servers] = ['bin', 'servers'].map((name) => join(directory, name)) as [string, string];
+      for (const each of [programs, servers]) mkdirSync(each);
+      writeJava(programs);
+      const runner = spawn('/usr/bin/python3', ['-B', '-m', 'pytest', ...OPTIONS, '--pyargs', ...tests], {
+        cwd: directory,
+        env: {
+          ...realm.environment,
+          PATH: `${programs}:${env['PATH']}`,
+          // Its servers have their directories there.
+          TMPDIR: servers,
+          KRB5_TEST_ENV: realm.directory,
+          KRB5CCNAME: `FILE:${join(directory, 'tickets')}`,
+          ZOOKEEPER_CLASSPATH: 'none',
+          ZOOKEEPER_VERSION: '3.8.0',
+          ZOOKEEPER_CLUSTER_SIZE: String(size),
+          ZOOKEEPER_PORT_OFFSET: String(await findPortOffset()),
+          ZOOKEEPER_JAAS_AUTH: 'digest',
+        },
+      });
+      for (const stream of [runner.stdout, runner.stderr]) {
+        stream.on('data', (chunk: Buffer) => {
+          output += chunk.toString();
+        });
+      }
+      const code = await new Promise((resolve) => runner.once('close', resolve));
+      expect(output).toMatch(/\n(?:\d+ passed|=+ \d+ passed)/);
+      expect(output).not.toMatch(/Test Kerberos environ not setup|PureSASL not available/);
+      expect(code).toBe(0);
+      if (SELECTED !== null) console.log(output);
+      const logs = readdirSync(programs).filter((name) => name.endsWith('.log'));
+      expect(logs.length).toBeGreaterThanOrEqual(starts);
+      for (const log of logs) {
+        const text = readFileSync(join(programs, log), 'utf8');
+        expect(text).toMatch(/clients are served/);
+        expect(text).not.toMatch(/ ERROR |super_secret|jaas_password/);
+      }
+    } finally {
+      realm.dispose();
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+});
+
+const OPTIONS = ['-q', '--tb=short', '-rs', '-p', 'no:cacheprovider', '-W', 'ignore'];
+
+/** What kazoo calls as `java -cp … -D… org.apache.zookeeper.server.quorum.QuorumPeerMain zoo.cfg`. Its log is beside it. */
+function writeJava(programs: string): void {
+  const path = join(programs, 'java');
+  writeFileSync(
+    path,
+    `#!/bin/sh
+for configuration; do
+  case $configuration in -D*) flags="$flags $configuration" ;; esac
+done
+export SERVER_JVMFLAGS="$flags -Dzookeeper.clientPortAddress=127.0.0.1 -Dzookeeper.admin.serverAddress=127.0.0.1"
+exec ${MEERKAT_IN_SHELL} server "$configuration" > '${programs}'/$$.log 2>&1
+`,
+  );
+  chmodSync(path, 0o755);
+}
+
+/** Ports that are free at this moment, below those of outgoing connections. */
+async function findPortOffset(): Promise<number> {
+  for (;;) {
+    const offset = 10_240 + Math.floor(Math.random() * (32_768 - 10_240 - 30));
+    const free = await Promise.all(PORTS.map((port) => isFree(offset + port)));
+    if (free.every(Boolean)) return offset;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
+}

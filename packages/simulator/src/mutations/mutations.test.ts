@@ -30,6 +30,18 @@ describe('mutations', () => {
     }
   });
 
+  test.each(MUTATIONS)('$id names no private member that its files do not have', ({ hunks }) => {
+    const mutated = new Map<string, string>();
+    for (const hunk of hunks) {
+      mutated.set(hunk.file, applyHunk(mutated.get(hunk.file) ?? readFileSync(join(ROOT, hunk.file), 'utf8'), hunk));
+    }
+    for (const text of mutated.values()) {
+      const declared = new Set(Array.from(text.matchAll(/^\s+(?:[a-z]+ |\*)*#(\w+)/gm), ([, name]) => name));
+      const named = Array.from(text.matchAll(/\.#(\w+)/g), ([, name]) => name);
+      expect(named.filter((name) => !declared.has(name))).toEqual([]);
+    }
+  });
+
   test('each names a test that is there, if it names one', () => {
     for (const { id, test: named } of MUTATIONS) {
       if (named === null) continue;

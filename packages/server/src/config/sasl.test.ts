@@ -9,6 +9,7 @@ const FILES: Readonly<Record<string, string>> = {
   '/etc/quorum.conf': `QuorumServer { ${DIGEST} required user_zk="secret1"; }; QuorumLearner { ${DIGEST} required username="zk" password="secret1"; }; Half { ${DIGEST} required username="zk"; }; Unknown { com.example.Login required password="secret1"; };`,
   '/etc/krb.conf':
     'Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="zk.keytab" storeKey=true principal="zookeeper/h@R"; }; Half { com.sun.security.auth.module.Krb5LoginModule required; }; Cached { com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true ticketCache="/tmp/krb5cc_zk"; };',
+  '/etc/empty.conf': '// nobody\n',
   '/etc/secrets': `${'s'.repeat(32)}\napache\n`,
   '/etc/weak': 'secret\n',
   '/etc/users': 'bob:secret1\nsuper:secret2\n',
@@ -66,6 +67,13 @@ describe('the login of SASL', () => {
 
   test('is none when nothing is said', () => {
     expect(saslOf('').login).toBeNull();
+    const { server, warnings } = read('java.security.auth.login.config=empty.conf');
+    expect(server.auth.sasl.login).toBeNull();
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^zoo.cfg, line 3: java.security.auth.login.config names \/etc\/empty.conf, which has no section: no client/,
+      ),
+    ]);
   });
 
   test.each([
@@ -82,6 +90,11 @@ describe('the login of SASL', () => {
       `${JAAS}\nsasl.serverconfig=Nobody`,
       /^\/etc\/jaas.conf: found "the sections Server, Other", expected a section named Nobody/,
     ],
+    [
+      'java.security.auth.login.config=empty.conf\nsasl.serverconfig=Server',
+      /found "no section", expected a section named/,
+    ],
+    ['java.security.auth.login.config=empty.conf\nsessionRequireClientSASLAuth=true', /a login to check clients with/],
     [`${JAAS}\nsasl.usersFile=users`, /line 4: sasl.usersFile: found "users", expected this, or/],
     ['sasl.usersFile=jaas.conf', /^\/etc\/jaas.conf, line 1: found "a line without name/],
     ['sasl.frobnicate=1', /less safe/],
@@ -163,6 +176,10 @@ describe('SASL between servers', () => {
 
   test.each([
     ['quorum.auth.enableSasl=true', /java.security.auth.login.config with sections QuorumServer and QuorumLearner/],
+    [
+      'java.security.auth.login.config=empty.conf\nquorum.auth.enableSasl=true',
+      /found "no section", expected a section named QuorumServer/,
+    ],
     ['quorum.auth.learnerRequireSasl=true', /enableSasl=true beside it/],
     [`${quorum}\nquorum.auth.serverRequireSasl=true`, /learnerRequireSasl=true beside it/],
     [`${quorum}\nquorum.auth.server.saslLoginContext=X`, /expected a section named X/],

@@ -5,6 +5,7 @@ import { LIMIT_REACHED } from '../request/serving-limits.ts';
 import { WaitingRequests } from '../request/waiting-requests.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
+import { findWord, INCOMPLETE } from './asked-word.ts';
 import { ClientAuthentication } from './client-authentication.ts';
 import { ClientInput } from './client-input.ts';
 import { ClientOpening } from './client-opening.ts';
@@ -313,35 +314,23 @@ export class ClientConnection implements Client, StreamEvents {
   /* ------------------------------------------------------------------------------------------ opening ---- */
 
   /** @returns true when the bytes begin with a four-letter word, answered or still incomplete */
-  #answerWord(bytes: Uint8Array, position: number, end: number): boolean {
-    const word = String.fromCharCode(...bytes.subarray(position, position + 4));
-    if (!this.#host.fourLetterWords.isWord(word)) return false;
-    let argument: bigint | null = null;
-    if (this.#host.fourLetterWords.hasArgument(word)) {
-      if (end - position < 12) return true;
-      this.#reader.reset(bytes, position + 4, position + 12);
-      argument = this.#reader.longBig();
-    }
+  #answerWord(bytes: Uint8Array, start: number, end: number): boolean {
+    const asked = findWord(this.#host.fourLetterWords, bytes, start, end);
+    if (asked === null || asked === INCOMPLETE) return asked === INCOMPLETE;
     this.#host.stats.packetsReceived++;
     this.stats.packetsReceived++;
     this.#phase = Phase.telling;
     this.#host.connections.onAsked(this);
     this.#input.pause();
-    this.#closeReason = `it asked "${word}"`;
-    this.#answer = new WordAnswer(this.#host.fourLetterWords.answer(word, argument));
+    this.#closeReason = `it asked "${asked.word}"`;
+    this.#answer = new WordAnswer(this.#host.fourLetterWords.answer(asked.word, asked.argument));
     this.#tell(this.#answer);
     return true;
   }
 
-  /** Goes on with the answer to a four-letter word, as far as its share of this turn and the room for output go. */
   #tell(answer: WordAnswer): void {
     this.#waitsSinceMs = this.#host.turn.nowMs();
-    while (!this.isSated && !answer.isDone) {
-      const piece = answer.next();
-      if (piece !== '') this.output.text(piece);
-      this.charge(answer.units);
-    }
-    if (!answer.isDone) return;
+    if (!answer.tell(this)) return;
     this.#host.stats.packetsSent++;
     this.closeAfterReplies(this.#closeReason);
   }

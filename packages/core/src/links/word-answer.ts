@@ -1,3 +1,11 @@
+/** The connection that asked. */
+interface AskingConnection {
+  /** True when it has had its share of the turn, or there is no room for more output. */
+  readonly isSated: boolean;
+  readonly output: { text(text: string): void };
+  charge(units: number): void;
+}
+
 /** The answer to a four-letter word, line by line as it is asked for: there may be one for each of many connections. */
 export class WordAnswer {
   readonly #lines: Iterator<string>;
@@ -9,16 +17,21 @@ export class WordAnswer {
     this.#lines = lines[Symbol.iterator]();
   }
 
-  get isDone(): boolean {
+  /**
+   * Puts out as much as the connection's share of this turn and the room for output allow.
+   *
+   * @returns true when that was the last of it
+   */
+  tell(connection: AskingConnection): boolean {
+    while (!connection.isSated && !this.#isDone) {
+      const piece = this.#next();
+      if (piece !== '') connection.output.text(piece);
+      connection.charge(this.#units);
+    }
     return this.#isDone;
   }
 
-  get units(): number {
-    return this.#units;
-  }
-
-  /** The next lines; `isDone` and `units` tell of it. */
-  next(): string {
+  #next(): string {
     let piece = '';
     let lineUnits = 0;
     while (piece.length < PIECE_LENGTH) {

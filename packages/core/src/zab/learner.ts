@@ -30,12 +30,13 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
-import { type DurabilityEvents, type Durable, durableWithin, type EpochFileName } from '../base/durable.ts';
+import type { DurabilityEvents, Durable, EpochFileName } from '../base/durable.ts';
 import type { Clock } from '../base/ports.ts';
 import { ackEpoch, ackEpochUncounted, ackNewLeader } from './acknowledgement.ts';
 import { LearnerLease } from './answer-lease.ts';
 import { AnsweredSyncs } from './answered-syncs.ts';
 import { type ControlPacket, faultOf } from './control-packets.ts';
+import { EpochAdoption } from './epoch-adoption.ts';
 import { findExclusion, findOwnRefusal } from './exclusion.ts';
 import type { History } from './history.ts';
 import { LeaderSilence } from './leader-silence.ts';
@@ -65,12 +66,7 @@ export class Learner implements DurabilityEvents {
   #isApaches = false;
   #syncStart: SyncStartPacket | null = null;
   readonly #learned: LearnedHistory;
-  /** Where the history before NEWLEADER ends. */
-  #historyEnd: Zxid;
-  #isEpochBeingWritten = false;
-  #currentEpoch: Durable<number> | null = null;
-  /** What has to be told as committed before clients are served. */
-  #servesFrom: Zxid;
+  readonly #adoption: EpochAdoption;
   #hasFoundGap = false;
   #exclusion: string | null = null;
   readonly #changes = new ReceivedChanges();
@@ -95,8 +91,7 @@ export class Learner implements DurabilityEvents {
     this.#history = { lastZxid, currentEpoch, acceptedEpoch };
     const logs = options.kind === 'follower' || options.logsInforms;
     this.#learned = new LearnedHistory(lastZxid, logs, effects);
-    this.#historyEnd = lastZxid;
-    this.#servesFrom = lastZxid;
+    this.#adoption = new EpochAdoption(lastZxid);
     this.#silence = new LeaderSilence(options, clock);
   }
 
@@ -276,7 +271,7 @@ export class Learner implements DurabilityEvents {
         this.#onSyncStart(packet);
         return;
       case PacketType.newLeader:
-        this.#historyEnd = this.#learned.received.last;
+        this.#adoption.onNewLeader(this.#learned.received.last);
         if (packet.configText !== null) {
           this.#effects.membershipAnnounced(
             packet.configText,
@@ -288,7 +283,7 @@ export class Learner implements DurabilityEvents {
         return;
       case PacketType.upToDate:
         this.#silence.onUpToDate();
-        this.#servesFrom = this.#learned.received.committedUpTo;
+        this.#adoption.onUpToDate(this.#learned.received.committedUpTo);
         this.#enter('finishing');
         this.#maybeServe();
         return;
@@ -338,19 +333,15 @@ export class Learner implements DurabilityEvents {
     else this.#effects.truncate(packet.zxid);
   }
 
-  /** With currentEpoch = e this server outranks all of older epochs, so it must have the history of e by then. */
   #maybeWriteCurrentEpoch(): void {
-    if (this.#phase !== 'securing' || this.#isEpochBeingWritten) return;
-    const history = durableWithin(this.#historyEnd, this.#learned.durable);
-    if (history === null) return;
-    this.#isEpochBeingWritten = true;
-    this.#effects.adoptEpoch(this.#epoch, history);
+    if (this.#phase !== 'securing') return;
+    const history = this.#adoption.takeHistory(this.#learned.durable);
+    if (history !== null) this.#effects.adoptEpoch(this.#epoch, history);
   }
 
   #adopt(currentEpoch: Durable<number>): void {
     assert(this.#phase === 'securing', 'an epoch is adopted once');
-    assert(this.#learned.durable >= this.#historyEnd, 'an epoch is adopted with its history');
-    this.#currentEpoch = currentEpoch;
+    this.#adoption.onWritten(currentEpoch, this.#learned.durable);
     this.#enter('waiting');
     this.#silence.expectUpToDate();
     this.#lease.onAnswering(this.#clock.monotonicMs(), true);
@@ -360,10 +351,11 @@ export class Learner implements DurabilityEvents {
   }
 
   #maybeServe(): void {
-    if (this.#phase !== 'finishing' || this.#learned.committed < this.#servesFrom) return;
-    assert(this.#currentEpoch !== null, 'clients are served in an epoch that was adopted');
+    if (this.#phase !== 'finishing') return;
+    const epoch = this.#adoption.servedBy(this.#learned.committed);
+    if (epoch === null) return;
     this.#enter('broadcast');
-    this.#effects.send(ackNewLeader(this.#currentEpoch));
+    this.#effects.send(ackNewLeader(epoch));
     this.#effects.serve(this.#epoch);
   }
 

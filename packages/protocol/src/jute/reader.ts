@@ -146,11 +146,10 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 /*
  * Most texts on the wire are paths that were seen a moment ago. A small table from the bytes to the string saves the
  * call into the decoder (about 100 ns) and the hashing that a new string costs at its first look-up in a Map.
- * Direct mapped: a slot holds the last text whose hash led there, and the bytes that it came from as the proof.
+ * Direct mapped: a slot holds the last text in ASCII whose hash led there. Its characters are the bytes that it came from;
+ * they are looked at next in any case, while a copy of the bytes would have to come from further away.
  *
- *     TEXTS        [ text          | text          | … ]   TEXT_SLOTS
- *     TEXT_LENGTHS [ 20            | 0             | … ]   bytes of the text; an unused slot holds '' of no bytes
- *     TEXT_BYTES   [ 20 bytes ···· | ············· | … ]   MEMO_BYTES_MAX for each slot, one megabyte in all
+ *     TEXTS        [ text          | text          | … ]   TEXT_SLOTS; an unused slot holds ''
  *     TEXT_HASHES  [ hash          | hash          | … ]   of the text that came last, remembered or not
  *
  * A text is remembered when it comes a second time. A million different paths in a row (a log that is replayed) would
@@ -159,8 +158,6 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 const TEXT_SLOTS = 8192;
 const MEMO_BYTES_MAX = 128;
 const TEXTS: string[] = new Array<string>(TEXT_SLOTS).fill('');
-const TEXT_LENGTHS = new Uint8Array(TEXT_SLOTS);
-const TEXT_BYTES = new Uint8Array(TEXT_SLOTS * MEMO_BYTES_MAX);
 const TEXT_HASHES = new Int32Array(TEXT_SLOTS);
 /** An odd number whose bits are evenly spread (2**32 divided by the golden ratio). */
 const HASH_FACTOR = 0x9e3779b1 | 0;
@@ -170,16 +167,12 @@ function decodeText(bytes: Uint8Array, start: number, end: number): string {
   if (length > MEMO_BYTES_MAX) return DECODER.decode(bytes.subarray(start, end));
   const hash = hashOf(bytes, start, end);
   const slot = (hash ^ (hash >>> 16)) & (TEXT_SLOTS - 1);
-  if (isSameText(slot, bytes, start, length)) return TEXTS[slot]!;
-  const text = decodeAscii(bytes, start, length) ?? DECODER.decode(bytes.subarray(start, end));
-  if (TEXT_HASHES[slot] !== hash) {
-    TEXT_HASHES[slot] = hash;
-    return text;
-  }
-  TEXTS[slot] = text;
-  TEXT_LENGTHS[slot] = length;
-  const at = slot * MEMO_BYTES_MAX;
-  for (let i = 0; i < length; i++) TEXT_BYTES[at + i] = bytes[start + i]!;
+  const known = TEXTS[slot]!;
+  if (isTextOf(known, bytes, start, length)) return known;
+  const text = decodeAscii(bytes, start, length);
+  if (text === null) return DECODER.decode(bytes.subarray(start, end));
+  if (TEXT_HASHES[slot] === hash) TEXTS[slot] = text;
+  else TEXT_HASHES[slot] = hash;
   return text;
 }
 
@@ -211,9 +204,9 @@ function hashOf(bytes: Uint8Array, start: number, end: number): number {
   return hash;
 }
 
-function isSameText(slot: number, bytes: Uint8Array, start: number, length: number): boolean {
-  if (TEXT_LENGTHS[slot] !== length) return false;
-  const at = slot * MEMO_BYTES_MAX;
-  for (let i = 0; i < length; i++) if (TEXT_BYTES[at + i] !== bytes[start + i]) return false;
+function isTextOf(ascii: string, bytes: Uint8Array, start: number, length: number): boolean {
+  if (ascii.length !== length) return false;
+  // From the end: paths of one tree differ there.
+  for (let i = length - 1; i >= 0; i--) if (ascii.charCodeAt(i) !== bytes[start + i]) return false;
   return true;
 }

@@ -37,6 +37,16 @@ describe('crc32', () => {
     );
   });
 
+  it('of a path is that of its UTF-8, the root apart', () => {
+    const text = fc.oneof(fc.string({ minLength: 2, size: 'max' }), fc.string({ minLength: 2, unit: 'binary' }));
+    fc.assert(
+      fc.property(text, (path) => {
+        expect(pathCrc(path)).toBe(zlibCrc32(Buffer.from(path)));
+      }),
+    );
+    expect(pathCrc('/')).toBe(0);
+  });
+
   it('is the same of bytes that are copied on the way', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 500, size: 'max' }), fc.nat(0xffffffff), fc.nat(9), (bytes, seed, at) => {

@@ -11,7 +11,7 @@
  * (DigestCalculator).
  */
 import { getInt, type PersistedStat } from '@meerkat/protocol';
-import { crc32, crc32OfInts, makeChangeTable } from './crc32.ts';
+import { crc32, crc32OfAscii, crc32OfInt, crc32OfInts, makeChangeTable } from './crc32.ts';
 
 export { crc32 } from './crc32.ts';
 
@@ -46,13 +46,16 @@ export function znodeDigest(path: string, data: Uint8Array | null, stat: Persist
   const seed = pathCrc(path);
   let crc = data === null ? seed : crc32(seed, data, 0, data.length);
   const { czxid, mzxid, pzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner } = stat;
-  crc = crc32OfInts(crc, highOf(czxid), czxid | 0, highOf(mzxid));
-  crc = crc32OfInts(crc, mzxid | 0, highOf(pzxid), pzxid | 0);
-  crc = crc32OfInts(crc, highOf(ctime), ctime | 0, highOf(mtime));
-  crc = crc32OfInts(crc, mtime | 0, version, cversion | 0);
-  if (ephemeralOwner === 0n) return crc32OfInts(crc, aversion, 0, 0);
+  crc = crc32OfInts(crc, highOf(czxid), czxid | 0);
+  crc = crc32OfInts(crc, highOf(mzxid), mzxid | 0);
+  crc = crc32OfInts(crc, highOf(pzxid), pzxid | 0);
+  crc = crc32OfInts(crc, highOf(ctime), ctime | 0);
+  crc = crc32OfInts(crc, highOf(mtime), mtime | 0);
+  crc = crc32OfInts(crc, version, cversion | 0);
+  crc = crc32OfInt(crc, aversion);
+  if (ephemeralOwner === 0n) return crc32OfInts(crc, 0, 0) >>> 0;
   WHOLE[0] = ephemeralOwner;
-  return crc32OfInts(crc, aversion, HALVES[1]!, HALVES[0]!);
+  return crc32OfInts(crc, HALVES[1]!, HALVES[0]!) >>> 0;
 }
 
 /** The upper int of a long. */
@@ -74,16 +77,11 @@ export function isDigestedBytes(bytes: Uint8Array, start: number, end: number): 
 
 /** CRC-32 of a path's bytes; the root has none. */
 export function pathCrc(path: string): number {
-  const length = path.length;
-  if (length <= 1) return 0;
-  if (length * 3 > pathBytes.length) pathBytes = new Uint8Array(length * 3);
-  const bytes = pathBytes;
-  for (let i = 0; i < length; i++) {
-    const code = path.charCodeAt(i);
-    if (code > 0x7f) return crc32(0, bytes, 0, ENCODER.encodeInto(path, bytes).written);
-    bytes[i] = code;
-  }
-  return crc32(0, bytes, 0, length);
+  if (path.length <= 1) return 0;
+  const crc = crc32OfAscii(path);
+  if (crc !== null) return crc;
+  const bytes = ENCODER.encode(path);
+  return crc32(0, bytes, 0, bytes.length);
 }
 
 /**
@@ -178,7 +176,6 @@ const WHOLE = new BigInt64Array(HALVES.buffer);
 type ChangeTables = readonly [Int32Array, Int32Array, Int32Array, Int32Array];
 
 const ENCODER = new TextEncoder();
-let pathBytes = new Uint8Array(3 * 1024);
 
 const PZXID_HIGH: ChangeTables = changeTablesAt(DigestedStatOffset.pzxid);
 const PZXID_LOW: ChangeTables = changeTablesAt(DigestedStatOffset.pzxid + 4);

@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const NEED_A_BUILD = [
   'packages/testing/src/process.test.ts',
   'packages/server/src/node/network.test.ts',
-  'packages/server/src/node/threads/*.test.ts',
+  'packages/server/src/node/{scans,threads}/*.test.ts',
   'packages/server/src/tls/{client-port,store-reader}.test.ts',
   'packages/server/src/unreadable-file.test.ts',
   'examples/examples.test.ts',

@@ -1,7 +1,7 @@
 // `npm run build:single -- [--arch x64|arm64] [--out FILE]`: the command `meerkat` as one file that runs without Node.js.
 //
-// The sources become five scripts, for the main thread, the thread of the HTTP ports, the I/O threads, the one that reads
-// stores and those that read the past; they go into a copy of the Node.js that `deploy/tools` brings, as its documentation describes ("Single executable
+// The sources become six scripts, for the main thread, the thread of the HTTP ports, the I/O threads, the one that reads
+// stores, those that read the past and the one that looks through files ahead of a start; they go into a copy of the Node.js that `deploy/tools` brings, as its documentation describes ("Single executable
 // applications").
 import { execFileSync } from 'node:child_process';
 import {
@@ -43,6 +43,7 @@ try {
   const ioThread = await bundle('packages/server/src/node/threads/main.ts', join(work, 'io-thread.cjs'));
   const storeThread = await bundle('packages/server/src/tls/store-thread.ts', join(work, 'store-thread.cjs'));
   const pastThread = await bundle('packages/server/src/http/past/main.ts', join(work, 'past-thread.cjs'));
+  const scanThread = await bundle('packages/server/src/node/scans/main.ts', join(work, 'scan-thread.cjs'));
   const blob = join(work, 'meerkat.blob');
   const configuration = join(work, 'sea.json');
   writeFileSync(
@@ -55,6 +56,7 @@ try {
         'io-thread.js': ioThread,
         'store-thread.js': storeThread,
         'past-thread.js': pastThread,
+        'scan-thread.js': scanThread,
         ...pageOfConsole(),
       },
       disableExperimentalSEAWarning: true,

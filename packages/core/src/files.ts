@@ -3,6 +3,7 @@
  * point `@meerkat/core/files`.
  */
 export { assert } from './base/assert.ts';
+export { ROW_INTS, SCAN_MEMORY_BYTES } from './base/file-scans.ts';
 export { viewDatabase } from './database-view.ts';
 export { ADLER_START, adler32 } from './storage/adler32.ts';
 export {
@@ -30,6 +31,7 @@ export {
 } from './storage/log-format.ts';
 export { LogSequence } from './storage/log-sequence.ts';
 export { LogTailCollector, lengthWithoutZeros } from './storage/log-tail.ts';
+export { makeRecordScanner, type RecordScanner } from './storage/record-scanner.ts';
 export { Replay } from './storage/replay.ts';
 export { filesToRemove, RETAIN_COUNT_MIN } from './storage/retention.ts';
 export { readSnapshotEnd, type SnapshotDigest, type SnapshotEnd } from './storage/snapshot-end.ts';

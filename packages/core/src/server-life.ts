@@ -227,7 +227,7 @@ export class ServerLife implements StorageEvents, PeerHost {
       file.close();
       looksWhole(disk, path, file.size, (readError, isWhole) => {
         if (readError !== null || !isWhole) return done(readError?.message ?? 'it is cut short');
-        new SnapshotLoad(this.ports, path, database, ({ fault }) => {
+        new SnapshotLoad({ ...this.ports, scans: null }, path, database, ({ fault }) => {
           done(fault ?? authenticator.refusalOf(database.tree.acls.schemes()));
         }).start();
       });

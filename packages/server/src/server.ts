@@ -40,6 +40,7 @@ import type { HostedDisk } from './node/hosted-disk.ts';
 import type { TlsListenOptions } from './node/network.ts';
 import { PeerNetwork } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
+import { NodeScans } from './node/scans/node-scans.ts';
 import { NodeSnapshotCodec } from './node/snapshot-codec.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
@@ -79,6 +80,8 @@ class Server implements RunningServer {
   readonly #metrics: Metrics;
   readonly #turn: Turn;
   readonly #disk: HostedDisk;
+  /** null: the core reads its files alone. */
+  readonly #scans: NodeScans | null;
   readonly #descriptors: Descriptors;
   readonly #peerNetwork: PeerNetwork;
   readonly #core: ServerCore;
@@ -182,12 +185,15 @@ class Server implements RunningServer {
       this.#audit = new AuditLog(configuration.server.audit, (message) => logger.log('error', message));
       logger.log('info', 'the audit log is written', { event: 'audit-enabled' });
     }
+    // What a disk of somebody else has, is not in files.
+    this.#scans = disk === undefined && decorateDisk === undefined ? new NodeScans(this.#turn) : null;
     const ports: Ports = {
       clock: NODE_CLOCK,
       random: new NodeRandom(),
       network: decorateNetwork?.(this.#peerNetwork, deliver) ?? this.#peerNetwork,
       disk: decorateDisk?.(this.#disk, deliver) ?? this.#disk,
       snapshotCodec: new NodeSnapshotCodec(this.#turn),
+      scans: this.#scans,
       authenticator,
       audit: this.#audit,
       membershipStore: makeMembershipStore(configuration, disk ?? this.#disk),
@@ -415,6 +421,7 @@ class Server implements RunningServer {
     this.#clientPorts.close();
     this.#clientPorts.destroyAll();
     this.#peerNetwork.destroyAll();
+    this.#scans?.rest();
     this.#atRest = Promise.all([this.#disk.abandon(), this.#http?.stop(), this.#clientPorts.stop()]).then(() => {});
   }
 

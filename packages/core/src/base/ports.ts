@@ -15,10 +15,20 @@
  * 4. A completion that belongs to something already closed is dropped by the host.
  */
 import type { Acl, Membership } from '@meerkat/protocol';
+import type { FileScans } from './file-scans.ts';
 import type { Network, PeerAddress, PeerCertificate } from './network.ts';
 import type { SnapshotCodec } from './snapshot-codec.ts';
 import type { Trace } from './trace.ts';
 
+export {
+  type FileScan,
+  type FileScanEvents,
+  type FileScans,
+  SCAN_BYTES_MAX,
+  SCAN_MEMORY_BYTES,
+  type ScanKind,
+  type ScannedChunk,
+} from './file-scans.ts';
 export type {
   ByteStream,
   ConnectEvents,
@@ -283,6 +293,8 @@ export interface Ports {
   readonly disk: Disk;
   /** Left out or null: compressed snapshots are neither written nor read. */
   readonly snapshotCodec?: SnapshotCodec | null;
+  /** Left out or null: the core reads and checks every byte of its files itself. */
+  readonly scans?: FileScans | null;
   readonly authenticator: Authenticator;
   /** Left out: by Apache's formula. */
   readonly sessionPasswords?: SessionPasswords;

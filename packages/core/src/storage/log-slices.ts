@@ -34,6 +34,8 @@ export class LogSlices {
   #readAt = 0;
   #readsInFlight = 0;
   #isProbed = false;
+  /** Counts the beginnings: a read that was asked for before the last one is of no interest. */
+  #beginnings = 0;
 
   constructor(events: LogSlicesEvents) {
     this.#events = events;
@@ -50,6 +52,7 @@ export class LogSlices {
     this.#size = size;
     this.#readAt = startAt;
     this.#readsInFlight = 0;
+    this.#beginnings++;
     this.#isProbed = false;
     // Also of an empty file: its completion is the event that the file is judged with.
     this.#readSlice();
@@ -80,6 +83,16 @@ export class LogSlices {
     else this.#requestRead(TAIL_SLICE_BYTES, null);
   }
 
+  /** Somebody else reads on; what was asked for is dropped. The file stays, for `resume`. */
+  pause(): void {
+    this.#beginnings++;
+  }
+
+  /** Reads on from a position. */
+  resume(position: number): void {
+    this.begin(this.#file!, this.#size, position);
+  }
+
   /** Leaves the file to somebody else. */
   release(): DiskFile {
     const file = this.#file!;
@@ -101,10 +114,11 @@ export class LogSlices {
   #requestRead(length: number, room: Uint8Array | null): void {
     const file = this.#file!;
     const position = this.#readAt;
+    const beginning = this.#beginnings;
     this.#readAt = Math.min(position + length, this.#size);
     this.#readsInFlight++;
     const onRead = (error: DiskError | null, bytes: Uint8Array): void => {
-      if (this.#file !== file) return;
+      if (this.#file !== file || this.#beginnings !== beginning) return;
       this.#readsInFlight--;
       if (error !== null) this.#events.onReadFailed(error);
       else this.#onBytes(position, bytes);

@@ -86,7 +86,7 @@ export class LogTruncation {
     const entries = this.#snapshotEntries.filter(({ name }) => names.includes(name));
     const refuse = (): void => this.#refuse('no snapshot that is whole is old enough');
     const newest = new NewestSnapshot(
-      { ...this.#ports, trace: SILENT },
+      { ...this.#ports, scans: null, trace: SILENT },
       this.#options.snapshotDirectory,
       entries,
       () => new Database(this.#options, SILENT),

@@ -73,7 +73,7 @@ export interface RecoveryContext {
 }
 
 export class Recovery {
-  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'clock' | 'trace'>;
   /** When the snapshot was begun, and the log behind it. */
   #snapshotStartedMs = 0;
   #replayStartedMs = 0;
@@ -89,7 +89,7 @@ export class Recovery {
   #durable: Zxid | null = null;
 
   constructor(
-    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'trace'>,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'clock' | 'trace'>,
     options: CoreOptions,
     context: RecoveryContext,
     events: RecoveryEvents,
@@ -269,22 +269,24 @@ export class Recovery {
     applied: Zxid,
     onRead: (lastZxid: Zxid) => void,
   ): void {
-    const { disk, trace } = this.#ports;
+    const { disk, scans = null, trace } = this.#ports;
     const { logDirectory, snapshotDirectory, forceSync, ensemble } = this.#options;
     const { logFiles } = this.#context;
     const reader: TxnLogReader = new TxnLogReader(
-      { disk, trace },
+      { disk, scans, trace },
       { ...range, logDirectory, snapshotDirectory, forceSync, isEnsemble: ensemble !== null },
       {
-        onTxn: (payload) => {
+        onTxn: (payload, known) => {
           const zxid = reader.entryZxid;
           if (ensemble !== null) {
             this.#tail.add(zxid, payload);
             logFiles.onEntryRead(reader.entryFile.name, zxid, reader.entryPosition);
           }
-          return zxid <= applied || replay.apply(payload);
+          return zxid <= applied || replay.apply(payload, known);
         },
         onEntriesAhead: (bytes, starts, count) => replay.onAhead(bytes, starts, count),
+        onMemory: (memory) => replay.onMemory(memory),
+        onScannedAhead: (rows, row, rowsEnd) => replay.onScannedAhead(rows, row, rowsEnd),
         onLogFileRead: (file, size) => {
           // One without a header is removed.
           if (size === 0) logFiles.forget([file.name]);
@@ -363,6 +365,7 @@ export class Recovery {
   }
 
   #finish(database: Database, from: RecoveryBase, epochs: RecoveredEpochs): void {
+    this.#ports.scans?.rest();
     const { lastZxid } = database;
     this.#ports.trace.emit({
       kind: 'recovered',
@@ -392,6 +395,7 @@ export class Recovery {
   }
 
   #fail(error: Error): void {
+    this.#ports.scans?.rest();
     this.#directories.release();
     this.#events.onRecoveryFailed(error);
   }

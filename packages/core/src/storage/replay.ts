@@ -20,6 +20,7 @@ import {
 import type { Trace } from '../base/ports.ts';
 import { ComingPaths } from '../tree/coming-paths.ts';
 import type { Database } from '../tree/database.ts';
+import type { KnownZnode } from '../tree/known-znode.ts';
 import { SILENT_EVENTS } from '../tree/tree-events.ts';
 import type { SnapshotDigest } from './snapshot-end.ts';
 
@@ -52,15 +53,26 @@ export class Replay {
     this.#coming.fetch();
   }
 
+  /** Memory for znodes to come. @returns true when the tree has taken it */
+  onMemory(memory: ArrayBuffer): boolean {
+    return this.#database.tree.state.table.arena.offer(memory);
+  }
+
+  /** The same of creates of which a scan says so: rows [row, rowsEnd). */
+  onScannedAhead(rows: Int32Array, row: number, rowsEnd: number): void {
+    this.#coming.fetchScanned(rows, row, rowsEnd);
+  }
+
   /**
    * Applies the txn that stands between the reader's position and its end. What it finds already there or already gone,
    * the fuzzy snapshot had: its result is of no interest.
    *
+   * @param known what a scan says of it, when it is a plain create
    * @returns false when it is no txn
    */
-  apply(payload: JuteReader): boolean {
+  apply(payload: JuteReader, known: KnownZnode | null = null): boolean {
     const create = this.#create;
-    if (create.read(payload.bytes, payload.position, payload.end) && this.#database.tree.replayCreate(create)) {
+    if (this.#isPlain(payload, known) && this.#database.tree.replayCreate(create, known)) {
       this.#verifier?.onCreated(create);
     } else {
       const entry = readTxnEntry(payload);
@@ -69,6 +81,13 @@ export class Replay {
       this.#verifier?.onApplied(entry.header.zxid, entry.digest);
     }
     this.#txns++;
+    return true;
+  }
+
+  /** True when it is a plain create; it is read then. */
+  #isPlain({ bytes, position, end }: JuteReader, known: KnownZnode | null): boolean {
+    if (known === null) return this.#create.read(bytes, position, end);
+    this.#create.readKnown(bytes, position, end);
     return true;
   }
 }

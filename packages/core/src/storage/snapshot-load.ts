@@ -3,7 +3,7 @@
  *
  * The parts behind the body may be missing (digests off, a version before 3.9); what is there must be whole and sealed.
  */
-import type { Ports } from '../base/ports.ts';
+import type { Ports, ScannedChunk } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
@@ -19,6 +19,7 @@ export type SnapshotLoaded =
 export class SnapshotLoad {
   readonly #slices: SnapshotSlices;
   readonly #reader: SnapshotReader;
+  readonly #database: Database;
   readonly #done: (result: SnapshotLoaded) => void;
   #checksum: number = ADLER_START;
   #hasHeader = false;
@@ -30,15 +31,18 @@ export class SnapshotLoad {
    * @param done told once, with a later event; after a fault the database is of no use
    */
   constructor(
-    ports: Pick<Ports, 'disk' | 'snapshotCodec'>,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans'>,
     path: string,
     database: Database,
     done: (result: SnapshotLoaded) => void,
   ) {
     this.#reader = new SnapshotReader(database);
+    this.#database = database;
     this.#done = done;
     this.#slices = makeSnapshotSlices(ports, path, {
       onSlice: (bytes, isLast) => this.#onSlice(bytes, isLast),
+      scanChecksum: () => (this.#reader.isInZnodes ? this.#checksum : null),
+      onScanned: (chunk) => this.#onScanned(chunk),
       onSliceFault: (fault) => void this.#refuse(fault),
     });
   }
@@ -59,6 +63,16 @@ export class SnapshotLoad {
     this.#bytes += used;
     if (isLast) this.#checkEnd(bytes.subarray(used));
     return used;
+  }
+
+  #onScanned({ bytes, end, rows, count, checksum, memory }: ScannedChunk): boolean {
+    const isMemoryTaken = memory !== null && this.#database.tree.state.table.arena.offer(memory);
+    this.#reader.readScanned(bytes, rows, count);
+    this.#checksum = checksum;
+    this.#bytes += end;
+    const { fault } = this.#reader;
+    if (fault !== null) this.#refuse(fault);
+    return isMemoryTaken;
   }
 
   /** @returns bytes of complete records */

@@ -2,7 +2,16 @@
  * The bytes of a snapshot file from its beginning, decompressed, in slices of about 256 KiB. A plain file is read ahead.
  */
 import { assert } from '../base/assert.ts';
-import type { ByteTransform, Disk, DiskError, DiskFile, Ports } from '../base/ports.ts';
+import type {
+  ByteTransform,
+  Disk,
+  DiskError,
+  DiskFile,
+  FileScan,
+  FileScans,
+  Ports,
+  ScannedChunk,
+} from '../base/ports.ts';
 import { compressionOf } from './file-names.ts';
 import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
 
@@ -12,6 +21,10 @@ export interface SliceEvents {
    * @returns bytes that are used
    */
   onSlice(bytes: Uint8Array, isLast: boolean): number;
+  /** The checksum up to the rest of the slice before, where the rest and what follows may be scanned; else null. */
+  scanChecksum(): number | null;
+  /** What was scanned, to be used as a whole. @returns true when the memory that came with it is the tree's */
+  onScanned(chunk: ScannedChunk): boolean;
   /** The file cannot be read or decompressed; nothing follows. */
   onSliceFault(fault: string): void;
 }
@@ -22,35 +35,46 @@ export interface SnapshotSlices {
   close(): void;
 }
 
+const NOTHING = new Uint8Array(0);
 const SLICE_BYTES = 256 * 1024;
 /** As a rule snapshots are compressed to an eighth; one of zeros may take a thousand times as much memory as this. */
 const COMPRESSED_SLICE_BYTES = 32 * 1024;
 
 /** @param path its name says whether it is compressed */
 export function makeSnapshotSlices(
-  { disk, snapshotCodec = null }: Pick<Ports, 'disk' | 'snapshotCodec'>,
+  { disk, snapshotCodec = null, scans = null }: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans'>,
   path: string,
   events: SliceEvents,
 ): SnapshotSlices {
   const compression = compressionOf(path);
-  if (compression === null) return new PlainSlices(disk, path, events);
+  if (compression === null) return new PlainSlices(disk, scans, path, events);
   assert(snapshotCodec !== null, 'a compressed snapshot is read where there is a codec');
   return new CompressedSlices(disk, path, snapshotCodec.decompress(compression), events);
 }
 
 class PlainSlices implements SnapshotSlices {
   readonly #disk: Disk;
+  readonly #scans: FileScans | null;
   readonly #path: string;
   readonly #events: SliceEvents;
   readonly #buffers: SliceBuffers = new SliceBuffers();
   #file: DiskFile | null = null;
-  #rest: Uint8Array = new Uint8Array(0);
+  #rest: Uint8Array = NOTHING;
   #readAt = 0;
   #readsInFlight = 0;
   #isClosed = false;
+  /** null when there is none. */
+  #scan: FileScan | null = null;
+  /** Where it began. */
+  #scanFrom = 0;
+  /** Where the next chunk of the scan begins. */
+  #scanAt = 0;
+  /** Counts the beginnings: a read that was asked for before the last one is of no interest. */
+  #beginnings = 0;
 
-  constructor(disk: Disk, path: string, events: SliceEvents) {
+  constructor(disk: Disk, scans: FileScans | null, path: string, events: SliceEvents) {
     this.#disk = disk;
+    this.#scans = scans;
     this.#path = path;
     this.#events = events;
   }
@@ -59,13 +83,54 @@ class PlainSlices implements SnapshotSlices {
     this.#disk.open(this.#path, { readOnly: true }, (error, file) => {
       if (error !== null) return this.#events.onSliceFault(error.message);
       this.#file = file;
+      this.#openScan(file, file.size);
       this.#readAhead(file);
     });
   }
 
   close(): void {
     this.#isClosed = true;
+    this.#scan?.close();
     this.#file?.close();
+  }
+
+  #openScan(file: DiskFile, bytes: number): void {
+    if (this.#scans === null) return;
+    this.#scan = this.#scans.open(this.#path, 'snapshot', bytes, {
+      onChunk: (chunk) => {
+        if (!this.#isClosed) this.#onChunk(chunk);
+      },
+      onScanEnd: () => {
+        if (!this.#isClosed) this.#resume(file);
+      },
+    });
+  }
+
+  #maybeScan(file: DiskFile, from: number): void {
+    if (this.#isClosed || this.#scan?.canStart() !== true) return;
+    const checksum = this.#events.scanChecksum();
+    if (checksum === null) return;
+    this.#beginnings++;
+    this.#scanFrom = from;
+    this.#scanAt = from;
+    this.#scan.start(from, file.size, checksum);
+  }
+
+  #onChunk(chunk: ScannedChunk): void {
+    assert(chunk.position === this.#scanAt, 'chunks follow each other');
+    const isMemoryTaken = this.#events.onScanned(chunk);
+    this.#scanAt += chunk.end;
+    this.#scan?.release(chunk, isMemoryTaken);
+  }
+
+  /** Reads on where the scan has ended. There may be a znode that was too long for it: behind that there is another one. */
+  #resume(file: DiskFile): void {
+    this.#scan = null;
+    if (this.#scanAt > this.#scanFrom) this.#openScan(file, file.size - this.#scanAt);
+    this.#rest = NOTHING;
+    this.#readsInFlight = 0;
+    this.#readAt = this.#scanAt;
+    this.#readAhead(file);
   }
 
   #readAhead(file: DiskFile): void {
@@ -77,7 +142,9 @@ class PlainSlices implements SnapshotSlices {
     const position = this.#readAt;
     this.#readAt = Math.min(position + SLICE_BYTES, file.size);
     this.#readsInFlight++;
+    const beginning = this.#beginnings;
     const onRead = (error: DiskError | null, bytes: Uint8Array): void => {
+      if (this.#beginnings !== beginning) return;
       this.#readsInFlight--;
       this.#onRead(file, position, error, bytes);
     };
@@ -95,6 +162,7 @@ class PlainSlices implements SnapshotSlices {
     const joined = this.#buffers.join(this.#rest, bytes);
     if (isMore && this.#readAt < file.size) this.#readAhead(file);
     this.#rest = joined.subarray(this.#events.onSlice(joined, !isMore));
+    if (isMore) this.#maybeScan(file, position + bytes.length - this.#rest.length);
   }
 }
 
@@ -105,7 +173,7 @@ class CompressedSlices implements SnapshotSlices {
   readonly #events: SliceEvents;
   readonly #buffers: SliceBuffers = new SliceBuffers();
   #file: DiskFile | null = null;
-  #rest: Uint8Array = new Uint8Array(0);
+  #rest: Uint8Array = NOTHING;
   #readAt = 0;
   #isClosed = false;
 

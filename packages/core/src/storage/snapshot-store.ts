@@ -42,7 +42,7 @@ const CANDIDATES_MAX = 100;
 
 /** Loads the newest snapshot that is whole. `makeDatabase` gives an empty database for each attempt. */
 export class NewestSnapshot {
-  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'trace'>;
   readonly #directory: string;
   readonly #makeDatabase: () => Database;
   readonly #events: SnapshotStoreEvents;
@@ -54,7 +54,7 @@ export class NewestSnapshot {
   #firstFault = '';
 
   constructor(
-    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'trace'>,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'trace'>,
     directory: string,
     entries: readonly DirectoryEntry[],
     makeDatabase: () => Database,

@@ -52,7 +52,7 @@ type StoragePhase =
   | 'stopped';
 
 export class Storage {
-  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'random' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'clock' | 'random' | 'trace'>;
   readonly #options: CoreOptions;
   readonly #events: StorageEvents;
   /** The role that this storage belongs to at present. */
@@ -79,7 +79,7 @@ export class Storage {
 
   /** @param legacy of the storage before this one, which has been stopped with `keepsHold` */
   constructor(
-    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'random' | 'trace'>,
+    ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'clock' | 'random' | 'trace'>,
     options: CoreOptions,
     events: StorageEvents,
     legacy: StorageLegacy | null = null,

@@ -17,7 +17,19 @@
  * 4. The log reaches as far as this server has acknowledged (`durable-mark.ts`): otherwise it stops with a fault.
  */
 import { epochOf, getInt, isZxid, JuteReader, ZXID_NONE, type Zxid } from '@meerkat/protocol';
+import { assert } from '../base/assert.ts';
+import {
+  type FileScan,
+  ROW_DIGEST,
+  ROW_END,
+  ROW_HASH,
+  ROW_INTS,
+  ROW_IS_PLAIN,
+  ROW_START,
+  type ScannedChunk,
+} from '../base/file-scans.ts';
 import type { DiskError, Ports } from '../base/ports.ts';
+import type { KnownZnode } from '../tree/known-znode.ts';
 import type { ZxidFile } from './file-names.ts';
 import { LogEnd, type TornEnd } from './log-end.ts';
 import { describeDamage, describeLost, describeMissing } from './log-fault.ts';
@@ -72,14 +84,19 @@ export interface TxnLogReaderEvents {
    * One entry, in order: its payload is between the reader's position and its end, and may be looked at until this
    * returns.
    *
+   * @param known what a scan says of a plain create; null of any other txn, and where there was no scan
    * @returns false when the payload is no txn that this version knows; then a fault follows
    */
-  onTxn(payload: JuteReader): boolean;
+  onTxn(payload: JuteReader, known: KnownZnode | null): boolean;
   /**
    * At starts[0 … count) of `bytes` payloads seem to begin that come next. Nothing is checked yet: they may be anything, and
    * need not come.
    */
   onEntriesAhead?(bytes: Uint8Array, starts: Int32Array, count: number): void;
+  /** The same of scanned entries: what their rows say is so, and they do come. */
+  onScannedAhead?(rows: Int32Array, row: number, rowsEnd: number): void;
+  /** Memory that the tree may take. @returns true when it has */
+  onMemory?(memory: ArrayBuffer): boolean;
   /** An entry that is not delivered: `after` covers it, or it was delivered before. */
   onKnownTxn?(zxid: Zxid, file: ZxidFile, position: number): void;
   /** A file has been read: up to `bytes` it holds header and entries. */
@@ -92,9 +109,10 @@ export interface TxnLogReaderEvents {
 
 /** Entries that are looked at together, before the first of them is checked. */
 const AHEAD_MAX = 16;
+const NOTHING = new Uint8Array(0);
 
 export class TxnLogReader {
-  readonly #ports: Pick<Ports, 'disk' | 'trace'>;
+  readonly #ports: Pick<Ports, 'disk' | 'scans' | 'trace'>;
   readonly #options: TxnLogReaderOptions;
   readonly #events: TxnLogReaderEvents;
   readonly #jute: JuteReader = new JuteReader(undefined, PAYLOAD_BYTES_MAX);
@@ -103,7 +121,7 @@ export class TxnLogReader {
   #path = '';
   #hasHeader = false;
   /** Bytes not parsed yet, and where they stand in the file. */
-  #bytes: Uint8Array = new Uint8Array(0);
+  #bytes: Uint8Array = NOTHING;
   #bytesAt = 0;
   #tail: LogTailCollector | null = null;
   /** What is missing before the last file, unless it turns out that its header was cut. */
@@ -119,10 +137,20 @@ export class TxnLogReader {
   /** What is known of the damaged end of the file before, until the first entry of this one. */
   #torn: TornEnd | null = null;
   readonly #slices: LogSlices;
+  /** Of this file; null when there is none. */
+  #scan: FileScan | null = null;
+  /** Where it began. */
+  #scanFrom = 0;
+  readonly #known: KnownZnode = { hash: 0, digest: 0 };
   readonly #sequence: LogSequence;
   readonly #end: LogEnd;
 
-  constructor(ports: Pick<Ports, 'disk' | 'trace'>, options: TxnLogReaderOptions, events: TxnLogReaderEvents) {
+  /** @param ports with `scans`, another thread reads ahead where it can */
+  constructor(
+    ports: Pick<Ports, 'disk' | 'scans' | 'trace'>,
+    options: TxnLogReaderOptions,
+    events: TxnLogReaderEvents,
+  ) {
     this.#ports = ports;
     this.#options = options;
     this.#events = events;
@@ -170,13 +198,15 @@ export class TxnLogReader {
       if (error !== null) return this.#diskFault(error);
       this.#hasHeader = this.#fileIndex === 0 && this.#options.startAt > 0;
       if (this.#hasHeader) this.#sequence.continueFile();
-      this.#bytes = new Uint8Array(0);
+      this.#bytes = NOTHING;
       this.#bytesAt = 0;
       this.#tail = null;
       this.#isOurs = false;
       this.#longestEntry = 0;
       const size = this.#options.areSizesExact ? Math.min(file.size, opened.size) : opened.size;
-      this.#slices.begin(opened, size, this.#hasHeader ? this.#options.startAt : 0);
+      const startAt = this.#hasHeader ? this.#options.startAt : 0;
+      this.#openScan(size - startAt);
+      this.#slices.begin(opened, size, startAt);
     });
   }
 
@@ -191,7 +221,68 @@ export class TxnLogReader {
     this.#bytes = this.#slices.join(this.#bytes, bytes);
     // The next reads are on their way while these bytes are parsed.
     this.#slices.readAhead();
-    if (this.#parse(isMore) && !isMore) this.#onFileRead();
+    if (!this.#parse(isMore)) return;
+    if (!isMore) this.#onFileRead();
+    else if (this.#tail === null && this.#scan?.canStart() === true) this.#startScan(this.#scan);
+  }
+
+  #openScan(bytes: number): void {
+    const { scans = null } = this.#ports;
+    const index = this.#fileIndex;
+    if (scans === null) return;
+    this.#scan = scans.open(this.#path, 'log', bytes, {
+      onChunk: (chunk) => {
+        if (this.#scan !== null && this.#fileIndex === index) this.#onChunk(this.#scan, chunk);
+      },
+      onScanEnd: () => {
+        if (this.#scan !== null && this.#fileIndex === index) this.#onScanEnd();
+      },
+    });
+  }
+
+  /** From the first entry on that is not complete yet another thread reads. */
+  #startScan(scan: FileScan): void {
+    this.#slices.pause();
+    this.#bytes = NOTHING;
+    this.#scanFrom = this.#bytesAt;
+    scan.start(this.#bytesAt, this.#slices.size, 0);
+  }
+
+  #onChunk(scan: FileScan, chunk: ScannedChunk): void {
+    const { position, bytes, end, rows, count, memory } = chunk;
+    assert(position === this.#bytesAt, 'chunks follow each other');
+    const { onScannedAhead } = this.#events;
+    const isMemoryTaken = memory !== null && this.#events.onMemory?.(memory) === true;
+    const known = this.#known;
+    const rowsEnd = count * ROW_INTS;
+    let aheadTo = 0;
+    for (let row = 0; row < rowsEnd; row += ROW_INTS) {
+      if (row === aheadTo) {
+        aheadTo = Math.min(row + AHEAD_MAX * ROW_INTS, rowsEnd);
+        onScannedAhead?.(rows, row, aheadTo);
+      }
+      const start = rows[row + ROW_START]!;
+      const entryBytes = rows[row + ROW_END]! - start;
+      known.hash = rows[row + ROW_HASH]!;
+      known.digest = rows[row + ROW_DIGEST]! >>> 0;
+      const isPlain = rows[row + ROW_IS_PLAIN] === 1;
+      if (!this.#deliver(bytes, start, entryBytes - ENTRY_FRAME_BYTES, isPlain ? known : null)) return;
+      if (entryBytes > this.#longestEntry) this.#longestEntry = entryBytes;
+    }
+    this.#bytesAt = position + end;
+    scan.release(chunk, isMemoryTaken);
+  }
+
+  /** Where it ended there may be an entry that was too long for it: behind that there is another one. */
+  #onScanEnd(): void {
+    this.#scan = null;
+    if (this.#bytesAt > this.#scanFrom) this.#openScan(this.#slices.size - this.#bytesAt);
+    this.#slices.resume(this.#bytesAt);
+  }
+
+  #closeScan(): void {
+    this.#scan?.close();
+    this.#scan = null;
   }
 
   /** Delivers the entries that are complete. @returns false when a fault has ended the reading */
@@ -216,7 +307,7 @@ export class TxnLogReader {
       if (isPlausible && this.#bytesAt + entryEnd <= size) {
         if (entryEnd > bytes.length) break;
         if (isWholeEntry(bytes, at, length)) {
-          if (!this.#deliver(bytes, at, length)) return false;
+          if (!this.#deliver(bytes, at, length, null)) return false;
           this.#longestEntry = Math.max(this.#longestEntry, entryEnd - at);
           at = entryEnd;
           continue;
@@ -277,7 +368,7 @@ export class TxnLogReader {
     return at;
   }
 
-  #deliver(bytes: Uint8Array, at: number, length: number): boolean {
+  #deliver(bytes: Uint8Array, at: number, length: number, known: KnownZnode | null): boolean {
     const zxid = entryZxidAt(bytes, at);
     if (!isZxid(zxid) || length < ENTRY_PAYLOAD_BYTES_MIN) return this.#faultOfUnknown(at);
     const position = this.#bytesAt + at;
@@ -294,7 +385,7 @@ export class TxnLogReader {
     this.#entryAt = position;
     const payloadAt = at + ENTRY_HEAD_BYTES;
     this.#jute.reset(bytes, payloadAt, payloadAt + length);
-    if (!this.#events.onTxn(this.#jute)) return this.#faultOfUnknown(at);
+    if (!this.#events.onTxn(this.#jute, known)) return this.#faultOfUnknown(at);
     return true;
   }
 
@@ -318,12 +409,13 @@ export class TxnLogReader {
     const tail = new LogTailCollector(this.#bytesAt + at);
     // The collector keeps what it gets; the buffers are not used again before the next file.
     tail.add(this.#bytes.subarray(at));
-    this.#bytes = new Uint8Array(0);
+    this.#bytes = NOTHING;
     this.#tail = tail;
     return true;
   }
 
   #onFileRead(): void {
+    this.#closeScan();
     const tail = this.#tail!;
     if (this.#missing !== null && tail.collected().length >= LOG_HEADER_BYTES) {
       this.#faultOfSequence(0, this.#missing);
@@ -373,11 +465,13 @@ export class TxnLogReader {
   }
 
   #fault(message: string): void {
+    this.#closeScan();
     this.#slices.close();
     this.#events.onLogFault(new Error(message));
   }
 
   #diskFault(error: DiskError): void {
+    this.#closeScan();
     this.#slices.close();
     this.#events.onLogFault(new Error(`the log cannot be read and synced: ${error.message}`, { cause: error }));
   }

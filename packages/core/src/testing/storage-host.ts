@@ -21,7 +21,7 @@ import {
   DEFAULT_ENSEMBLE_OPTIONS,
   type EnsembleOptions,
 } from '../base/options.ts';
-import type { Clock, Random, TraceEvent } from '../base/ports.ts';
+import type { Clock, FileScans, Random, TraceEvent } from '../base/ports.ts';
 import { ADLER_START, adler32 } from '../storage/adler32.ts';
 import { MemoryDisk } from '../storage/memory-disk.ts';
 import type { RecoverySummary } from '../storage/recovery.ts';
@@ -79,12 +79,16 @@ export class StorageHost {
   #ahead: Database | null = null;
   #nextZxid = 0;
 
-  /** @param legacy of the host before this one, over the same disk */
+  /**
+   * @param legacy of the host before this one, over the same disk
+   * @param scans null: there is no other thread
+   */
   constructor(
     disk: MemoryDisk = new MemoryDisk(),
     options: Partial<CoreOptions> = {},
     random: Random = new Dice(1),
     legacy: StorageLegacy | null = null,
+    scans: FileScans | null = null,
   ) {
     this.disk = disk;
     this.options = {
@@ -108,7 +112,7 @@ export class StorageHost {
         this.isStopped = true;
       },
     };
-    const ports = { disk, snapshotCodec: new TestCodec(disk), clock: this.clock, random, trace };
+    const ports = { disk, snapshotCodec: new TestCodec(disk), scans, clock: this.clock, random, trace };
     this.storage = new Storage(ports, this.options, events, legacy);
     this.storage.reportTo({
       onLogSynced: (durable) => {

@@ -54,10 +54,23 @@ export class ByteArena {
   /** The slab from which the next page is cut, and how many bytes of it are in pages. */
   #slab: ArrayBuffer = NO_PAGE.buffer;
   #slabUsed = 0;
+  /** The slab after it; null when it is yet to be made. */
+  #nextSlab: ArrayBuffer | null = null;
 
   /** Bytes of all pages in use. */
   get pageBytes(): number {
     return this.#pageBytes;
+  }
+
+  /**
+   * Offers zeros for a slab, whole pages of them.
+   *
+   * @returns true when they are needed, and belong to the arena
+   */
+  offer(slab: ArrayBuffer): boolean {
+    if (this.#nextSlab !== null) return false;
+    this.#nextSlab = slab;
+    return true;
   }
 
   /** Room for `bytes` bytes, at least 1; what is in it is left over from before. */
@@ -133,7 +146,9 @@ export class ByteArena {
 
   #cutPage(): Uint8Array {
     if (this.#slabUsed === this.#slab.byteLength) {
-      this.#slab = new ArrayBuffer(Math.min(Math.max(2 * this.#slab.byteLength, PAGE_BYTES), SLAB_BYTES_MAX));
+      this.#slab =
+        this.#nextSlab ?? new ArrayBuffer(Math.min(Math.max(2 * this.#slab.byteLength, PAGE_BYTES), SLAB_BYTES_MAX));
+      this.#nextSlab = null;
       this.#slabUsed = 0;
     }
     const page = new Uint8Array(this.#slab, this.#slabUsed, PAGE_BYTES);

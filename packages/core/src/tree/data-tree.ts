@@ -25,6 +25,7 @@ import type { AclTable } from './acl-table.ts';
 import type { ApplyResult } from './apply-result.ts';
 import { copyBytes } from './byte-arena.ts';
 import { type DigestSum, type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
+import type { KnownZnode } from './known-znode.ts';
 import { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import { TreeState } from './tree-state.ts';
@@ -145,8 +146,8 @@ export class DataTree {
   }
 
   /** The same for a create of the log that is found to be plain, without any events. @returns false when it must be decoded */
-  replayCreate(create: PlainCreate): boolean {
-    if (!this.#applier.replayCreate(create)) return false;
+  replayCreate(create: PlainCreate, known: KnownZnode | null = null): boolean {
+    if (!this.#applier.replayCreate(create, known)) return false;
     this.quotas.onTxn(create.time);
     this.#onApplied(create.zxid);
     return true;

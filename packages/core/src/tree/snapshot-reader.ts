@@ -18,11 +18,14 @@ import {
   readAclList,
   StatOffset,
 } from '@meerkat/protocol';
+import { ROW_DIGEST, ROW_END, ROW_HASH, ROW_INTS, ROW_IS_PLAIN, ROW_START } from '../base/file-scans.ts';
 import { CLOSED_ACL } from './acl-table.ts';
 import { copyBytes } from './byte-arena.ts';
 import { COMING_MAX, ComingPaths } from './coming-paths.ts';
 import type { Database } from './database.ts';
+import { UNKNOWN_DIGEST } from './digest.ts';
 import { hashOfBytes } from './path-index.ts';
+import { areZxids, PersistedOffset } from './persisted-stat.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeState } from './tree-state.ts';
 import { isOwnerOf353, kindOfOwner, ttlOfOwner, ZnodeKind } from './znode-kind.ts';
@@ -30,11 +33,6 @@ import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 import type { ZnodeRecord } from './znode-table.ts';
 
 const SESSION_BYTES = 12;
-/** Largest high half of a zxid that is an exact number. */
-const ZXID_HIGH_MAX = 2 ** 21 - 1;
-
-/** Offsets inside a StatPersisted; up to version it is laid out as the stat of the wire. */
-const PersistedOffset = { mzxid: 8, cversion: 36, aversion: 40, ephemeralOwner: 44, pzxid: 52 } as const;
 
 type Phase = 'session-count' | 'sessions' | 'acl-count' | 'acls' | 'znodes' | 'done' | 'fault';
 
@@ -195,6 +193,46 @@ export class SnapshotReader {
     return next;
   }
 
+  /** True while znodes are read: records that another thread may look at first. */
+  get isInZnodes(): boolean {
+    return this.#phase === 'znodes';
+  }
+
+  /** Reads records that were scanned, in the order of the file; see `base/file-scans.ts`. */
+  readScanned(bytes: Uint8Array, rows: Int32Array, count: number): void {
+    const rowsEnd = count * ROW_INTS;
+    let aheadTo = 0;
+    for (let row = 0; row < rowsEnd && this.#phase === 'znodes'; row += ROW_INTS) {
+      if (row === aheadTo) {
+        aheadTo = Math.min(row + COMING_MAX * ROW_INTS, rowsEnd);
+        this.#coming.fetchScanned(rows, row, aheadTo);
+      }
+      const start = rows[row + ROW_START]!;
+      const end = rows[row + ROW_END]!;
+      const isPlain = rows[row + ROW_IS_PLAIN] === 1;
+      if (!isPlain || !this.#addPlain(bytes, start, rows[row + ROW_HASH]!, rows[row + ROW_DIGEST]! >>> 0)) {
+        this.#readZnode(bytes, start, end);
+      }
+    }
+  }
+
+  /** @returns false when there is more to it than making a znode below an existing one: then nothing has been done */
+  #addPlain(bytes: Uint8Array, start: number, hash: number, digest: number): boolean {
+    const state = this.#state;
+    const pathStart = start + 4;
+    const pathEnd = pathStart + getInt(bytes, start);
+    const dataEnd = pathEnd + 4 + Math.max(getInt(bytes, pathEnd), 0);
+    if (state.table.findBytesByHash(hash, bytes, pathStart, pathEnd) !== NO_ZNODE) return false;
+    const parent = state.findParentBytes(bytes, pathStart, pathEnd);
+    if (parent === NO_ZNODE) return false;
+    const record = { bytes, pathStart, pathEnd, dataEnd };
+    const z = state.addRecord(record, hash, parent, ZnodeKind.persistent, this.#aclIdOf(bytes, dataEnd));
+    this.#fillStat(z, bytes, dataEnd + 8, digest);
+    this.#znodes++;
+    this.#last = z;
+    return true;
+  }
+
   /** @returns the znode, NO_ZNODE after a fault */
   #addZnode(record: ZnodeRecord, aclId: number, persisted: number): ZnodeNumber {
     const state = this.#state;
@@ -235,7 +273,7 @@ export class SnapshotReader {
   }
 
   /** Everything of the stat but what follows from data, children and kind. */
-  #fillStat(z: ZnodeNumber, bytes: Uint8Array, persisted: number): void {
+  #fillStat(z: ZnodeNumber, bytes: Uint8Array, persisted: number, digest: number = UNKNOWN_DIGEST): void {
     const { table } = this.#state;
     const page = table.pageOf(z);
     const stat = table.statStartOf(z);
@@ -245,7 +283,7 @@ export class SnapshotReader {
     const pzxid = persisted + PersistedOffset.pzxid;
     copyBytes(bytes, pzxid, pzxid + 8, page, stat + StatOffset.pzxid);
     table.setSequence(z, getInt(bytes, persisted + PersistedOffset.cversion));
-    this.#state.refreshDigest(z);
+    this.#state.refreshDigest(z, digest);
   }
 
   #aclIdOf(bytes: Uint8Array, at: number): number {
@@ -288,20 +326,6 @@ function dataOf({ bytes, pathEnd, dataEnd }: ZnodeRecord): Uint8Array | null {
 function isAscii({ bytes, pathStart, pathEnd }: ZnodeRecord): boolean {
   for (let i = pathStart; i < pathEnd; i++) if (bytes[i]! > 0x7f) return false;
   return true;
-}
-
-/** czxid, mzxid and pzxid: not negative but for −1, and exact numbers. */
-function areZxids(bytes: Uint8Array, persisted: number): boolean {
-  return (
-    isZxidAt(bytes, persisted) &&
-    isZxidAt(bytes, persisted + PersistedOffset.mzxid) &&
-    isZxidAt(bytes, persisted + PersistedOffset.pzxid)
-  );
-}
-
-function isZxidAt(bytes: Uint8Array, at: number): boolean {
-  const high = getInt(bytes, at);
-  return high >= 0 ? high <= ZXID_HIGH_MAX : high === -1 && getInt(bytes, at + 4) === -1;
 }
 
 function hex(half: number): string {

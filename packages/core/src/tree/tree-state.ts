@@ -139,16 +139,21 @@ export class TreeState {
     return this.#place(this.table.addRecord(record, hash, kind), parent, aclId);
   }
 
-  /** Adds the znode of a create outside /zookeeper; `hash` is that of its path, which is not there. */
-  addPlain(create: PlainCreate, hash: number, parent: ZnodeNumber): void {
+  /**
+   * Adds the znode of a create outside /zookeeper; `hash` is that of its path, which is not there.
+   *
+   * @param known its digest, when somebody has computed it
+   */
+  addPlain(create: PlainCreate, hash: number, parent: ZnodeNumber, known: number = UNKNOWN_DIGEST): void {
     const table = this.table;
-    const crc = table.addPlain(create, hash);
+    let digest = known;
+    if (digest !== UNKNOWN_DIGEST) table.addScanned(create, hash);
+    else digest = digestOfCreated(table.addPlain(create, hash), create.zxid, create.time);
     const z = table.last;
     table.link(parent, z);
     table.setAcl(z, OPEN_ACL_ID);
     this.#dataSize += create.pathEnd - create.pathStart + Math.max(create.dataLength, 0);
     if (!this.digestEnabled) return;
-    const digest = digestOfCreated(crc, create.zxid, create.time);
     this.digestSum.add(digest);
     table.setDigest(z, digest);
   }

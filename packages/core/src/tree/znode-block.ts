@@ -37,20 +37,29 @@ export function fillReply(page: Uint8Array, at: number, data: Uint8Array | null,
 /**
  * Writes the whole block of a create, with the stat that the create gives its znode. Path, length and data stand in a row
  * in its payload as they do in a block.
- *
- * @returns CRC-32 of path and data, for the digest
  */
-export function fillPlain(page: Uint8Array, at: number, create: PlainCreate): number {
-  const { bytes, pathStart, pathEnd, dataEnd, zxidAt, timeAt } = create;
-  const pathBytes = pathEnd - pathStart;
-  const dataLength = Math.max(create.dataLength, 0);
+export function fillPlain(page: Uint8Array, at: number, create: PlainCreate): void {
+  const { bytes, pathStart, dataEnd } = create;
+  copyBytes(bytes, pathStart, dataEnd, page, at + INFO_BYTES);
+  fillPlainStat(page, at, create);
+}
+
+/** The same. @returns CRC-32 of path and data, for the digest */
+export function fillPlainWithCrc(page: Uint8Array, at: number, create: PlainCreate): number {
+  const { bytes, pathStart, pathEnd, dataEnd } = create;
   const path = at + INFO_BYTES;
-  const length = path + pathBytes;
-  const stat = length + LENGTH_BYTES + dataLength;
-  putInt(page, at, (pathBytes << PATH_SHIFT) | IS_ASCII | IS_DIGESTED | ZnodeKind.persistent);
+  const length = path + pathEnd - pathStart;
   putInt(page, length, create.dataLength);
   const pathCrc = crc32OfCopy(0, bytes, pathStart, pathEnd, page, path);
   const crc = crc32OfCopy(pathCrc, bytes, pathEnd + LENGTH_BYTES, dataEnd, page, length + LENGTH_BYTES);
+  fillPlainStat(page, at, create);
+  return crc;
+}
+
+function fillPlainStat(page: Uint8Array, at: number, create: PlainCreate): void {
+  const { bytes, pathStart, pathEnd, dataEnd, zxidAt, timeAt } = create;
+  const stat = at + INFO_BYTES + dataEnd - pathStart;
+  putInt(page, at, ((pathEnd - pathStart) << PATH_SHIFT) | IS_ASCII | IS_DIGESTED | ZnodeKind.persistent);
   for (let i = 0; i < 8; i++) {
     const byte = bytes[zxidAt + i]!;
     page[stat + StatOffset.czxid + i] = byte;
@@ -63,7 +72,6 @@ export function fillPlain(page: Uint8Array, at: number, create: PlainCreate): nu
     page[stat + StatOffset.mtime + i] = byte;
   }
   for (let i = StatOffset.version; i < StatOffset.dataLength; i++) page[stat + i] = 0;
-  putInt(page, stat + StatOffset.dataLength, dataLength);
+  putInt(page, stat + StatOffset.dataLength, Math.max(create.dataLength, 0));
   putInt(page, stat + StatOffset.numChildren, 0);
-  return crc;
 }

@@ -27,6 +27,7 @@ import { hashOf, hashOfBytes, PathIndex, type PathSource } from './path-index.ts
 import {
   blockBytes,
   fillPlain,
+  fillPlainWithCrc,
   fillReply,
   INFO_BYTES,
   IS_ASCII,
@@ -159,13 +160,23 @@ export class ZnodeTable implements PathSource {
    * @returns CRC-32 of path and data, for the digest; the znode is `last`
    */
   addPlain(create: PlainCreate, hash: number): number {
+    const reference = this.#placePlain(create, hash);
+    return fillPlainWithCrc(this.arena.page(reference), this.arena.offset(reference), create);
+  }
+
+  /** The same where nobody needs the CRC. */
+  addScanned(create: PlainCreate, hash: number): void {
+    const reference = this.#placePlain(create, hash);
+    fillPlain(this.arena.page(reference), this.arena.offset(reference), create);
+  }
+
+  #placePlain(create: PlainCreate, hash: number): number {
     const z = this.#rows.allocate();
     const reference = this.arena.allocate(blockBytes(create.pathEnd - create.pathStart, create.dataLength));
-    const crc = fillPlain(this.arena.page(reference), this.arena.offset(reference), create);
     this.#rows.reset(z, reference);
     this.#index.add(hash, z);
     this.#last = z;
-    return crc;
+    return reference;
   }
 
   #add(

@@ -36,30 +36,41 @@ export class PlainCreate {
     if (pathStart > end) return false;
     const type = getInt(bytes, start + TYPE_OFFSET);
     if (type !== OpCode.create && type !== OpCode.create2) return false;
-    const zxid = getLong(bytes, start + ZXID_OFFSET);
-    const time = getLong(bytes, start + TIME_OFFSET);
-    if (!isZxid(zxid) || !Number.isSafeInteger(time)) return false;
+    if (!isZxid(getLong(bytes, start + ZXID_OFFSET))) return false;
+    if (!Number.isSafeInteger(getLong(bytes, start + TIME_OFFSET))) return false;
 
     const pathEnd = pathStart + getInt(bytes, pathStart - 4);
     if (pathEnd < pathStart + 2 || pathEnd + 4 > end || !isAscii(bytes, pathStart, pathEnd)) return false;
     const dataLength = getInt(bytes, pathEnd);
     const dataEnd = pathEnd + 4 + Math.max(dataLength, 0);
     const ephemeralAt = dataEnd + OPEN_ACL_LENGTH;
-    const recordEnd = ephemeralAt + 5;
-    if (dataLength < -1 || recordEnd > end || !isOpenAclAt(bytes, dataEnd) || bytes[ephemeralAt] !== 0) return false;
+    if (dataLength < -1 || ephemeralAt + 5 > end || !isOpenAclAt(bytes, dataEnd) || bytes[ephemeralAt] !== 0)
+      return false;
 
+    this.readKnown(bytes, start, end);
+    return true;
+  }
+
+  /** The same of a payload that `read` has taken already: nothing is checked again. */
+  readKnown(bytes: Uint8Array, start: number, end: number): void {
+    const pathStart = createPathStart(start);
+    const pathEnd = pathStart + getInt(bytes, pathStart - 4);
+    const dataLength = getInt(bytes, pathEnd);
+    const dataEnd = pathEnd + 4 + Math.max(dataLength, 0);
+    const cversionAt = dataEnd + OPEN_ACL_LENGTH + 1;
+    const recordEnd = cversionAt + 4;
+    const zxid = getLong(bytes, start + ZXID_OFFSET);
     this.bytes = bytes;
-    this.zxid = zxid;
-    this.time = time;
+    if (isZxid(zxid)) this.zxid = zxid;
+    this.time = getLong(bytes, start + TIME_OFFSET);
     this.zxidAt = start + ZXID_OFFSET;
     this.timeAt = start + TIME_OFFSET;
     this.pathStart = pathStart;
     this.pathEnd = pathEnd;
     this.dataLength = dataLength;
     this.dataEnd = dataEnd;
-    this.parentCversion = getInt(bytes, ephemeralAt + 1);
+    this.parentCversion = getInt(bytes, cversionAt);
     this.digestAt = end - recordEnd >= TXN_DIGEST_BYTES ? recordEnd : -1;
-    return true;
   }
 }
 

@@ -1,0 +1,152 @@
+/**
+ * What a thread finds in the bytes of a log or a snapshot ahead of the core: where records begin, that they are whole, and of
+ * those that are most frequent what costs most to compute.
+ *
+ *     row := start, end, isPlain 0 or 1, hash of the path, digest of the znode      (base/file-scans.ts)
+ */
+import { getInt, PERSISTED_STAT_BYTES, PlainCreate, RECORD_BYTES_MAX } from '@meerkat/protocol';
+import { ROW_DIGEST, ROW_END, ROW_HASH, ROW_INTS, ROW_IS_PLAIN, ROW_START, type ScanKind } from '../base/file-scans.ts';
+import { crc32 } from '../tree/crc32.ts';
+import { digestOfCreated, isDigestedBytes } from '../tree/digest.ts';
+import { hashOfBytes } from '../tree/path-index.ts';
+import { areZxids, PersistedOffset } from '../tree/persisted-stat.ts';
+import { adler32 } from './adler32.ts';
+import { ENTRY_FRAME_BYTES, ENTRY_HEAD_BYTES, isWholeEntry, PAYLOAD_BYTES_MAX } from './log-format.ts';
+
+export interface RecordScanner {
+  /** Records found by the last call. */
+  readonly count: number;
+  /** True when what follows is no whole record, or none at all: the rest of the file is for the core to judge. */
+  readonly isOver: boolean;
+  /** See `ScannedChunk`. */
+  readonly checksum: number;
+  /**
+   * Looks for whole records from bytes[0] on and fills a row for each.
+   *
+   * @returns where the last one ends; the rest has to be given again, together with what follows it
+   */
+  scan(bytes: Uint8Array, end: number, rows: Int32Array): number;
+}
+
+/** @param checksum see `FileScan.start` */
+export function makeRecordScanner(kind: ScanKind, checksum: number): RecordScanner {
+  return kind === 'log' ? new LogScanner() : new SnapshotScanner(checksum);
+}
+
+class LogScanner implements RecordScanner {
+  count = 0;
+  isOver = false;
+  readonly checksum: number = 0;
+  readonly #create: PlainCreate = new PlainCreate();
+
+  scan(bytes: Uint8Array, end: number, rows: Int32Array): number {
+    let at = 0;
+    let count = 0;
+    const countMax = Math.floor(rows.length / ROW_INTS);
+    while (count < countMax && end - at >= ENTRY_HEAD_BYTES) {
+      const length = getInt(bytes, at + 8);
+      if (length <= 0 || length > PAYLOAD_BYTES_MAX) {
+        this.isOver = true;
+        break;
+      }
+      const entryEnd = at + length + ENTRY_FRAME_BYTES;
+      if (entryEnd > end) break;
+      if (!isWholeEntry(bytes, at, length)) {
+        this.isOver = true;
+        break;
+      }
+      this.#fill(rows, count++ * ROW_INTS, bytes, at, entryEnd);
+      at = entryEnd;
+    }
+    this.count = count;
+    return at;
+  }
+
+  #fill(rows: Int32Array, row: number, bytes: Uint8Array, start: number, end: number): void {
+    const create = this.#create;
+    rows[row + ROW_START] = start;
+    rows[row + ROW_END] = end;
+    const isCreate = create.read(bytes, start + ENTRY_HEAD_BYTES, end - 1);
+    const { pathStart, pathEnd } = create;
+    if (!isCreate || !isDigestedBytes(bytes, pathStart, pathEnd)) {
+      rows[row + ROW_IS_PLAIN] = 0;
+      return;
+    }
+    const crc = crc32(crc32(0, bytes, pathStart, pathEnd), bytes, pathEnd + 4, create.dataEnd);
+    rows[row + ROW_IS_PLAIN] = 1;
+    rows[row + ROW_HASH] = hashOfBytes(bytes, pathStart, pathEnd);
+    rows[row + ROW_DIGEST] = digestOfCreated(crc, create.zxid, create.time);
+  }
+}
+
+/** Of the znodes of a snapshot; see `tree/snapshot-writer.ts` for the grammar. */
+class SnapshotScanner implements RecordScanner {
+  count = 0;
+  isOver = false;
+  checksum: number;
+
+  constructor(checksum: number) {
+    this.checksum = checksum;
+  }
+
+  scan(bytes: Uint8Array, end: number, rows: Int32Array): number {
+    let at = 0;
+    let count = 0;
+    const countMax = Math.floor(rows.length / ROW_INTS);
+    while (count < countMax && end - at >= 4) {
+      const pathBytes = getInt(bytes, at);
+      const pathEnd = at + 4 + pathBytes;
+      // The path "/" ends the znodes.
+      this.isOver = !isLength(pathBytes, 0) || (pathBytes === 1 && pathEnd <= end && bytes[at + 4] === SLASH);
+      if (this.isOver || pathEnd + 4 > end) break;
+      const dataBytes = getInt(bytes, pathEnd);
+      this.isOver = !isLength(dataBytes, -1);
+      const dataEnd = pathEnd + 4 + Math.max(dataBytes, 0);
+      const next = dataEnd + ACL_BYTES + PERSISTED_STAT_BYTES;
+      if (this.isOver || next > end) break;
+      fillZnode(rows, count++ * ROW_INTS, bytes, { start: at, pathEnd, dataEnd, next });
+      at = next;
+    }
+    this.count = count;
+    this.checksum = adler32(this.checksum, bytes, 0, at);
+    return at;
+  }
+}
+
+function fillZnode(
+  rows: Int32Array,
+  row: number,
+  bytes: Uint8Array,
+  { start, pathEnd, dataEnd, next }: { start: number; pathEnd: number; dataEnd: number; next: number },
+): void {
+  const pathStart = start + 4;
+  const stat = dataEnd + ACL_BYTES;
+  rows[row + ROW_START] = start;
+  rows[row + ROW_END] = next;
+  rows[row + ROW_IS_PLAIN] = 0;
+  if (pathEnd - pathStart < 2 || !isAscii(bytes, pathStart, pathEnd) || !isDigestedBytes(bytes, pathStart, pathEnd))
+    return;
+  const owner = stat + PersistedOffset.ephemeralOwner;
+  if (getInt(bytes, owner) !== 0 || getInt(bytes, owner + 4) !== 0 || !areZxids(bytes, stat)) return;
+  rows[row + ROW_IS_PLAIN] = 1;
+  rows[row + ROW_HASH] = hashOfBytes(bytes, pathStart, pathEnd);
+  // The digest has the pzxid in front of the times; what is behind them stands in the same order.
+  let crc = crc32(crc32(0, bytes, pathStart, pathEnd), bytes, pathEnd + 4, dataEnd);
+  crc = crc32(crc, bytes, stat, stat + PersistedOffset.ctime);
+  crc = crc32(crc, bytes, stat + PersistedOffset.pzxid, next);
+  rows[row + ROW_DIGEST] = crc32(crc, bytes, stat + PersistedOffset.ctime, stat + PersistedOffset.pzxid);
+}
+
+const SLASH = 0x2f;
+/** Bytes of the number of its ACL, behind the data of a znode. */
+const ACL_BYTES = 8;
+
+function isLength(length: number, min: number): boolean {
+  return length >= min && length <= RECORD_BYTES_MAX;
+}
+
+function isAscii(bytes: Uint8Array, start: number, end: number): boolean {
+  let seen = 0;
+  for (let i = start; i < end; i++) seen |= bytes[i]!;
+  return seen < 0x80;
+}

@@ -255,7 +255,8 @@ export class TreeState {
   countCreated(z: ZnodeNumber, sequence: number, zxid: number): void {
     const table = this.table;
     const page = table.pageOf(z);
-    const pzxidAt = table.statStartOf(z) + StatOffset.pzxid;
+    const stat = table.statStartOf(z);
+    const pzxidAt = stat + StatOffset.pzxid;
     const oldPzxid = getLong(page, pzxidAt);
     const pzxid = Math.max(oldPzxid, zxid);
     if (this.#isDigested(z)) {
@@ -263,7 +264,7 @@ export class TreeState {
       this.#setDigest(z, digestAfterPzxid(digest, oldPzxid, pzxid));
     }
     putLong(page, pzxidAt, pzxid);
-    table.setSequence(z, sequence);
+    table.setSequenceAt(z, sequence, page, stat);
   }
 
   /**

@@ -370,8 +370,13 @@ export class ZnodeTable implements PathSource {
   }
 
   setSequence(z: ZnodeNumber, sequence: number): void {
+    this.setSequenceAt(z, sequence, this.pageOf(z), this.statStartOf(z));
+  }
+
+  /** The same for who has the page and the start of the stat already. */
+  setSequenceAt(z: ZnodeNumber, sequence: number, page: Uint8Array, stat: number): void {
     this.#rows.set(z, SEQUENCE, sequence);
-    this.#changeNumChildren(z, 0);
+    putInt(page, stat + StatOffset.cversion, ((sequence << 1) - getInt(page, stat + StatOffset.numChildren)) | 0);
   }
 
   /* ------------------------------------------------------------------------------------------------ block ---- */

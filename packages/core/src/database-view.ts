@@ -1,5 +1,6 @@
 import type { DatabaseView, ZnodeView } from './base/server-view.ts';
 import type { Database } from './tree/database.ts';
+import { nextInSubtree } from './tree/subtree.ts';
 import { NO_ZNODE, ROOT } from './tree/znode-rows.ts';
 
 export function viewDatabase(database: Database): DatabaseView {
@@ -9,7 +10,7 @@ export function viewDatabase(database: Database): DatabaseView {
 }
 
 function* walk({ tree }: Database): Iterable<ZnodeView> {
-  for (let z = ROOT; z !== NO_ZNODE; z = tree.znodes.nextInSubtree(z, ROOT)) {
+  for (let z = ROOT; z !== NO_ZNODE; z = nextInSubtree(tree.znodes, z, ROOT)) {
     yield {
       path: tree.znodes.pathOf(z),
       data: tree.dataOf(z),

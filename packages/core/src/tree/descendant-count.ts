@@ -1,4 +1,5 @@
 import { StatOffset, type Zxid } from '@meerkat/protocol';
+import { nextInSubtree } from './subtree.ts';
 import type { TreeObserver } from './tree-observer.ts';
 import type { TreeState } from './tree-state.ts';
 import { VisitedZnodes } from './visited-znodes.ts';
@@ -33,7 +34,7 @@ export class DescendantCount implements TreeObserver {
     const { table } = this.#state;
     for (let i = 0; i < count && this.#next !== NO_ZNODE; i++) {
       const z = this.#next;
-      this.#next = table.nextInSubtree(z, this.#top);
+      this.#next = nextInSubtree(table, z, this.#top);
       if (this.#isNew(z)) continue;
       this.#visited.add(z);
       this.#count++;
@@ -49,7 +50,7 @@ export class DescendantCount implements TreeObserver {
 
   onRemoving(z: ZnodeNumber): void {
     const { table } = this.#state;
-    if (z === this.#next) this.#next = table.nextInSubtree(z, this.#top);
+    if (z === this.#next) this.#next = nextInSubtree(table, z, this.#top);
     if (!this.#isNew(z) && !this.#visited.has(z) && this.#isBelow(z)) this.#count++;
   }
 

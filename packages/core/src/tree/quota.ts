@@ -15,6 +15,7 @@
 import type { Trace } from '../base/ports.ts';
 import type { QuotaUse } from '../base/server-view.ts';
 import { AncestorIndex } from './ancestor-index.ts';
+import { nextBehindSubtree, nextInSubtree } from './subtree.ts';
 import type { TreeState } from './tree-state.ts';
 import { UsageCount } from './usage-count.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
@@ -160,7 +161,7 @@ export class Quotas {
     const { table } = this.#state;
     const quotaTop = table.find(QUOTA_PATH);
     const paths: string[] = [];
-    for (let z = quotaTop; z !== NO_ZNODE; z = table.nextInSubtree(z, quotaTop)) {
+    for (let z = quotaTop; z !== NO_ZNODE; z = nextInSubtree(table, z, quotaTop)) {
       const path = table.pathOf(z);
       if (path.endsWith(LIMITS_NAME)) paths.push(pathOfLimits(path));
     }
@@ -252,7 +253,7 @@ export class Quotas {
       const part = counted.get(z);
       usage.count += part?.count ?? 1;
       usage.bytes += part?.bytes ?? Math.max(0, table.dataLengthOf(z));
-      z = part === undefined ? table.nextInSubtree(z, top) : table.nextBehindSubtree(z, top);
+      z = part === undefined ? nextInSubtree(table, z, top) : nextBehindSubtree(table, z, top);
     }
     return usage;
   }

@@ -32,6 +32,7 @@ import { isDigestedBytes, type PreparedDigest, UNKNOWN_DIGEST } from './digest.t
 import type { KnownZnode } from './known-znode.ts';
 import { hashOfBytes } from './path-index.ts';
 import type { Quotas } from './quota.ts';
+import { nextInSubtree } from './subtree.ts';
 import type { TreeEvents } from './tree-events.ts';
 import type { TreeState } from './tree-state.ts';
 import { CloseSessionSteps, MultiSteps, type TxnSteps } from './txn-steps.ts';
@@ -154,7 +155,7 @@ export class TxnApplier {
     state.acls.addReference(aclId);
     this.#quotas.onDeleted(path, Math.max(0, table.dataLengthOf(z)));
     for (let child = z; ; ) {
-      child = table.nextInSubtree(child, z);
+      child = nextInSubtree(table, child, z);
       if (child === NO_ZNODE) break;
       this.#quotas.onDeleted(table.pathOf(child), Math.max(0, table.dataLengthOf(child)));
     }

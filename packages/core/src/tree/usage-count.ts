@@ -1,3 +1,4 @@
+import { nextInSubtree } from './subtree.ts';
 import type { TreeObserver } from './tree-observer.ts';
 import type { TreeState } from './tree-state.ts';
 import { VisitedZnodes } from './visited-znodes.ts';
@@ -35,7 +36,7 @@ export class UsageCount implements TreeObserver {
     let left = steps;
     for (; left > 0 && this.#next !== NO_ZNODE; left--) {
       const z = this.#next;
-      this.#next = table.nextInSubtree(z, this.#top);
+      this.#next = nextInSubtree(table, z, this.#top);
       if (!this.#visited.has(z)) this.#visit(z);
     }
     if (this.#next === NO_ZNODE) this.drop();
@@ -57,7 +58,7 @@ export class UsageCount implements TreeObserver {
 
   onRemoving(z: ZnodeNumber): void {
     const { table } = this.#state;
-    if (z === this.#next) this.#next = table.nextInSubtree(z, this.#top);
+    if (z === this.#next) this.#next = nextInSubtree(table, z, this.#top);
     if (!this.#visited.has(z) || !this.#isWithin(z)) return;
     this.count--;
     this.bytes -= Math.max(0, table.dataLengthOf(z));

@@ -314,24 +314,6 @@ export class ZnodeTable implements PathSource {
     return this.#rows.get(z, NEXT);
   }
 
-  /**
-   * Walks a subtree, every znode before its children: `top` itself, then what this gives, until NO_ZNODE.
-   * The tree must not change on the way.
-   */
-  nextInSubtree(z: ZnodeNumber, top: ZnodeNumber): ZnodeNumber {
-    const child = this.firstChildOf(z);
-    return child === NO_ZNODE ? this.nextBehindSubtree(z, top) : child;
-  }
-
-  /** The same, without what lies below `z`. */
-  nextBehindSubtree(z: ZnodeNumber, top: ZnodeNumber): ZnodeNumber {
-    for (let at = z; at !== top; at = this.parentOf(at)) {
-      const next = this.nextSiblingOf(at);
-      if (next !== NO_ZNODE) return next;
-    }
-    return NO_ZNODE;
-  }
-
   /** Makes `z` the last child of `parent` and counts it there. */
   link(parent: ZnodeNumber, z: ZnodeNumber): void {
     this.#rows.link(parent, z);

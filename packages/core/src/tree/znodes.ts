@@ -15,7 +15,6 @@ export type Znodes = Pick<
   | 'getStatInt'
   | 'getStatLong'
   | 'kindOf'
-  | 'nextInSubtree'
   | 'nextSiblingOf'
   | 'pageOf'
   | 'parentOf'

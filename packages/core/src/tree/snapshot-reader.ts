@@ -28,9 +28,9 @@ import { hashOfBytes } from './path-index.ts';
 import { areZxids, PersistedOffset } from './persisted-stat.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeState } from './tree-state.ts';
+import type { ZnodeRecord } from './znode-block.ts';
 import { isOwnerOf353, kindOfOwner, ttlOfOwner, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
-import type { ZnodeRecord } from './znode-table.ts';
 
 const SESSION_BYTES = 12;
 

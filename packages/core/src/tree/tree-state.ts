@@ -27,9 +27,10 @@ import {
 } from './digest.ts';
 import { Ephemerals } from './ephemerals.ts';
 import type { TreeObserver } from './tree-observer.ts';
+import type { ZnodeRecord } from './znode-block.ts';
 import { CONTAINER_OWNER_HIGH, TTL_OWNER_HIGH, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
-import { type ZnodeRecord, ZnodeTable } from './znode-table.ts';
+import { ZnodeTable } from './znode-table.ts';
 
 const EMPTY = new Uint8Array(0);
 const SLASH = 0x2f;

@@ -8,6 +8,7 @@
 import { type PlainCreate, putInt, STAT_BYTES, StatOffset } from '@meerkat/protocol';
 import { copyBytes } from './byte-arena.ts';
 import { crc32OfCopy } from './crc32.ts';
+import { isDigestedBytes } from './digest.ts';
 import { ZnodeKind } from './znode-kind.ts';
 
 /** Bytes of the info and of the length in a block. */
@@ -18,6 +19,17 @@ export const KIND_MASK = 3;
 export const IS_ASCII = 4;
 export const IS_DIGESTED = 8;
 export const PATH_SHIFT = 4;
+
+/** Of a znode that has just been made. */
+export const ZERO_STAT: Uint8Array = new Uint8Array(STAT_BYTES);
+
+/** A path in ASCII, int length of the data (−1 = null), and the data, in a row. */
+export interface ZnodeRecord {
+  readonly bytes: Uint8Array;
+  readonly pathStart: number;
+  readonly pathEnd: number;
+  readonly dataEnd: number;
+}
 
 /** Size of a block; `dataLength` −1 of null counts as 0. */
 export function blockBytes(pathBytes: number, dataLength: number): number {
@@ -32,6 +44,17 @@ export function fillReply(page: Uint8Array, at: number, data: Uint8Array | null,
   const start = at + LENGTH_BYTES + Math.max(length, 0);
   page.set(stat, start);
   putInt(page, start + StatOffset.dataLength, Math.max(length, 0));
+}
+
+/** Writes the whole block of a record, with a stat of zero bytes except dataLength. */
+export function fillRecord(page: Uint8Array, at: number, record: ZnodeRecord, kind: ZnodeKind): void {
+  const { bytes, pathStart, pathEnd, dataEnd } = record;
+  const flags = IS_ASCII | (isDigestedBytes(bytes, pathStart, pathEnd) ? IS_DIGESTED : 0) | kind;
+  putInt(page, at, ((pathEnd - pathStart) << PATH_SHIFT) | flags);
+  copyBytes(bytes, pathStart, dataEnd, page, at + INFO_BYTES);
+  const stat = at + INFO_BYTES + dataEnd - pathStart;
+  page.set(ZERO_STAT, stat);
+  putInt(page, stat + StatOffset.dataLength, dataEnd - pathEnd - LENGTH_BYTES);
 }
 
 /**

@@ -22,12 +22,13 @@ import {
   StatOffset,
 } from '@meerkat/protocol';
 import { ByteArena, copyBytes } from './byte-arena.ts';
-import { isDigested, isDigestedBytes } from './digest.ts';
+import { isDigested } from './digest.ts';
 import { hashOf, hashOfBytes, PathIndex, type PathSource } from './path-index.ts';
 import {
   blockBytes,
   fillPlain,
   fillPlainWithCrc,
+  fillRecord,
   fillReply,
   INFO_BYTES,
   IS_ASCII,
@@ -35,6 +36,8 @@ import {
   KIND_MASK,
   LENGTH_BYTES,
   PATH_SHIFT,
+  ZERO_STAT,
+  type ZnodeRecord,
 } from './znode-block.ts';
 import type { ZnodeKind } from './znode-kind.ts';
 import {
@@ -50,14 +53,6 @@ import {
   type ZnodeNumber,
   ZnodeRows,
 } from './znode-rows.ts';
-
-/** A path in ASCII, int length of the data (−1 = null), and the data, in a row. */
-export interface ZnodeRecord {
-  readonly bytes: Uint8Array;
-  readonly pathStart: number;
-  readonly pathEnd: number;
-  readonly dataEnd: number;
-}
 
 export class ZnodeTable implements PathSource {
   readonly arena: ByteArena = new ByteArena();
@@ -137,18 +132,10 @@ export class ZnodeTable implements PathSource {
 
   /** The same for a path in ASCII with the hash `hash`, and data that stand behind it as they do in a block. */
   addRecord(record: ZnodeRecord, hash: number, kind: ZnodeKind): ZnodeNumber {
-    const { bytes, pathStart, pathEnd, dataEnd } = record;
+    const { pathStart, pathEnd, dataEnd } = record;
     const z = this.#rows.allocate();
-    const pathBytes = pathEnd - pathStart;
-    const reference = this.arena.allocate(blockBytes(pathBytes, dataEnd - pathEnd - LENGTH_BYTES));
-    const page = this.arena.page(reference);
-    const at = this.arena.offset(reference);
-    const flags = IS_ASCII | (isDigestedBytes(bytes, pathStart, pathEnd) ? IS_DIGESTED : 0) | kind;
-    putInt(page, at, (pathBytes << PATH_SHIFT) | flags);
-    copyBytes(bytes, pathStart, dataEnd, page, at + INFO_BYTES);
-    const stat = at + INFO_BYTES + dataEnd - pathStart;
-    page.set(ZERO_STAT, stat);
-    putInt(page, stat + StatOffset.dataLength, dataEnd - pathEnd - LENGTH_BYTES);
+    const reference = this.arena.allocate(blockBytes(pathEnd - pathStart, dataEnd - pathEnd - LENGTH_BYTES));
+    fillRecord(this.arena.page(reference), this.arena.offset(reference), record, kind);
     this.#rows.reset(z, reference);
     this.#index.add(hash, z);
     return z;
@@ -465,7 +452,6 @@ export class ZnodeTable implements PathSource {
 }
 
 const STAT = new Uint8Array(STAT_BYTES);
-const ZERO_STAT = new Uint8Array(STAT_BYTES);
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 let pathScratch = new Uint8Array(3 * 1024);

@@ -38,7 +38,10 @@ describe('crc32', () => {
   });
 
   it('of a path is that of its UTF-8, the root apart', () => {
-    const text = fc.oneof(fc.string({ minLength: 2, size: 'max' }), fc.string({ minLength: 2, unit: 'binary' }));
+    const text = fc.oneof(
+      fc.string({ minLength: 2, maxLength: 1500, size: 'max' }),
+      fc.string({ minLength: 2, unit: 'binary' }),
+    );
     fc.assert(
       fc.property(text, (path) => {
         expect(pathCrc(path)).toBe(zlibCrc32(Buffer.from(path)));

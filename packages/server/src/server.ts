@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import {
   type Authenticator,
   type ByteStream,
@@ -185,8 +186,9 @@ class Server implements RunningServer {
       this.#audit = new AuditLog(configuration.server.audit, (message) => logger.log('error', message));
       logger.log('info', 'the audit log is written', { event: 'audit-enabled' });
     }
-    // What a disk of somebody else has, is not in files.
-    this.#scans = disk === undefined && decorateDisk === undefined ? new NodeScans(this.#turn) : null;
+    // What a disk of somebody else has, is not in files; and one processor has nothing to give to another thread.
+    const isScanned = disk === undefined && decorateDisk === undefined && availableParallelism() > 1;
+    this.#scans = isScanned ? new NodeScans(this.#turn) : null;
     const ports: Ports = {
       clock: NODE_CLOCK,
       random: new NodeRandom(),

@@ -1,6 +1,6 @@
 import { Fifo, OpCode, type ReadRequest, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import type { ApplyResult } from '../tree/apply-result.ts';
-import type { PreparedDigest } from '../tree/digest.ts';
+import type { Prepared } from '../tree/prepared.ts';
 import type { TxnSteps } from '../tree/txn-steps.ts';
 import type { Committed } from '../zab/committed.ts';
 import { ChangedPaths } from './changed-paths.ts';
@@ -14,7 +14,7 @@ export interface CommittedTxn {
   /** The write of this server's that it answers; null for one of another server's. */
   readonly write: WaitingWrite | null;
   /** As in `DataTree.apply`. */
-  readonly digest: PreparedDigest;
+  readonly prepared: Prepared;
 }
 
 /** Those that wait to be applied, in the order of their zxids. */

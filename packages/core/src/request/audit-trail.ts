@@ -57,7 +57,7 @@ export class AuditTrail {
     }
   }
 
-  onApplied({ header, txn, write }: Omit<CommittedTxn, 'digest'>): void {
+  onApplied({ header, txn, write }: Omit<CommittedTxn, 'prepared'>): void {
     if (write === null || write.client === null) return;
     const request = this.#recall(write.client, write);
     if (request === null) return;

@@ -15,7 +15,7 @@ import { LocalSessions } from '../session/local-sessions.ts';
 import { SUPERSEDED } from '../session/revalidations.ts';
 import type { SessionTable } from '../session/session-table.ts';
 import type { Database } from '../tree/database.ts';
-import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
+import { type Prepared, UNPREPARED } from '../tree/prepared.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { CommittedTxn, CommittedTxns } from './apply-pace.ts';
 import type { WaitingWrite } from './client.ts';
@@ -35,7 +35,7 @@ export interface LearnerServingEffects extends ForwarderEffects {
 export class LearnedTxn implements CommittedTxn {
   readonly entry: TxnEntry;
   readonly write: WaitingWrite | null;
-  readonly digest: PreparedDigest = UNKNOWN_DIGEST;
+  readonly prepared: Prepared = UNPREPARED;
 
   constructor(entry: TxnEntry, write: WaitingWrite | null) {
     this.entry = entry;

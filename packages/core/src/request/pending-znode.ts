@@ -1,5 +1,6 @@
 import { type Acl, OPEN_ACL, type PersistedStat, type Zxid } from '@meerkat/protocol';
 import { ZnodeKind } from '../tree/znode-kind.ts';
+import { NO_ZNODE, type ZnodeNumber } from '../tree/znode-rows.ts';
 
 /** A znode as it will be once the proposals in flight are applied (ChangeRecord). */
 export class PendingZnode implements PersistedStat {
@@ -9,6 +10,8 @@ export class PendingZnode implements PersistedStat {
   /** The txn that makes it so. */
   zxid: Zxid;
   exists = true;
+  /** Where it is in the tree; NO_ZNODE of one that a proposal in flight makes. */
+  znode: ZnodeNumber = NO_ZNODE;
   kind: ZnodeKind = ZnodeKind.persistent;
   acl: readonly Acl[] = OPEN_ACL;
   childCount = 0;
@@ -38,6 +41,7 @@ export class PendingZnode implements PersistedStat {
 
   copy(): PendingZnode {
     const copy = new PendingZnode(this.path, this.hash, this.zxid);
+    copy.znode = this.znode;
     copy.kind = this.kind;
     copy.acl = this.acl;
     copy.childCount = this.childCount;

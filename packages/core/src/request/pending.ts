@@ -10,7 +10,9 @@ import {
   znodeDigest,
 } from '../tree/digest.ts';
 import { hashOf } from '../tree/path-index.ts';
+import type { Prepared } from '../tree/prepared.ts';
 import { ZnodeKind } from '../tree/znode-kind.ts';
+import { NO_ZNODE } from '../tree/znode-rows.ts';
 import { PendingIndex } from './pending-index.ts';
 import { PendingZnode } from './pending-znode.ts';
 
@@ -39,6 +41,7 @@ export class PendingTree {
   #isInMulti = false;
   #digestBefore: DigestSum | null = null;
   #lastDigest = 0;
+  #lastZnode: ZnodeNumber = NO_ZNODE;
 
   constructor(tree: DataTree, digestEnabled: boolean) {
     this.tree = tree;
@@ -101,6 +104,7 @@ export class PendingTree {
     this.#digest.subtract(znode.digestBefore);
     this.#digest.add(znode.digest);
     this.#lastDigest = znode.digest;
+    this.#lastZnode = znode.znode;
     // Changed in place, it stands where it stood.
     if (znode.isPut) return;
     znode.isPut = true;
@@ -113,9 +117,9 @@ export class PendingTree {
     if (znode.kind === ZnodeKind.ephemeral) this.#pushEphemeral(znode);
   }
 
-  /** Digest of the znode that was put last. */
-  get lastDigest(): number {
-    return this.#lastDigest;
+  /** Of the znode that was put last. */
+  lastPrepared(): Prepared {
+    return { digest: this.#lastDigest, znode: this.#lastZnode, parts: null };
   }
 
   /** Digest of the tree after everything put so far, null when digests are off. */
@@ -245,6 +249,7 @@ export class PendingTree {
   #fromTree(path: string, hash: number, z: number): PendingZnode {
     const tree = this.tree;
     const znode = new PendingZnode(path, hash, tree.lastZxid);
+    znode.znode = z;
     znode.kind = tree.znodes.kindOf(z);
     znode.acl = tree.acls.get(tree.znodes.aclOf(z));
     tree.readStat(z, znode);

@@ -306,7 +306,7 @@ export class Pipeline implements TxnHost {
   apply(next: CommittedTxn, nowMs: number): ApplyResult {
     this.#answerBefore(next);
     const { database, watches } = this.#parts;
-    const result = database.apply(next.header, next.txn, watches, next.digest);
+    const result = database.apply(next.header, next.txn, watches, next.prepared);
     this.end(next, result, nowMs);
     return result;
   }
@@ -314,7 +314,7 @@ export class Pipeline implements TxnHost {
   begin(next: CommittedTxn): TxnSteps | null {
     this.#answerBefore(next);
     const { database, watches } = this.#parts;
-    return database.applyInSteps(next.header, next.txn, watches, next.digest);
+    return database.applyInSteps(next.header, next.txn, watches, next.prepared);
   }
 
   end({ header, txn, write }: CommittedTxn, result: ApplyResult, nowMs: number): void {

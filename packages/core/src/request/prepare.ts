@@ -24,8 +24,8 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import type { Identity } from '../base/ports.ts';
-import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
 import { hashOf } from '../tree/path-index.ts';
+import { type Prepared, UNPREPARED } from '../tree/prepared.ts';
 import { areReadableStats, type Quotas } from '../tree/quota.ts';
 import {
   CONTAINER_OWNER,
@@ -65,8 +65,8 @@ export class Preparer {
   readonly #permission: Permission;
   readonly #quotas: Quotas;
   readonly #options: PrepareOptions;
-  /** Of each part of the multi prepared last. */
-  #digests: readonly number[] = [];
+  /** Of the multi prepared last. */
+  #multi: Prepared = UNPREPARED;
   /** Bytes that the multi which is being prepared may still take; null outside of one. */
   #room: number | null = null;
 
@@ -91,7 +91,7 @@ export class Preparer {
   multiSteps(request: MultiRequest, header: TxnHeader, identities: readonly Identity[]): PrepareSteps {
     const { ops } = request;
     const txns: MultiSubTxn[] = [];
-    const digests: number[] = [];
+    const parts: Prepared[] = [];
     let isFailed = false;
     this.#room = this.#options.txnBytesMax - TXN_FRAME_BYTES - MULTI_COUNT_BYTES;
     this.#pending.beginMulti();
@@ -102,7 +102,7 @@ export class Preparer {
         txns.push({ type: OpCode.error, error: prepared });
       } else {
         txns.push(prepared);
-        digests.push(this.#pending.lastDigest);
+        parts.push(this.#pending.lastPrepared());
       }
     };
     return {
@@ -112,7 +112,7 @@ export class Preparer {
         if (txns.length < ops.length) return null;
         this.#pending.endMulti(!isFailed);
         this.#room = null;
-        this.#digests = digests;
+        this.#multi = { ...UNPREPARED, parts };
         const txn: Txn = { type: OpCode.multi, txns };
         return isFailed && !isTxnWithin(txn, this.#options.txnBytesMax)
           ? { type: OpCode.multi, txns: toErrors(txns) }
@@ -122,19 +122,20 @@ export class Preparer {
   }
 
   /** What it has computed on the way to the txn that it returned last. */
-  digestOf(txn: Txn): PreparedDigest {
+  preparedOf(txn: Txn): Prepared {
     switch (txn.type) {
       case OpCode.setData:
       case OpCode.create:
       case OpCode.create2:
       case OpCode.createContainer:
       case OpCode.createTTL:
+      case OpCode.delete:
         // The znode that such a txn is about is put last, after its parent.
-        return this.#pending.lastDigest;
+        return this.#pending.lastPrepared();
       case OpCode.multi:
-        return this.#digests;
+        return this.#multi;
       default:
-        return UNKNOWN_DIGEST;
+        return UNPREPARED;
     }
   }
 

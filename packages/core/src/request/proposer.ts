@@ -22,7 +22,7 @@ import { Session, SessionOwner } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { ApplyResult } from '../tree/apply-result.ts';
-import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
+import { type Prepared, UNPREPARED } from '../tree/prepared.ts';
 import type { Broadcast } from '../zab/broadcast.ts';
 import type { Committed } from '../zab/committed.ts';
 import type { CommittedTxn, CommittedTxns } from './apply-pace.ts';
@@ -68,25 +68,18 @@ export class Proposal implements WaitingWrite, CommittedTxn {
   readonly partOps = null;
   readonly receivedMs: number;
   /** What prepare has computed already. */
-  readonly digest: PreparedDigest;
+  readonly prepared: Prepared;
   /** Of the txn. */
   bytes = 0;
 
-  constructor(
-    header: TxnHeader,
-    txn: Txn,
-    client: Client | null,
-    op: number,
-    receivedMs: number,
-    digest: PreparedDigest,
-  ) {
+  constructor(header: TxnHeader, txn: Txn, client: Client | null, op: number, receivedMs: number, prepared: Prepared) {
     this.header = header;
     this.txn = txn;
     this.client = client;
     this.xid = header.cxid;
     this.op = op;
     this.receivedMs = receivedMs;
-    this.digest = digest;
+    this.prepared = prepared;
   }
 
   get write(): WaitingWrite {
@@ -370,7 +363,7 @@ export class Proposer implements WritePath, CommittedTxns {
   }
 
   #makeProposal(header: TxnHeader, txn: Txn, client: Client | null, op: number, receivedMs: number): Proposal {
-    return new Proposal(header, txn, client, op, receivedMs, this.#parts.preparer.digestOf(txn));
+    return new Proposal(header, txn, client, op, receivedMs, this.#parts.preparer.preparedOf(txn));
   }
 
   /** Keeps a write's place among what its client waits for until it has its txn. */
@@ -387,7 +380,7 @@ export class Proposer implements WritePath, CommittedTxns {
   }
 
   #proposeOwn(header: TxnHeader, txn: Txn): void {
-    this.#propose(new Proposal(header, txn, null, txn.type, 0, UNKNOWN_DIGEST));
+    this.#propose(new Proposal(header, txn, null, txn.type, 0, UNPREPARED));
   }
 
   #propose(proposal: Proposal): void {

@@ -18,7 +18,7 @@ import { Preparer } from '../request/prepare.ts';
 import type { PrepareSteps } from '../request/prepare-steps.ts';
 import { SILENT_EVENTS } from '../tree/data-tree.ts';
 import { Database } from '../tree/database.ts';
-import { type PreparedDigest, UNKNOWN_DIGEST } from '../tree/digest.ts';
+import { type Prepared, UNPREPARED } from '../tree/prepared.ts';
 import { PLAIN_AUTHENTICATOR } from './plain-authenticator.ts';
 
 const NO_TRACE = { emit() {} };
@@ -36,8 +36,7 @@ export class PreparerBench {
   readonly preparer: Preparer;
   readonly #lag: number;
   #zxid: number;
-  readonly #inFlight: { zxid: Zxid; sessionId: bigint; txn: Txn; digest: bigint | null; prepared: PreparedDigest }[] =
-    [];
+  readonly #inFlight: { zxid: Zxid; sessionId: bigint; txn: Txn; digest: bigint | null; prepared: Prepared }[] = [];
 
   constructor(lag = 0, { database = makeDatabase(), txnBytesMax = txnBytesMaxOf(0xfffff, null) }: BenchOptions = {}) {
     this.#lag = lag;
@@ -106,7 +105,7 @@ export class PreparerBench {
     const zxid = ++this.#zxid as Zxid;
     const txn = prepare(zxid);
     // With a lag, as the pipeline does: what prepare has computed is handed on; without, the tree computes it.
-    const prepared = this.#lag > 0 ? this.preparer.digestOf(txn) : UNKNOWN_DIGEST;
+    const prepared = this.#lag > 0 ? this.preparer.preparedOf(txn) : UNPREPARED;
     this.#inFlight.push({ zxid, sessionId, txn, digest: this.pending.treeDigest(), prepared });
     while (this.#inFlight.length > this.#lag) this.#applyOldest();
     return txn;

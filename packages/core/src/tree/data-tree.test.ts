@@ -16,8 +16,9 @@ import {
 import { describe, expect, it } from 'vitest';
 import { OPEN_ACL_ID } from './acl-table.ts';
 import { NO_STAT } from './apply-result.ts';
-import { type ApplyResult, DataTree, SILENT_EVENTS, type TreeEvents, ZnodeKind } from './data-tree.ts';
+import { type ApplyResult, DataTree, NO_ZNODE, SILENT_EVENTS, type TreeEvents, ZnodeKind } from './data-tree.ts';
 import { DescendantCount } from './descendant-count.ts';
+import { UNKNOWN_DIGEST } from './digest.ts';
 
 const QUIET = { emit() {} };
 const ANN: readonly Acl[] = [{ perms: 31, scheme: 'digest', id: 'ann:x' }];
@@ -297,6 +298,32 @@ describe('multi', () => {
     ]);
     expect(tree.count).toBe(5);
     expect(tree.lastZxid).toBe(9);
+  });
+});
+
+describe('a change that was prepared when another znode had the number', () => {
+  const setData = (path: string): Txn => ({ type: OpCode.setData, path, data: Uint8Array.of(1), version: 1 });
+
+  it.each(['setData', 'delete'])('is made at its path: %s', (kind) => {
+    const tree = makeTree();
+    apply(tree, 1, create('/a', 1));
+    const znode = tree.znodes.find('/a');
+    apply(tree, 2, remove('/a'));
+    const header = { sessionId: 5n, cxid: 1, zxid: makeZxid(0, 9), time: 9000 };
+    const prepared = { digest: UNKNOWN_DIGEST, znode, parts: null };
+    const change = (path: string): Txn => (kind === 'setData' ? setData(path) : remove(path));
+    // The number is free, then it is of another path, then of the same one.
+    expect(tree.apply(header, change('/a'), SILENT_EVENTS, prepared).error).toBe(ErrorCode.noNode);
+    apply(tree, 3, create('/b', 2));
+    expect(tree.znodes.find('/b')).toBe(znode);
+    expect(tree.apply(header, change('/a'), SILENT_EVENTS, prepared).error).toBe(ErrorCode.noNode);
+    apply(tree, 4, create('/a', 3));
+    tree.apply(header, change('/a'), SILENT_EVENTS, prepared);
+    expect(statOf(tree, '/b')).toMatchObject({ version: 0, dataLength: 0 });
+    if (kind === 'setData') expect(statOf(tree, '/a')).toMatchObject({ version: 1, dataLength: 1 });
+    else expect(tree.znodes.find('/a')).toBe(NO_ZNODE);
+    tree.apply(header, change('/b'), SILENT_EVENTS, prepared);
+    expect(tree.znodes.find('/b') === NO_ZNODE || statOf(tree, '/b').version === 1).toBe(true);
   });
 });
 

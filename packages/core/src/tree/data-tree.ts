@@ -24,8 +24,9 @@ import type { Trace } from '../base/ports.ts';
 import type { AclTable } from './acl-table.ts';
 import type { ApplyResult } from './apply-result.ts';
 import { copyBytes } from './byte-arena.ts';
-import { type DigestSum, type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
+import type { DigestSum } from './digest.ts';
 import type { KnownZnode } from './known-znode.ts';
+import { type Prepared, UNPREPARED } from './prepared.ts';
 import { Quotas } from './quota.ts';
 import type { TreeEvents } from './tree-events.ts';
 import { TreeState } from './tree-state.ts';
@@ -108,13 +109,12 @@ export class DataTree {
   /**
    * Applies a committed txn, tells `events` what changed, and raises `lastZxid` once, also for a multi.
    *
-   * @param digest what the one who prepared the txn has computed already: to compute it again is a tenth of the cost of a
-   *   write of 1 KiB
+   * @param prepared left out: somebody else has prepared the txn
    */
-  apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest = UNKNOWN_DIGEST): ApplyResult {
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared = UNPREPARED): ApplyResult {
     if (txn.type === OpCode.reconfig) this.replacedMembership = this.#copyOf(CONFIG_PATH);
     this.quotas.onTxn(header.time);
-    const result = this.#applier.apply(header, txn, events, digest);
+    const result = this.#applier.apply(header, txn, events, prepared);
     this.#onApplied(header.zxid);
     return result;
   }
@@ -123,8 +123,8 @@ export class DataTree {
    * The same for a txn of many changes, over several turns: until it is done the tree shows some of them, and its zxid is
    * that of the txn before. null when the txn is no such one.
    */
-  applyInSteps(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest): TxnSteps | null {
-    const steps = this.#applier.steps(header, txn, events, digest);
+  applyInSteps(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared): TxnSteps | null {
+    const steps = this.#applier.steps(header, txn, events, prepared);
     if (steps === null) return null;
     this.quotas.onTxn(header.time);
     let result: ApplyResult | null = null;

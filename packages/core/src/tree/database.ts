@@ -2,7 +2,7 @@ import { OpCode, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import type { Trace } from '../base/ports.ts';
 import type { ApplyResult } from './apply-result.ts';
 import { DataTree, type DataTreeOptions } from './data-tree.ts';
-import { type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
+import { type Prepared, UNPREPARED } from './prepared.ts';
 import type { TreeEvents } from './tree-events.ts';
 import type { TxnSteps } from './txn-steps.ts';
 
@@ -21,15 +21,15 @@ export class Database {
     return this.tree.lastZxid;
   }
 
-  /** Applies a committed txn. A session's ephemerals go with it. `digest` as in `DataTree.apply`. */
-  apply(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest = UNKNOWN_DIGEST): ApplyResult {
+  /** Applies a committed txn. A session's ephemerals go with it. `prepared` as in `DataTree.apply`. */
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared = UNPREPARED): ApplyResult {
     this.#applyToSessions(header, txn);
-    return this.tree.apply(header, txn, events, digest);
+    return this.tree.apply(header, txn, events, prepared);
   }
 
   /** As `DataTree.applyInSteps`. */
-  applyInSteps(header: TxnHeader, txn: Txn, events: TreeEvents, digest: PreparedDigest): TxnSteps | null {
-    const steps = this.tree.applyInSteps(header, txn, events, digest);
+  applyInSteps(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared): TxnSteps | null {
+    const steps = this.tree.applyInSteps(header, txn, events, prepared);
     if (steps !== null) this.#applyToSessions(header, txn);
     return steps;
   }

@@ -18,12 +18,6 @@ export { crc32 } from './crc32.ts';
 /** Instead of a znode's digest: nobody has computed it yet. */
 export const UNKNOWN_DIGEST = -1;
 
-/**
- * What who prepared a txn knows: the digest of the znode that a create or setData changes, as it is afterwards; of a
- * multi one for each part, as it is after that part.
- */
-export type PreparedDigest = number | readonly number[];
-
 /** Bytes of the fixed part behind path and data. */
 export const DIGESTED_STAT_BYTES = 60;
 

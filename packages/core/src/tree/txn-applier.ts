@@ -28,9 +28,10 @@ import {
 } from '@meerkat/protocol';
 import { APPLIED, type ApplyResult, NO_NODE, NO_STAT, NODE_EXISTS, type PartResult } from './apply-result.ts';
 import { copyBytes } from './byte-arena.ts';
-import { isDigestedBytes, type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
+import { isDigestedBytes, UNKNOWN_DIGEST } from './digest.ts';
 import type { KnownZnode } from './known-znode.ts';
 import { hashOfBytes } from './path-index.ts';
+import type { Prepared } from './prepared.ts';
 import type { Quotas } from './quota.ts';
 import { nextInSubtree } from './subtree.ts';
 import type { TreeEvents } from './tree-events.ts';
@@ -61,26 +62,25 @@ export class TxnApplier {
   }
 
   /** The same as `apply` in steps; null for a txn that is no more than one, or of which nothing is applied. */
-  steps(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: PreparedDigest): TxnSteps | null {
+  steps(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared): TxnSteps | null {
     if (txn.type === OpCode.multi && !isFailed(txn)) return new MultiSteps(this, header, txn, events, prepared);
     if (txn.type === OpCode.closeSession) return new CloseSessionSteps(this, header, txn, events);
     return null;
   }
 
-  apply(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: PreparedDigest): ApplyResult {
-    const digest = typeof prepared === 'number' ? prepared : UNKNOWN_DIGEST;
+  apply(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared): ApplyResult {
     switch (txn.type) {
       case OpCode.create:
       case OpCode.create2:
       case OpCode.createContainer:
       case OpCode.createTTL:
-        return this.#create(header, txn, events, digest);
+        return this.#create(header, txn, events, prepared.digest);
       case OpCode.delete:
       case OpCode.deleteContainer:
-        return this.delete(header, txn.path, events);
+        return this.delete(header, txn.path, events, prepared);
       case OpCode.setData:
       case OpCode.reconfig:
-        return this.#setData(header, txn, events, digest);
+        return this.#setData(header, txn, events, prepared);
       case OpCode.setACL:
         return this.#setAcl(txn.path, txn.acl, txn.version);
       case OpCode.multi:
@@ -140,14 +140,14 @@ export class TxnApplier {
   }
 
   /** Deletes a znode and, which a log's replay may ask for, whatever lies below it. */
-  delete(header: TxnHeader, path: string, events: TreeEvents): ApplyResult {
+  delete(header: TxnHeader, path: string, events: TreeEvents, { znode }: Prepared): ApplyResult {
     const state = this.#state;
     const table = state.table;
     state.announce(path);
     const parent = state.findParent(path);
     if (parent === NO_ZNODE) return NO_NODE;
     state.raisePzxid(parent, header.zxid);
-    const z = table.find(path);
+    const z = table.findAt(znode, path);
     if (z === NO_ZNODE) return NO_NODE;
     const aclId = table.aclOf(z);
     const parentAclId = table.aclOf(parent);
@@ -165,12 +165,12 @@ export class TxnApplier {
     return APPLIED;
   }
 
-  #setData(header: TxnHeader, txn: SetDataTxn, events: TreeEvents, digest: number): ApplyResult {
+  #setData(header: TxnHeader, txn: SetDataTxn, events: TreeEvents, { digest, znode }: Prepared): ApplyResult {
     const { path, data, version } = txn;
     const state = this.#state;
     const table = state.table;
     state.announce(path);
-    const z = table.find(path);
+    const z = table.findAt(znode, path);
     if (z === NO_ZNODE) return NO_NODE;
     const bytesDelta = state.replaceData(z, data);
     state.setWrittenStat(z, header.zxid, header.time, version);
@@ -209,7 +209,7 @@ export class TxnApplier {
   }
 
   /** All parts or none: with an ErrorTxn among them, those before it get ok and those behind it runtimeInconsistency. */
-  #multi(header: TxnHeader, txn: MultiTxn, events: TreeEvents, prepared: PreparedDigest): ApplyResult {
+  #multi(header: TxnHeader, txn: MultiTxn, events: TreeEvents, prepared: Prepared): ApplyResult {
     const parts: PartResult[] = [];
     let error: ErrorCode = ErrorCode.ok;
     if (isFailed(txn)) {

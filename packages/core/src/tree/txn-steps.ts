@@ -1,6 +1,6 @@
 import { type CloseSessionTxn, ErrorCode, type MultiTxn, type Txn, type TxnHeader } from '@meerkat/protocol';
 import { APPLIED, type ApplyResult, NO_STAT, type PartResult } from './apply-result.ts';
-import { type PreparedDigest, UNKNOWN_DIGEST } from './digest.ts';
+import { type Prepared, UNPREPARED } from './prepared.ts';
 import type { TreeEvents } from './tree-events.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 
@@ -14,10 +14,10 @@ export interface TxnSteps {
 export interface ChangeApplier {
   /** Stats of the parts of a multi, one behind the other. */
   readonly stats: Uint8Array;
-  apply(header: TxnHeader, part: Txn, events: TreeEvents, prepared: PreparedDigest): ApplyResult;
+  apply(header: TxnHeader, part: Txn, events: TreeEvents, prepared: Prepared): ApplyResult;
   /** @returns where in `stats` the stat as it is after this part begins */
   keepStat(z: ZnodeNumber, part: number): number;
-  delete(header: TxnHeader, path: string, events: TreeEvents): ApplyResult;
+  delete(header: TxnHeader, path: string, events: TreeEvents, prepared: Prepared): ApplyResult;
   /** Paths of what a session still owns. */
   unlistedOf(sessionId: bigint): readonly string[];
   /** It is about to be deleted by a txn that does not name it. */
@@ -30,11 +30,11 @@ export class MultiSteps implements TxnSteps {
   readonly #header: TxnHeader;
   readonly #txn: MultiTxn;
   readonly #events: TreeEvents;
-  readonly #prepared: PreparedDigest;
+  readonly #prepared: Prepared;
   readonly #parts: PartResult[] = [];
   #error: ErrorCode = ErrorCode.ok;
 
-  constructor(applier: ChangeApplier, header: TxnHeader, txn: MultiTxn, events: TreeEvents, prepared: PreparedDigest) {
+  constructor(applier: ChangeApplier, header: TxnHeader, txn: MultiTxn, events: TreeEvents, prepared: Prepared) {
     this.#applier = applier;
     this.#header = header;
     this.#txn = txn;
@@ -46,12 +46,11 @@ export class MultiSteps implements TxnSteps {
     const { txns } = this.#txn;
     const parts = this.#parts;
     const applier = this.#applier;
-    const prepared = this.#prepared;
+    const prepared = this.#prepared.parts;
     const end = Math.min(txns.length, parts.length + count);
     for (let i = parts.length; i < end; i++) {
       const part = txns[i]!;
-      const digest = typeof prepared === 'number' ? UNKNOWN_DIGEST : prepared[i]!;
-      const { error, znode } = applier.apply(this.#header, part, this.#events, digest);
+      const { error, znode } = applier.apply(this.#header, part, this.#events, prepared?.[i] ?? UNPREPARED);
       if (this.#error === ErrorCode.ok) this.#error = error;
       const statAt = znode === NO_ZNODE ? NO_STAT : applier.keepStat(znode, i);
       parts.push({ type: part.type, error, path: 'path' in part ? part.path : '', statAt });
@@ -89,7 +88,7 @@ export class CloseSessionSteps implements TxnSteps {
       if (left === 0) return null;
       const path = this.#paths[this.#at++]!;
       if (!this.#isListed) this.#applier.keepUnlisted(path, this.#header.zxid);
-      this.#applier.delete(this.#header, path, this.#events);
+      this.#applier.delete(this.#header, path, this.#events, UNPREPARED);
     }
   }
 }

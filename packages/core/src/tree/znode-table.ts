@@ -94,6 +94,11 @@ export class ZnodeTable implements PathSource {
     return z;
   }
 
+  /** The same for who has found it at `z` before, which may be another's number since. */
+  findAt(z: ZnodeNumber, path: string): ZnodeNumber {
+    return z !== NO_ZNODE && this.isUsed(z) && this.hasPath(z, path) ? z : this.find(path);
+  }
+
   /** The same for a path in ASCII of at least two bytes. */
   findBytes(bytes: Uint8Array, start: number, end: number): ZnodeNumber {
     return this.findBytesByHash(hashOfBytes(bytes, start, end), bytes, start, end);

@@ -21,7 +21,7 @@ export const IS_DIGESTED = 8;
 export const PATH_SHIFT = 4;
 
 /** Of a znode that has just been made. */
-export const ZERO_STAT: Uint8Array = new Uint8Array(STAT_BYTES);
+const ZERO_STAT = new Uint8Array(STAT_BYTES);
 
 /** A path in ASCII, int length of the data (−1 = null), and the data, in a row. */
 export interface ZnodeRecord {
@@ -44,6 +44,20 @@ export function fillReply(page: Uint8Array, at: number, data: Uint8Array | null,
   const start = at + LENGTH_BYTES + Math.max(length, 0);
   page.set(stat, start);
   putInt(page, start + StatOffset.dataLength, Math.max(length, 0));
+}
+
+/** Writes the whole block of a path of so many bytes and its data, with a stat of zero bytes except dataLength. */
+export function fillBlock(
+  page: Uint8Array,
+  at: number,
+  path: Uint8Array,
+  pathBytes: number,
+  flags: number,
+  data: Uint8Array | null,
+): void {
+  putInt(page, at, (pathBytes << PATH_SHIFT) | flags);
+  copyBytes(path, 0, pathBytes, page, at + INFO_BYTES);
+  fillReply(page, at + INFO_BYTES + pathBytes, data, ZERO_STAT);
 }
 
 /** Writes the whole block of a record, with a stat of zero bytes except dataLength. */

@@ -26,6 +26,7 @@ import { isDigested } from './digest.ts';
 import { hashOf, hashOfBytes, PathIndex, type PathSource } from './path-index.ts';
 import {
   blockBytes,
+  fillBlock,
   fillPlain,
   fillPlainWithCrc,
   fillRecord,
@@ -36,7 +37,6 @@ import {
   KIND_MASK,
   LENGTH_BYTES,
   PATH_SHIFT,
-  ZERO_STAT,
   type ZnodeRecord,
 } from './znode-block.ts';
 import type { ZnodeKind } from './znode-kind.ts';
@@ -127,12 +127,12 @@ export class ZnodeTable implements PathSource {
       const code = path.charCodeAt(i);
       if (code > 0x7f) {
         const written = ENCODER.encodeInto(path, bytes).written;
-        return this.#add(hash, bytes, 0, written, isDigested(path) ? IS_DIGESTED | kind : kind, data);
+        return this.#add(hash, bytes, written, isDigested(path) ? IS_DIGESTED | kind : kind, data);
       }
       bytes[i] = code;
     }
     const flags = IS_ASCII | (isDigested(path) ? IS_DIGESTED : 0);
-    return this.#add(hash, bytes, 0, length, flags | kind, data);
+    return this.#add(hash, bytes, length, flags | kind, data);
   }
 
   /** The same for a path in ASCII with the hash `hash`, and data that stand behind it as they do in a block. */
@@ -171,22 +171,10 @@ export class ZnodeTable implements PathSource {
     return reference;
   }
 
-  #add(
-    hash: number,
-    bytes: Uint8Array,
-    start: number,
-    end: number,
-    flags: number,
-    data: Uint8Array | null,
-  ): ZnodeNumber {
+  #add(hash: number, path: Uint8Array, pathBytes: number, flags: number, data: Uint8Array | null): ZnodeNumber {
     const z = this.#rows.allocate();
-    const pathBytes = end - start;
     const reference = this.arena.allocate(blockBytes(pathBytes, data === null ? 0 : data.length));
-    const page = this.arena.page(reference);
-    const at = this.arena.offset(reference);
-    putInt(page, at, (pathBytes << PATH_SHIFT) | flags);
-    copyBytes(bytes, start, end, page, at + INFO_BYTES);
-    fillReply(page, at + INFO_BYTES + pathBytes, data, ZERO_STAT);
+    fillBlock(this.arena.page(reference), this.arena.offset(reference), path, pathBytes, flags, data);
     this.#rows.reset(z, reference);
     this.#index.add(hash, z);
     return z;

@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import {
   type Authenticator,
   type ByteStream,
-  type CoreOptions,
   type Disk,
   type MembershipStore,
   type PeerAddress,
@@ -35,13 +33,13 @@ import { DynamicFiles } from './membership/dynamic-files.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { MonitorBaseline } from './metrics/monitor-baseline.ts';
 import { NODE_CLOCK } from './node/clock.ts';
-import { Descriptors } from './node/descriptors.ts';
+import { countPeerPorts, Descriptors } from './node/descriptors.ts';
 import { NodeDisk } from './node/disk.ts';
 import type { HostedDisk } from './node/hosted-disk.ts';
 import type { TlsListenOptions } from './node/network.ts';
 import { PeerNetwork } from './node/peer-network.ts';
 import { NodeRandom } from './node/random.ts';
-import { NodeScans } from './node/scans/node-scans.ts';
+import { makeNodeScans, type NodeScans } from './node/scans/node-scans.ts';
 import { NodeSnapshotCodec } from './node/snapshot-codec.ts';
 import { Turn } from './node/turn.ts';
 import { QuorumWait } from './quorum-wait.ts';
@@ -186,9 +184,8 @@ class Server implements RunningServer {
       this.#audit = new AuditLog(configuration.server.audit, (message) => logger.log('error', message));
       logger.log('info', 'the audit log is written', { event: 'audit-enabled' });
     }
-    // What a disk of somebody else has, is not in files; and one processor has nothing to give to another thread.
-    const isScanned = disk === undefined && decorateDisk === undefined && availableParallelism() > 1;
-    this.#scans = isScanned ? new NodeScans(this.#turn) : null;
+    // What a disk of somebody else has, is not in files.
+    this.#scans = disk === undefined && decorateDisk === undefined ? makeNodeScans(this.#turn) : null;
     const ports: Ports = {
       clock: NODE_CLOCK,
       random: new NodeRandom(),
@@ -434,12 +431,6 @@ class Server implements RunningServer {
     this.#stopped.resolve();
     this.#sessionEnds.fail(failure);
   }
-}
-
-/** Ports on which this server may listen for others. */
-function countPeerPorts({ serverId, ensemble }: CoreOptions): number {
-  const self = ensemble?.membership.members.find((member) => member.serverId === serverId);
-  return 2 * (self?.addresses.length ?? 0);
 }
 
 function clientAddressOf({ server: { clientHost, clientPort } }: Configuration): ClientAddress | null {

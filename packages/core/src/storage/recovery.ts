@@ -31,7 +31,8 @@ import type { LogFiles } from './log-files.ts';
 import { Replay } from './replay.ts';
 import { type LoadedSnapshot, NewestSnapshot } from './snapshot-store.ts';
 import { SnapshotWrite } from './snapshot-write.ts';
-import { TxnLogReader, type TxnLogReaderOptions } from './txn-log-reader.ts';
+import { TxnLogReader } from './txn-log-reader.ts';
+import type { TxnLogReaderOptions } from './txn-log-reader-host.ts';
 import { type NewestSnapshotFile, NO_SNAPSHOT } from './upkeep.ts';
 
 export interface RecoverySummary {

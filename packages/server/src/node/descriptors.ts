@@ -6,6 +6,7 @@
  * A process without descriptors cannot open its next log file, which would end the server.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import type { CoreOptions } from '@meerkat/core';
 
 export interface DescriptorPlan {
   /** Infinity where the system does not tell its limit. */
@@ -178,3 +179,9 @@ export class ConnectionShare {
 }
 
 export const UNLIMITED_SHARE: ConnectionShare = new ConnectionShare(Number.POSITIVE_INFINITY);
+
+/** Ports on which this server may listen for others. */
+export function countPeerPorts({ serverId, ensemble }: CoreOptions): number {
+  const self = ensemble?.membership.members.find((member) => member.serverId === serverId);
+  return 2 * (self?.addresses.length ?? 0);
+}

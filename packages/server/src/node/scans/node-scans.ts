@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { FileScan, FileScanEvents, FileScans, ScanKind, ScannedChunk } from '@meerkat/core';
 import { isSingleFile, readAsset } from '../../single-file.ts';
@@ -46,6 +47,11 @@ export class NodeScans implements FileScans {
     this.#link ??= new ScanThreadLink(this.#turn, this.#options.spawn);
     return this.#link;
   }
+}
+
+/** null with one processor, which has nothing to give to another thread. */
+export function makeNodeScans(turn: Turn): NodeScans | null {
+  return availableParallelism() > 1 ? new NodeScans(turn) : null;
 }
 
 /** The end of the thread's messages in this one. */

@@ -184,7 +184,7 @@ class Server implements RunningServer {
       this.#audit = new AuditLog(configuration.server.audit, (message) => logger.log('error', message));
       logger.log('info', 'the audit log is written', { event: 'audit-enabled' });
     }
-    // What a disk of somebody else has, is not in files.
+    // A disk that is given need not have its data in files that a thread could open.
     this.#scans = disk === undefined && decorateDisk === undefined ? makeNodeScans(this.#turn) : null;
     const ports: Ports = {
       clock: NODE_CLOCK,
@@ -420,7 +420,7 @@ class Server implements RunningServer {
     this.#clientPorts.close();
     this.#clientPorts.destroyAll();
     this.#peerNetwork.destroyAll();
-    this.#scans?.rest();
+    this.#scans?.stop();
     this.#atRest = Promise.all([this.#disk.abandon(), this.#http?.stop(), this.#clientPorts.stop()]).then(() => {});
   }
 

@@ -65,8 +65,8 @@ export interface FileScans {
    * @param bytes that are still to be read of it
    */
   open(path: string, kind: ScanKind, bytes: number, events: FileScanEvents): FileScan | null;
-  /** Everything has been read: memory and thread are given back. */
-  rest(): void;
+  /** Everything has been read: the thread is stopped and its memory released. */
+  stop(): void;
 }
 
 /** Of `ScannedChunk`. */

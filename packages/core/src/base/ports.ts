@@ -149,8 +149,8 @@ export interface Identity {
 
 /** What a step of a SASL exchange comes to. */
 export type SaslStep =
-  /** The exchange goes on with this token. `doubt` is for the log of this server: why the peer will not be able to answer it. */
-  | { readonly kind: 'challenge'; readonly token: Uint8Array; readonly doubt?: string }
+  /** The exchange goes on with this token. `warning` is for the log of this server: why the peer will not be able to answer it. */
+  | { readonly kind: 'challenge'; readonly token: Uint8Array; readonly warning?: string }
   /** The peer is known as these. `token` is null when the mechanism has nothing more to say. */
   | { readonly kind: 'success'; readonly token: Uint8Array | null; readonly identities: readonly Identity[] }
   /** `reason` is for the log of this server; the peer is not told. */

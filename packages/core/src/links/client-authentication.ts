@@ -103,9 +103,9 @@ export class ClientAuthentication {
       if (isFirst) this.#tellSaslFailure(NO_LOGIN);
       return NO_TOKEN;
     }
-    if (step.kind === 'challenge' && step.doubt !== undefined) {
-      this.#sasl.isDoubted = true;
-      this.#tellSaslFailure(step.doubt);
+    if (step.kind === 'challenge' && step.warning !== undefined) {
+      this.#sasl.hasWarned = true;
+      this.#tellSaslFailure(step.warning);
     }
     if (step.kind === 'failure') return this.#onSaslFailed(step.reason);
     if (step.kind === 'success' && !this.#addIdentities(step.identities)) {
@@ -133,7 +133,7 @@ export class ClientAuthentication {
   }
 
   #onSaslFailed(reason: string): TokenAnswer {
-    if (this.#sasl?.isDoubted !== true) this.#tellSaslFailure(reason);
+    if (this.#sasl?.hasWarned !== true) this.#tellSaslFailure(reason);
     switch (this.#host.authenticator.saslFailure) {
       case SaslFailure.isIgnored:
         return NO_TOKEN;

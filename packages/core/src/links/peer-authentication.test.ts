@@ -190,8 +190,8 @@ describe('an exchange between servers', () => {
   });
 
   test('says which mechanism the other end has, where it is not the one that is known here', () => {
-    const doubt = 'it begins as with another mechanism';
-    const startAcceptor = (): SaslConversation => ({ step: (token) => ({ kind: 'challenge', token, doubt }) });
+    const warning = 'it begins as with another mechanism';
+    const startAcceptor = (): SaslConversation => ({ step: (token) => ({ kind: 'challenge', token, warning }) });
     const { warnings } = meet('quorum', null, { ...sasl('right'), startAcceptor }, [packet(0, '?')]);
     expect(warnings).toEqual([
       expect.stringMatching(/^a:\d+ on the quorum port: it begins as with another mechanism$/),

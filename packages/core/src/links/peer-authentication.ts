@@ -291,7 +291,7 @@ class Acceptor extends AuthenticatingStream {
     const step = this.#conversation?.step(token) ?? { kind: 'failure' as const, reason: 'there is no exchange' };
     this.#tokens++;
     if (step.kind === 'challenge' && this.#tokens < TOKENS_MAX) {
-      if (step.doubt !== undefined) this.warn(step.doubt);
+      if (step.warning !== undefined) this.warn(step.warning);
       this.sendPacket(Status.inProgress, step.token);
     } else if (step.kind === 'success') {
       const hosts = step.identities.filter(({ scheme }) => scheme === 'host').map(({ id }) => id);

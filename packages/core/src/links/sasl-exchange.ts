@@ -2,8 +2,8 @@ import type { Authenticator, PeerAddress, SaslConversation, SaslStep } from '../
 
 /** The SASL exchange of one connection: one for each, from its first token to its success or failure. */
 export class SaslExchange {
-  /** Why it is bound to fail has been told. */
-  isDoubted = false;
+  /** The log says already why it will fail. */
+  hasWarned = false;
   #phase: 'new' | 'begun' | 'over' = 'new';
   /** null until the first token has come, and where there is no SASL. */
   #conversation: SaslConversation | null = null;

@@ -96,11 +96,11 @@ describe('a SASL exchange', () => {
   });
 
   test('that is bound to fail is told once, whatever its client still sends', () => {
-    const doubt = 'it begins as with another mechanism';
+    const warning = 'it begins as with another mechanism';
     const startSasl = (): SaslConversation => ({
       step: (token) =>
         token.length === 0
-          ? { kind: 'challenge', token: text('who?'), doubt }
+          ? { kind: 'challenge', token: text('who?'), warning }
           : { kind: 'failure', reason: 'no answer to that' },
     });
     const server = serve({ startSasl });
@@ -109,7 +109,7 @@ describe('a SASL exchange', () => {
       reply(ErrorCode.authFailed, NO_TOKEN),
       { kind: 'closed' },
     ]);
-    expect(reasonsOf(server)).toEqual([doubt]);
+    expect(reasonsOf(server)).toEqual([warning]);
   });
 
   test('at a server without a login is told once, and the client goes on', () => {

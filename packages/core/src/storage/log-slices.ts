@@ -83,7 +83,7 @@ export class LogSlices {
     else this.#requestRead(TAIL_SLICE_BYTES, null);
   }
 
-  /** Somebody else reads on; what was asked for is dropped. The file stays, for `resume`. */
+  /** Another thread reads on; reads in flight are dropped. The file stays open, for `resume`. */
   pause(): void {
     this.#beginnings++;
   }

@@ -8,7 +8,7 @@ import { getInt, PERSISTED_STAT_BYTES, PlainCreate, RECORD_BYTES_MAX } from '@me
 import { ROW_DIGEST, ROW_END, ROW_HASH, ROW_INTS, ROW_IS_PLAIN, ROW_START, type ScanKind } from '../base/file-scans.ts';
 import { crc32 } from '../tree/crc32.ts';
 import { digestOfCreated, isDigestedBytes } from '../tree/digest.ts';
-import { hashOfBytes } from '../tree/path-index.ts';
+import { hashOfBytes, isAscii } from '../tree/path-index.ts';
 import { areZxids, PersistedOffset } from '../tree/persisted-stat.ts';
 import { adler32 } from './adler32.ts';
 import { ENTRY_FRAME_BYTES, ENTRY_HEAD_BYTES, isWholeEntry, PAYLOAD_BYTES_MAX } from './log-format.ts';
@@ -143,10 +143,4 @@ const ACL_BYTES = 8;
 
 function isLength(length: number, min: number): boolean {
   return length >= min && length <= RECORD_BYTES_MAX;
-}
-
-function isAscii(bytes: Uint8Array, start: number, end: number): boolean {
-  let seen = 0;
-  for (let i = start; i < end; i++) seen |= bytes[i]!;
-  return seen < 0x80;
 }

@@ -366,7 +366,7 @@ export class Recovery {
   }
 
   #finish(database: Database, from: RecoveryBase, epochs: RecoveredEpochs): void {
-    this.#ports.scans?.rest();
+    this.#ports.scans?.stop();
     const { lastZxid } = database;
     this.#ports.trace.emit({
       kind: 'recovered',
@@ -396,7 +396,7 @@ export class Recovery {
   }
 
   #fail(error: Error): void {
-    this.#ports.scans?.rest();
+    this.#ports.scans?.stop();
     this.#directories.release();
     this.#events.onRecoveryFailed(error);
   }

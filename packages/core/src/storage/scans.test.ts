@@ -70,7 +70,7 @@ function compare(disk: MemoryDisk, what: string, options: Partial<VirtualScansOp
   const isThorough = options !== null;
   const scanned = recovered(scannedDisk, scans, isThorough);
   expect(scanned, what).toEqual(recovered(copyDisk(disk), null, isThorough));
-  expect(scans.rested, 'the thread is given back').toBe(1);
+  expect(scans.stops, 'the thread is stopped').toBe(1);
   return scans;
 }
 
@@ -129,6 +129,6 @@ describe.each([
     const scans = new VirtualScans(scannedDisk);
     const { failure, trace } = recovered(scannedDisk, scans, false) as { failure: string | null; trace: unknown };
     expect(`${failure} ${JSON.stringify(trace)}`).toMatch('EIO');
-    expect(scans.rested).toBe(1);
+    expect(scans.stops).toBe(1);
   });
 });

@@ -15,7 +15,7 @@ export class VirtualScans implements FileScans {
   /** Chunks and records that were delivered. */
   chunks = 0;
   records = 0;
-  rested = 0;
+  stops = 0;
   readonly options: VirtualScansOptions;
   readonly #disk: MemoryDisk;
 
@@ -28,8 +28,8 @@ export class VirtualScans implements FileScans {
     return new VirtualScan(this, this.#disk, path, kind, events);
   }
 
-  rest(): void {
-    this.rested++;
+  stop(): void {
+    this.stops++;
   }
 }
 

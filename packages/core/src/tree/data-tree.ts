@@ -109,7 +109,7 @@ export class DataTree {
   /**
    * Applies a committed txn, tells `events` what changed, and raises `lastZxid` once, also for a multi.
    *
-   * @param prepared left out: somebody else has prepared the txn
+   * @param prepared left out: another server has prepared the txn
    */
   apply(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared = UNPREPARED): ApplyResult {
     if (txn.type === OpCode.reconfig) this.replacedMembership = this.#copyOf(CONFIG_PATH);

@@ -203,7 +203,7 @@ function swapBytes(value: number): number {
 }
 
 function changeOfInt(tables: ChangeTables, change: number): number {
-  // As most often: the next zxid, one child more. No change of a byte is 0.
+  // As most often: the next zxid, one child more. The bytes that stay the same contribute 0.
   if (change >>> 8 === 0) return tables[3][change]!;
   return (
     tables[0][change >>> 24]! ^

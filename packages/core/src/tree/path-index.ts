@@ -131,6 +131,13 @@ export function hashOf(path: string): number {
   return finish(i < length ? step(hash, path.charCodeAt(i), 0) : hash);
 }
 
+/** True when bytes [start, end) are ASCII. */
+export function isAscii(bytes: Uint8Array, start: number, end: number): boolean {
+  let seen = 0;
+  for (let i = start; i < end; i++) seen |= bytes[i]!;
+  return seen < 0x80;
+}
+
 /** The hash of a path in ASCII from its bytes. */
 export function hashOfBytes(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start;

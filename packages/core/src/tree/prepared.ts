@@ -11,5 +11,5 @@ export interface Prepared {
   readonly parts: readonly Prepared[] | null;
 }
 
-/** Somebody else has prepared it. */
+/** Nothing is known: another server has prepared the txn, or it comes from a log. */
 export const UNPREPARED: Prepared = Object.freeze({ digest: UNKNOWN_DIGEST, znode: NO_ZNODE, parts: null });

@@ -24,7 +24,7 @@ import { copyBytes } from './byte-arena.ts';
 import { COMING_MAX, ComingPaths } from './coming-paths.ts';
 import type { Database } from './database.ts';
 import { UNKNOWN_DIGEST } from './digest.ts';
-import { hashOfBytes } from './path-index.ts';
+import { hashOfBytes, isAscii } from './path-index.ts';
 import { areZxids, PersistedOffset } from './persisted-stat.ts';
 import type { Quotas } from './quota.ts';
 import type { TreeState } from './tree-state.ts';
@@ -243,7 +243,7 @@ export class SnapshotReader {
     const kind = kindOfOwner(high, low, state);
     if (kind === null) return this.#refuse(record, `has the owner 0x${hex(high)}${hex(low)}, which is no kind`);
     if (!areZxids(bytes, persisted)) return this.#refuse(record, 'has a zxid that is out of range');
-    const ascii = isAscii(record);
+    const ascii = isAscii(bytes, pathStart, pathEnd);
     // The root is '' here, which has no bytes to be hashed.
     const hash = ascii ? hashOfBytes(bytes, pathStart, pathEnd) : 0;
     let z =
@@ -321,11 +321,6 @@ function pathOf({ bytes, pathStart, pathEnd }: ZnodeRecord): string {
 /** null as well as no bytes end where they begin; the length tells them apart. */
 function dataOf({ bytes, pathEnd, dataEnd }: ZnodeRecord): Uint8Array | null {
   return getInt(bytes, pathEnd) < 0 ? null : bytes.subarray(pathEnd + 4, dataEnd);
-}
-
-function isAscii({ bytes, pathStart, pathEnd }: ZnodeRecord): boolean {
-  for (let i = pathStart; i < pathEnd; i++) if (bytes[i]! > 0x7f) return false;
-  return true;
 }
 
 function hex(half: number): string {

@@ -143,7 +143,7 @@ export class TreeState {
   /**
    * Adds the znode of a create outside /zookeeper; `hash` is that of its path, which is not there.
    *
-   * @param known its digest, when somebody has computed it
+   * @param known its digest, when it has been computed already
    */
   addPlain(create: PlainCreate, hash: number, parent: ZnodeNumber, known: number = UNKNOWN_DIGEST): void {
     const table = this.table;

@@ -61,6 +61,7 @@ export class PlainCreate {
     const recordEnd = cversionAt + 4;
     const zxid = getLong(bytes, start + ZXID_OFFSET);
     this.bytes = bytes;
+    // `read` has checked it; the type is asked for again.
     if (isZxid(zxid)) this.zxid = zxid;
     this.time = getLong(bytes, start + TIME_OFFSET);
     this.zxidAt = start + ZXID_OFFSET;

@@ -85,10 +85,10 @@ describe('the DIGEST-MD5 server', () => {
   ])('says for the log that a client begins as with %s, and shows nothing of its token', (mechanism, token) => {
     const server = new DigestMd5Server({ service: 's', serverName: 'zk-sasl-md5', users: USERS, authorize: () => [] });
     const step = server.step(Buffer.from(token, 'hex'));
-    const doubt = new RegExp(
+    const warning = new RegExp(
       `^it begins as with ${mechanism}, and this server takes a password .* alone: let it log in by one`,
     );
-    expect(step).toMatchObject({ kind: 'challenge', doubt: expect.stringMatching(doubt) });
+    expect(step).toMatchObject({ kind: 'challenge', warning: expect.stringMatching(warning) });
     expect(JSON.stringify(step)).not.toContain('bobsecret');
     expect(server.step(Buffer.from(token, 'hex')).kind).toBe('failure');
   });
@@ -97,7 +97,7 @@ describe('the DIGEST-MD5 server', () => {
     const begun = (): DigestMd5Server => {
       const options = { service: 'zookeeper', serverName: 'zk-sasl-md5', users: USERS, authorize: () => [] };
       const server = new DigestMd5Server(options, NONCE);
-      expect(server.step(Buffer.from('anything'))).not.toHaveProperty('doubt');
+      expect(server.step(Buffer.from('anything'))).not.toHaveProperty('warning');
       return server;
     };
     for (const second of ['anything', 'n=x']) {

@@ -33,7 +33,7 @@ export class DigestMd5Server implements SaslConversation {
   readonly #nonce: string;
   #isChallenged = false;
   /** What is wrong if the response cannot be read; null when only the response is. */
-  #doubt: string | null = null;
+  #mechanismFault: string | null = null;
 
   /** @param nonce new for each exchange */
   constructor(options: DigestMd5ServerOptions, nonce: string = randomBytes(NONCE_BYTES).toString('base64')) {
@@ -50,18 +50,18 @@ export class DigestMd5Server implements SaslConversation {
     const challenge = Buffer.from(`realm=${realm},nonce=${quote(this.#nonce)},charset=utf-8,algorithm=md5-sess`);
     const mechanism = mechanismOf(token);
     if (mechanism === DIGEST_MD5) return { kind: 'challenge', token: challenge };
-    const doubt = `${describeBeginning(mechanism)}, and this server takes ${DIGEST_MD5} alone: let it log in by one, or give this server a keytab in place of users`;
+    const warning = `${describeBeginning(mechanism)}, and this server takes ${DIGEST_MD5} alone: let it log in by one, or give this server a keytab in place of users`;
     // As with Apache's server the first token decides nothing; a client of another mechanism reads what is wrong from the challenge.
-    if (mechanism !== null) return { kind: 'challenge', token: challenge, doubt };
-    this.#doubt = doubt;
+    if (mechanism !== null) return { kind: 'challenge', token: challenge, warning };
+    this.#mechanismFault = warning;
     return { kind: 'challenge', token: challenge };
   }
 
   #check(token: Uint8Array): SaslStep {
     const directives = parseDirectives(token);
-    if (directives === null) return failure(this.#doubt ?? 'its response is no list of directives');
+    if (directives === null) return failure(this.#mechanismFault ?? 'its response is no list of directives');
     const fault = this.#faultOf(directives);
-    if (fault !== null) return failure(this.#doubt ?? fault);
+    if (fault !== null) return failure(this.#mechanismFault ?? fault);
     const username = textOf(directives, 'username') ?? '';
     const password = this.#options.users.of(username);
     const proofs = computeDigestProofs({

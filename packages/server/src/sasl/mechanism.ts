@@ -17,7 +17,7 @@ export function mechanismOf(token: Uint8Array): string | null {
     if (head.includes(KERBEROS_ID)) return KERBEROS;
     if (head.includes(SPNEGO_ID)) return 'SPNEGO';
   }
-  const text = bytes.toString('latin1');
+  const text = bytes.subarray(0, TEXT_BYTES_MAX).toString('latin1');
   if (/^[nyp][,=]/.test(text)) return 'SCRAM';
   if (text.startsWith('NTLMSSP\0')) return 'NTLM';
   // Name to act as, user, password.
@@ -33,5 +33,7 @@ export function describeBeginning(mechanism: string | null): string {
 /** [APPLICATION 0], as tokens of GSS-API are framed (RFC 2743 §3.1). */
 const FRAMED = 0x60;
 const FRAME_HEADER_BYTES_MAX = 6;
+/** Of the other mechanisms' tokens; who has not logged in may send a megabyte. */
+const TEXT_BYTES_MAX = 1024;
 const KERBEROS_ID = Buffer.from(objectIdentifier('1.2.840.113554.1.2.2'));
 const SPNEGO_ID = Buffer.from(objectIdentifier('1.3.6.1.5.5.2'));

@@ -49,7 +49,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  scans.rest();
+  scans.stop();
   turn.stop();
 });
 

@@ -34,11 +34,11 @@ export class NodeScans implements FileScans {
   open(path: string, kind: ScanKind, bytes: number, events: FileScanEvents): FileScan | null {
     const { bytesMin, slicesBefore } = this.#options;
     if (bytes < bytesMin) return null;
-    const thread = { link: () => this.#startedLink(), stop: () => this.rest() };
+    const thread = { link: () => this.#startedLink(), stop: () => this.stop() };
     return new ThreadScan(thread, { path, kind, slicesBefore }, events);
   }
 
-  rest(): void {
+  stop(): void {
     this.#link?.stop();
     this.#link = null;
   }

@@ -4,12 +4,13 @@
  *
  *     row := start, end, isPlain 0 or 1, hash of the path, digest of the znode      (base/file-scans.ts)
  */
-import { getInt, PERSISTED_STAT_BYTES, PlainCreate, RECORD_BYTES_MAX } from '@meerkat/protocol';
+import { getInt, PlainCreate } from '@meerkat/protocol';
 import { ROW_DIGEST, ROW_END, ROW_HASH, ROW_INTS, ROW_IS_PLAIN, ROW_START, type ScanKind } from '../base/file-scans.ts';
 import { crc32 } from '../tree/crc32.ts';
 import { digestOfCreated, isDigestedBytes } from '../tree/digest.ts';
 import { hashOfBytes, isAscii } from '../tree/path-index.ts';
 import { areZxids, PersistedOffset } from '../tree/persisted-stat.ts';
+import { SnapshotRecord } from '../tree/snapshot-record.ts';
 import { adler32 } from './adler32.ts';
 import { ENTRY_FRAME_BYTES, ENTRY_HEAD_BYTES, isWholeEntry, PAYLOAD_BYTES_MAX } from './log-format.ts';
 
@@ -79,33 +80,28 @@ class LogScanner implements RecordScanner {
   }
 }
 
-/** Of the znodes of a snapshot; see `tree/snapshot-writer.ts` for the grammar. */
+/** Of the znodes of a snapshot. */
 class SnapshotScanner implements RecordScanner {
   count = 0;
   isOver = false;
   checksum: number;
+  readonly #record: SnapshotRecord = new SnapshotRecord();
 
   constructor(checksum: number) {
     this.checksum = checksum;
   }
 
   scan(bytes: Uint8Array, end: number, rows: Int32Array): number {
+    const record = this.#record;
     let at = 0;
     let count = 0;
     const countMax = Math.floor(rows.length / ROW_INTS);
-    while (count < countMax && end - at >= 4) {
-      const pathBytes = getInt(bytes, at);
-      const pathEnd = at + 4 + pathBytes;
-      // The path "/" ends the znodes.
-      this.isOver = !isLength(pathBytes, 0) || (pathBytes === 1 && pathEnd <= end && bytes[at + 4] === SLASH);
-      if (this.isOver || pathEnd + 4 > end) break;
-      const dataBytes = getInt(bytes, pathEnd);
-      this.isOver = !isLength(dataBytes, -1);
-      const dataEnd = pathEnd + 4 + Math.max(dataBytes, 0);
-      const next = dataEnd + ACL_BYTES + PERSISTED_STAT_BYTES;
-      if (this.isOver || next > end) break;
-      fillZnode(rows, count++ * ROW_INTS, bytes, { start: at, pathEnd, dataEnd, next });
-      at = next;
+    while (count < countMax) {
+      const found = record.read(bytes, at, end);
+      this.isOver = found === 'last' || found === 'broken';
+      if (found !== 'whole') break;
+      fillZnode(rows, count++ * ROW_INTS, at, record);
+      at = record.end;
     }
     this.count = count;
     this.checksum = adler32(this.checksum, bytes, 0, at);
@@ -113,16 +109,10 @@ class SnapshotScanner implements RecordScanner {
   }
 }
 
-function fillZnode(
-  rows: Int32Array,
-  row: number,
-  bytes: Uint8Array,
-  { start, pathEnd, dataEnd, next }: { start: number; pathEnd: number; dataEnd: number; next: number },
-): void {
-  const pathStart = start + 4;
-  const stat = dataEnd + ACL_BYTES;
+function fillZnode(rows: Int32Array, row: number, start: number, record: SnapshotRecord): void {
+  const { bytes, pathStart, pathEnd, dataEnd, persisted: stat, end } = record;
   rows[row + ROW_START] = start;
-  rows[row + ROW_END] = next;
+  rows[row + ROW_END] = end;
   rows[row + ROW_IS_PLAIN] = 0;
   if (pathEnd - pathStart < 2 || !isAscii(bytes, pathStart, pathEnd) || !isDigestedBytes(bytes, pathStart, pathEnd))
     return;
@@ -133,14 +123,6 @@ function fillZnode(
   // The digest has the pzxid in front of the times; what is behind them stands in the same order.
   let crc = crc32(crc32(0, bytes, pathStart, pathEnd), bytes, pathEnd + 4, dataEnd);
   crc = crc32(crc, bytes, stat, stat + PersistedOffset.ctime);
-  crc = crc32(crc, bytes, stat + PersistedOffset.pzxid, next);
+  crc = crc32(crc, bytes, stat + PersistedOffset.pzxid, end);
   rows[row + ROW_DIGEST] = crc32(crc, bytes, stat + PersistedOffset.ctime, stat + PersistedOffset.pzxid);
-}
-
-const SLASH = 0x2f;
-/** Bytes of the number of its ACL, behind the data of a znode. */
-const ACL_BYTES = 8;
-
-function isLength(length: number, min: number): boolean {
-  return length >= min && length <= RECORD_BYTES_MAX;
 }

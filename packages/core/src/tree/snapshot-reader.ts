@@ -13,7 +13,6 @@ import {
   getLongBig,
   JuteReader,
   OPEN_ACL,
-  PERSISTED_STAT_BYTES,
   RECORD_BYTES_MAX,
   readAclList,
   StatOffset,
@@ -27,8 +26,8 @@ import { UNKNOWN_DIGEST } from './digest.ts';
 import { hashOfBytes, isAscii } from './path-index.ts';
 import { areZxids, PersistedOffset } from './persisted-stat.ts';
 import type { Quotas } from './quota.ts';
+import { LAST_RECORD_BYTES, SnapshotRecord } from './snapshot-record.ts';
 import type { TreeState } from './tree-state.ts';
-import type { ZnodeRecord } from './znode-block.ts';
 import { isOwnerOf353, kindOfOwner, ttlOfOwner, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 
@@ -50,6 +49,7 @@ export class SnapshotReader {
   /** The snapshot's numbers of ACLs, and ours. */
   readonly #aclIds = new Map<number, number>();
   readonly #reader = new JuteReader(undefined, RECORD_BYTES_MAX);
+  readonly #record = new SnapshotRecord();
   readonly #coming: ComingPaths;
 
   /** `database` is fresh: it has the system znodes and nothing else. */
@@ -101,13 +101,11 @@ export class SnapshotReader {
 
   /** Fetches what znodes that seem to come next need of the tree. @returns where they end; `end` at least for none */
   #lookAhead(bytes: Uint8Array, start: number, end: number): number {
+    const record = this.#record;
     let at = start;
-    for (let i = 0; i < COMING_MAX && at + 4 <= end; i++) {
-      const pathEnd = at + 4 + getInt(bytes, at);
-      if (pathEnd < at + 4 || pathEnd + 4 > end) break;
-      const dataEnd = pathEnd + 4 + Math.max(getInt(bytes, pathEnd), 0);
-      this.#coming.add(bytes, at + 4, pathEnd);
-      at = dataEnd + 8 + PERSISTED_STAT_BYTES;
+    for (let i = 0; i < COMING_MAX && record.read(bytes, at, end) === 'whole'; i++) {
+      this.#coming.add(bytes, record.pathStart, record.pathEnd);
+      at = record.end;
     }
     this.#coming.fetch();
     return at === start ? end : at;
@@ -174,23 +172,17 @@ export class SnapshotReader {
   }
 
   #readZnode(bytes: Uint8Array, at: number, end: number): number {
-    if (end - at < 4) return at;
-    const pathLength = getInt(bytes, at);
-    if (pathLength < 0 || pathLength > RECORD_BYTES_MAX) return this.#fail(at, `a path has the length ${pathLength}`);
-    const lengthAt = at + 4 + pathLength;
-    if (pathLength === 1 && lengthAt <= end && bytes[at + 4] === 0x2f) return this.#finish(at + 5);
-    if (end < lengthAt + 4) return at;
-    const dataLength = getInt(bytes, lengthAt);
-    if (dataLength < -1 || dataLength > RECORD_BYTES_MAX) return this.#fail(at, `data has the length ${dataLength}`);
-    const dataEnd = lengthAt + 4 + Math.max(dataLength, 0);
-    const next = dataEnd + 8 + PERSISTED_STAT_BYTES;
-    if (end < next) return at;
-    const record = { bytes, pathStart: at + 4, pathEnd: lengthAt, dataEnd };
-    const z = this.#addZnode(record, this.#aclIdOf(bytes, dataEnd), dataEnd + 8);
-    if (z === NO_ZNODE) return at;
-    this.#znodes++;
-    this.#last = z;
-    return next;
+    const record = this.#record;
+    switch (record.read(bytes, at, end)) {
+      case 'cut':
+        return at;
+      case 'broken':
+        return this.#fail(at, record.fault);
+      case 'last':
+        return this.#finish(at + LAST_RECORD_BYTES);
+      case 'whole':
+        return this.#addZnode(record) ? record.end : at;
+    }
   }
 
   /** True while znodes are read: records that another thread may look at first. */
@@ -219,24 +211,22 @@ export class SnapshotReader {
   /** @returns false when there is more to it than making a znode below an existing one: then nothing has been done */
   #addPlain(bytes: Uint8Array, start: number, hash: number, digest: number): boolean {
     const state = this.#state;
-    const pathStart = start + 4;
-    const pathEnd = pathStart + getInt(bytes, start);
-    const dataEnd = pathEnd + 4 + Math.max(getInt(bytes, pathEnd), 0);
+    const record = this.#record;
+    record.readKnown(bytes, start);
+    const { pathStart, pathEnd } = record;
     if (state.table.findBytesByHash(hash, bytes, pathStart, pathEnd) !== NO_ZNODE) return false;
     const parent = state.findParentBytes(bytes, pathStart, pathEnd);
     if (parent === NO_ZNODE) return false;
-    const record = { bytes, pathStart, pathEnd, dataEnd };
-    const z = state.addRecord(record, hash, parent, ZnodeKind.persistent, this.#aclIdOf(bytes, dataEnd));
-    this.#fillStat(z, bytes, dataEnd + 8, digest);
-    this.#znodes++;
-    this.#last = z;
+    const z = state.addRecord(record, hash, parent, ZnodeKind.persistent, this.#aclIdOf(record));
+    this.#fillStat(z, record, digest);
     return true;
   }
 
-  /** @returns the znode, NO_ZNODE after a fault */
-  #addZnode(record: ZnodeRecord, aclId: number, persisted: number): ZnodeNumber {
+  /** @returns false after a fault */
+  #addZnode(record: SnapshotRecord): boolean {
     const state = this.#state;
-    const { bytes, pathStart, pathEnd } = record;
+    const { bytes, pathStart, pathEnd, persisted } = record;
+    const aclId = this.#aclIdOf(record);
     const owner = persisted + PersistedOffset.ephemeralOwner;
     const high = getInt(bytes, owner);
     const low = getInt(bytes, owner + 4);
@@ -268,12 +258,12 @@ export class SnapshotReader {
       state.replaceData(z, dataOf(record));
       state.replaceAcl(z, aclId);
     }
-    this.#fillStat(z, bytes, persisted);
-    return z;
+    this.#fillStat(z, record);
+    return true;
   }
 
-  /** Everything of the stat but what follows from data, children and kind. */
-  #fillStat(z: ZnodeNumber, bytes: Uint8Array, persisted: number, digest: number = UNKNOWN_DIGEST): void {
+  /** The last of a znode that was read: everything of the stat but what follows from data, children and kind. */
+  #fillStat(z: ZnodeNumber, { bytes, persisted }: SnapshotRecord, digest: number = UNKNOWN_DIGEST): void {
     const { table } = this.#state;
     const page = table.pageOf(z);
     const stat = table.statStartOf(z);
@@ -284,10 +274,12 @@ export class SnapshotReader {
     copyBytes(bytes, pzxid, pzxid + 8, page, stat + StatOffset.pzxid);
     table.setSequence(z, getInt(bytes, persisted + PersistedOffset.cversion));
     this.#state.refreshDigest(z, digest);
+    this.#znodes++;
+    this.#last = z;
   }
 
-  #aclIdOf(bytes: Uint8Array, at: number): number {
-    return this.#aclIds.get(getLong(bytes, at)) ?? this.#state.acls.intern(CLOSED_ACL);
+  #aclIdOf({ bytes, dataEnd }: SnapshotRecord): number {
+    return this.#aclIds.get(getLong(bytes, dataEnd)) ?? this.#state.acls.intern(CLOSED_ACL);
   }
 
   /** What follows from the znodes once all of them are there. */
@@ -298,9 +290,9 @@ export class SnapshotReader {
     return end;
   }
 
-  #refuse(record: ZnodeRecord, what: string): ZnodeNumber {
+  #refuse(record: SnapshotRecord, what: string): false {
     this.#fail(0, `the znode ${pathOf(record)} ${what}`);
-    return NO_ZNODE;
+    return false;
   }
 
   #fail(at: number, what: string): number {
@@ -314,12 +306,12 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 const SYSTEM_PATHS: ReadonlySet<string> = new Set(['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config']);
 
 /** The root is '' here as it is there. */
-function pathOf({ bytes, pathStart, pathEnd }: ZnodeRecord): string {
+function pathOf({ bytes, pathStart, pathEnd }: SnapshotRecord): string {
   return DECODER.decode(bytes.subarray(pathStart, pathEnd));
 }
 
 /** null as well as no bytes end where they begin; the length tells them apart. */
-function dataOf({ bytes, pathEnd, dataEnd }: ZnodeRecord): Uint8Array | null {
+function dataOf({ bytes, pathEnd, dataEnd }: SnapshotRecord): Uint8Array | null {
   return getInt(bytes, pathEnd) < 0 ? null : bytes.subarray(pathEnd + 4, dataEnd);
 }
 

@@ -2,18 +2,11 @@
  * The bytes of a snapshot file from its beginning, decompressed, in slices of about 256 KiB. A plain file is read ahead.
  */
 import { assert } from '../base/assert.ts';
-import type {
-  ByteTransform,
-  Disk,
-  DiskError,
-  DiskFile,
-  FileScan,
-  FileScans,
-  Ports,
-  ScannedChunk,
-} from '../base/ports.ts';
+import type { ByteTransform, Disk, DiskFile, FileScans, Ports, ScannedChunk } from '../base/ports.ts';
 import { compressionOf } from './file-names.ts';
-import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
+import { ScanAhead } from './scan-ahead.ts';
+import { SliceBuffers } from './slice-buffers.ts';
+import { SliceReads } from './slice-reads.ts';
 
 export interface SliceEvents {
   /**
@@ -36,7 +29,6 @@ export interface SnapshotSlices {
 }
 
 const NOTHING = new Uint8Array(0);
-const SLICE_BYTES = 256 * 1024;
 /** As a rule snapshots are compressed to an eighth; one of zeros may take a thousand times as much memory as this. */
 const COMPRESSED_SLICE_BYTES = 32 * 1024;
 
@@ -54,115 +46,57 @@ export function makeSnapshotSlices(
 
 class PlainSlices implements SnapshotSlices {
   readonly #disk: Disk;
-  readonly #scans: FileScans | null;
   readonly #path: string;
   readonly #events: SliceEvents;
-  readonly #buffers: SliceBuffers = new SliceBuffers();
-  #file: DiskFile | null = null;
+  readonly #reads: SliceReads;
+  readonly #scan: ScanAhead;
   #rest: Uint8Array = NOTHING;
-  #readAt = 0;
-  #readsInFlight = 0;
   #isClosed = false;
-  /** null when there is none. */
-  #scan: FileScan | null = null;
-  /** Where it began. */
-  #scanFrom = 0;
-  /** Where the next chunk of the scan begins. */
-  #scanAt = 0;
-  /** Counts the beginnings: a read that was asked for before the last one is of no interest. */
-  #beginnings = 0;
 
   constructor(disk: Disk, scans: FileScans | null, path: string, events: SliceEvents) {
     this.#disk = disk;
-    this.#scans = scans;
     this.#path = path;
     this.#events = events;
+    this.#reads = new SliceReads({
+      onRead: (position, bytes, isMore) => this.#onRead(position, bytes, isMore),
+      onReadFailed: (error) => events.onSliceFault(error.message),
+    });
+    this.#scan = new ScanAhead(scans, 'snapshot', {
+      onScanned: (chunk) => events.onScanned(chunk),
+      onScanEnd: (position) => {
+        this.#rest = NOTHING;
+        this.#reads.resume(position);
+      },
+    });
   }
 
   start(): void {
     this.#disk.open(this.#path, { readOnly: true }, (error, file) => {
       if (error !== null) return this.#events.onSliceFault(error.message);
-      this.#file = file;
-      this.#openScan(file, file.size);
-      this.#readAhead(file);
+      this.#scan.open(this.#path, file.size);
+      this.#reads.begin(file, file.size, 0);
     });
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#scan?.close();
-    this.#file?.close();
+    this.#scan.close();
+    this.#reads.close();
   }
 
-  #openScan(file: DiskFile, bytes: number): void {
-    if (this.#scans === null) return;
-    this.#scan = this.#scans.open(this.#path, 'snapshot', bytes, {
-      onChunk: (chunk) => {
-        if (!this.#isClosed) this.#onChunk(chunk);
-      },
-      onScanEnd: () => {
-        if (!this.#isClosed) this.#resume(file);
-      },
-    });
+  #onRead(position: number, bytes: Uint8Array, isMore: boolean): void {
+    const joined = this.#reads.join(this.#rest, bytes);
+    this.#reads.readAhead();
+    this.#rest = joined.subarray(this.#events.onSlice(joined, !isMore));
+    if (isMore) this.#maybeScan(position + bytes.length - this.#rest.length);
   }
 
-  #maybeScan(file: DiskFile, from: number): void {
-    if (this.#isClosed || this.#scan?.canStart() !== true) return;
+  #maybeScan(from: number): void {
+    if (this.#isClosed || !this.#scan.canStart()) return;
     const checksum = this.#events.scanChecksum();
     if (checksum === null) return;
-    this.#beginnings++;
-    this.#scanFrom = from;
-    this.#scanAt = from;
-    this.#scan.start(from, file.size, checksum);
-  }
-
-  #onChunk(chunk: ScannedChunk): void {
-    assert(chunk.position === this.#scanAt, 'chunks follow each other');
-    const isMemoryTaken = this.#events.onScanned(chunk);
-    this.#scanAt += chunk.end;
-    this.#scan?.release(chunk, isMemoryTaken);
-  }
-
-  /** Reads on where the scan has ended. There may be a znode that was too long for it: behind that there is another one. */
-  #resume(file: DiskFile): void {
-    this.#scan = null;
-    if (this.#scanAt > this.#scanFrom) this.#openScan(file, file.size - this.#scanAt);
-    this.#rest = NOTHING;
-    this.#readsInFlight = 0;
-    this.#readAt = this.#scanAt;
-    this.#readAhead(file);
-  }
-
-  #readAhead(file: DiskFile): void {
-    do this.#requestRead(file);
-    while (this.#readsInFlight < READS_AHEAD && this.#readAt < file.size);
-  }
-
-  #requestRead(file: DiskFile): void {
-    const position = this.#readAt;
-    this.#readAt = Math.min(position + SLICE_BYTES, file.size);
-    this.#readsInFlight++;
-    const beginning = this.#beginnings;
-    const onRead = (error: DiskError | null, bytes: Uint8Array): void => {
-      if (this.#beginnings !== beginning) return;
-      this.#readsInFlight--;
-      this.#onRead(file, position, error, bytes);
-    };
-    const length = this.#readAt - position;
-    file.read(position, length, onRead, this.#buffers.room(length));
-  }
-
-  #onRead(file: DiskFile, position: number, error: DiskError | null, bytes: Uint8Array): void {
-    if (this.#isClosed) return;
-    if (error !== null) {
-      this.#events.onSliceFault(error.message);
-      return;
-    }
-    const isMore = position + bytes.length < file.size && bytes.length > 0;
-    const joined = this.#buffers.join(this.#rest, bytes);
-    if (isMore && this.#readAt < file.size) this.#readAhead(file);
-    this.#rest = joined.subarray(this.#events.onSlice(joined, !isMore));
-    if (isMore) this.#maybeScan(file, position + bytes.length - this.#rest.length);
+    this.#reads.drop();
+    this.#scan.start(from, this.#reads.size, checksum);
   }
 }
 

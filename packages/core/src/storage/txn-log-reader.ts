@@ -17,17 +17,6 @@
  * 4. The log reaches as far as this server has acknowledged (`durable-mark.ts`): otherwise it stops with a fault.
  */
 import { epochOf, getInt, isZxid, JuteReader, ZXID_NONE, type Zxid } from '@meerkat/protocol';
-import { assert } from '../base/assert.ts';
-import {
-  type FileScan,
-  ROW_DIGEST,
-  ROW_END,
-  ROW_HASH,
-  ROW_INTS,
-  ROW_IS_PLAIN,
-  ROW_START,
-  type ScannedChunk,
-} from '../base/file-scans.ts';
 import type { DiskError, Ports } from '../base/ports.ts';
 import type { KnownZnode } from '../tree/known-znode.ts';
 import type { ZxidFile } from './file-names.ts';
@@ -45,13 +34,12 @@ import {
   PAYLOAD_BYTES_MAX,
   zxidBeforeLog,
 } from './log-format.ts';
+import { AHEAD_MAX, LogScan } from './log-scan.ts';
 import { LogSequence } from './log-sequence.ts';
 import { LogSlices } from './log-slices.ts';
 import { LogTailCollector } from './log-tail.ts';
 import type { TxnLogReaderEvents, TxnLogReaderOptions } from './txn-log-reader-host.ts';
 
-/** Entries that are looked at together, before the first of them is checked. */
-const AHEAD_MAX = 16;
 const NOTHING = new Uint8Array(0);
 
 export class TxnLogReader {
@@ -80,11 +68,7 @@ export class TxnLogReader {
   /** What is known of the damaged end of the file before, until the first entry of this one. */
   #torn: TornEnd | null = null;
   readonly #slices: LogSlices;
-  /** Of this file; null when there is none. */
-  #scan: FileScan | null = null;
-  /** Where it began. */
-  #scanFrom = 0;
-  readonly #known: KnownZnode = { hash: 0, digest: 0 };
+  readonly #scan: LogScan;
   readonly #sequence: LogSequence;
   readonly #end: LogEnd;
 
@@ -101,6 +85,12 @@ export class TxnLogReader {
       onSlice: (position, bytes, isMore) => this.#onSlice(position, bytes, isMore),
       onZeros: () => this.#onFileRead(),
       onReadFailed: (error) => this.#diskFault(error),
+    });
+    this.#scan = new LogScan(ports.scans, {
+      onScannedEntry: (bytes, at, length, position, known) => this.#deliver(bytes, at, length, position, known),
+      onScannedAhead: (rows, row, rowsEnd) => events.onScannedAhead?.(rows, row, rowsEnd),
+      onMemory: (memory) => events.onMemory?.(memory) === true,
+      onScanEnd: (position) => this.#slices.resume(position),
     });
     this.#sequence = new LogSequence(options);
     this.#end = new LogEnd(ports, options);
@@ -148,7 +138,7 @@ export class TxnLogReader {
       this.#longestEntry = 0;
       const size = this.#options.areSizesExact ? Math.min(file.size, opened.size) : opened.size;
       const startAt = this.#hasHeader ? this.#options.startAt : 0;
-      this.#openScan(size - startAt);
+      this.#scan.open(this.#path, size - startAt);
       this.#slices.begin(opened, size, startAt);
     });
   }
@@ -166,66 +156,14 @@ export class TxnLogReader {
     this.#slices.readAhead();
     if (!this.#parse(isMore)) return;
     if (!isMore) this.#onFileRead();
-    else if (this.#tail === null && this.#scan?.canStart() === true) this.#startScan(this.#scan);
-  }
-
-  #openScan(bytes: number): void {
-    const { scans = null } = this.#ports;
-    const index = this.#fileIndex;
-    if (scans === null) return;
-    this.#scan = scans.open(this.#path, 'log', bytes, {
-      onChunk: (chunk) => {
-        if (this.#scan !== null && this.#fileIndex === index) this.#onChunk(this.#scan, chunk);
-      },
-      onScanEnd: () => {
-        if (this.#scan !== null && this.#fileIndex === index) this.#onScanEnd();
-      },
-    });
+    else if (this.#tail === null && this.#scan.canStart()) this.#startScan();
   }
 
   /** From the first entry on that is not complete yet another thread reads. */
-  #startScan(scan: FileScan): void {
+  #startScan(): void {
     this.#slices.pause();
     this.#bytes = NOTHING;
-    this.#scanFrom = this.#bytesAt;
-    scan.start(this.#bytesAt, this.#slices.size, 0);
-  }
-
-  #onChunk(scan: FileScan, chunk: ScannedChunk): void {
-    const { position, bytes, end, rows, count, memory } = chunk;
-    assert(position === this.#bytesAt, 'chunks follow each other');
-    const { onScannedAhead } = this.#events;
-    const isMemoryTaken = memory !== null && this.#events.onMemory?.(memory) === true;
-    const known = this.#known;
-    const rowsEnd = count * ROW_INTS;
-    let aheadTo = 0;
-    for (let row = 0; row < rowsEnd; row += ROW_INTS) {
-      if (row === aheadTo) {
-        aheadTo = Math.min(row + AHEAD_MAX * ROW_INTS, rowsEnd);
-        onScannedAhead?.(rows, row, aheadTo);
-      }
-      const start = rows[row + ROW_START]!;
-      const entryBytes = rows[row + ROW_END]! - start;
-      known.hash = rows[row + ROW_HASH]!;
-      known.digest = rows[row + ROW_DIGEST]! >>> 0;
-      const isPlain = rows[row + ROW_IS_PLAIN] === 1;
-      if (!this.#deliver(bytes, start, entryBytes - ENTRY_FRAME_BYTES, isPlain ? known : null)) return;
-      if (entryBytes > this.#longestEntry) this.#longestEntry = entryBytes;
-    }
-    this.#bytesAt = position + end;
-    scan.release(chunk, isMemoryTaken);
-  }
-
-  /** Where it ended there may be an entry that was too long for it: behind that there is another one. */
-  #onScanEnd(): void {
-    this.#scan = null;
-    if (this.#bytesAt > this.#scanFrom) this.#openScan(this.#slices.size - this.#bytesAt);
-    this.#slices.resume(this.#bytesAt);
-  }
-
-  #closeScan(): void {
-    this.#scan?.close();
-    this.#scan = null;
+    this.#scan.start(this.#bytesAt, this.#slices.size);
   }
 
   /** Delivers the entries that are complete. @returns false when a fault has ended the reading */
@@ -250,8 +188,7 @@ export class TxnLogReader {
       if (isPlausible && this.#bytesAt + entryEnd <= size) {
         if (entryEnd > bytes.length) break;
         if (isWholeEntry(bytes, at, length)) {
-          if (!this.#deliver(bytes, at, length, null)) return false;
-          this.#longestEntry = Math.max(this.#longestEntry, entryEnd - at);
+          if (!this.#deliver(bytes, at, length, this.#bytesAt + at, null)) return false;
           at = entryEnd;
           continue;
         }
@@ -311,10 +248,12 @@ export class TxnLogReader {
     return at;
   }
 
-  #deliver(bytes: Uint8Array, at: number, length: number, known: KnownZnode | null): boolean {
+  /** The entry at `at`, which stands at `position` of the file. @returns false when a fault has ended the reading */
+  #deliver(bytes: Uint8Array, at: number, length: number, position: number, known: KnownZnode | null): boolean {
     const zxid = entryZxidAt(bytes, at);
-    if (!isZxid(zxid) || length < ENTRY_PAYLOAD_BYTES_MIN) return this.#faultOfUnknown(at);
-    const position = this.#bytesAt + at;
+    if (!isZxid(zxid) || length < ENTRY_PAYLOAD_BYTES_MIN) return this.#faultOfUnknown(position);
+    const entryBytes = length + ENTRY_FRAME_BYTES;
+    if (entryBytes > this.#longestEntry) this.#longestEntry = entryBytes;
     if (this.#sequence.isKnown(zxid)) {
       this.#events.onKnownTxn?.(zxid, this.entryFile, position);
       return true;
@@ -328,7 +267,7 @@ export class TxnLogReader {
     this.#entryAt = position;
     const payloadAt = at + ENTRY_HEAD_BYTES;
     this.#jute.reset(bytes, payloadAt, payloadAt + length);
-    if (!this.#events.onTxn(this.#jute, known)) return this.#faultOfUnknown(at);
+    if (!this.#events.onTxn(this.#jute, known)) return this.#faultOfUnknown(position);
     return true;
   }
 
@@ -339,11 +278,11 @@ export class TxnLogReader {
     return `epoch ${epochOf(zxid)} begins here, and nothing shows how many txns the one before had`;
   }
 
-  #faultOfUnknown(at: number): false {
+  #faultOfUnknown(position: number): false {
     const { last } = this.#sequence;
     const reason = 'an entry has the right checksum but is not a txn that this version knows';
     const damage = { reason, intact: null, last, durable: ZXID_NONE, isLastFile: false };
-    this.#fault(describeDamage({ path: this.#path, position: this.#bytesAt + at }, damage));
+    this.#fault(describeDamage({ path: this.#path, position }, damage));
     return false;
   }
 
@@ -358,7 +297,7 @@ export class TxnLogReader {
   }
 
   #onFileRead(): void {
-    this.#closeScan();
+    this.#scan.close();
     const tail = this.#tail!;
     if (this.#missing !== null && tail.collected().length >= LOG_HEADER_BYTES) {
       this.#faultOfSequence(0, this.#missing);
@@ -408,13 +347,13 @@ export class TxnLogReader {
   }
 
   #fault(message: string): void {
-    this.#closeScan();
+    this.#scan.close();
     this.#slices.close();
     this.#events.onLogFault(new Error(message));
   }
 
   #diskFault(error: DiskError): void {
-    this.#closeScan();
+    this.#scan.close();
     this.#slices.close();
     this.#events.onLogFault(new Error(`the log cannot be read and synced: ${error.message}`, { cause: error }));
   }

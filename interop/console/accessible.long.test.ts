@@ -10,7 +10,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 import { violationsOf } from './accessibility.ts';
-import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+import { ConsoleSite, launchBrowser } from './console-site.ts';
+import { PATIENCE_MS } from './lent-page.ts';
 import { isRecording, picturePath, recordPicture } from './pictures.ts';
 
 /*

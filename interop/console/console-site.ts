@@ -1,6 +1,7 @@
 import { type Client, connect } from '@meerkat/client';
 import { type ClusterOptions, type ConsoleOptions, type RunningConsole, startConsole } from '@meerkat/console';
-import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type Page } from 'playwright-core';
+import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core';
+import { LentPage, type Look } from './lent-page.ts';
 
 /** As the probe of a build machine starts it: nothing is looked up or sent anywhere. */
 const FLAGS = [
@@ -17,14 +18,8 @@ export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS, timeout: 120_000 });
 }
 
-/** How long something may take to be shown on a busy machine. */
-export const PATIENCE_MS = 120_000;
-
-export interface SiteOptions extends Partial<Omit<ConsoleOptions, 'clusters'>> {
+export interface SiteOptions extends Look, Partial<Omit<ConsoleOptions, 'clusters'>> {
   readonly name?: string;
-  readonly colorScheme?: 'light' | 'dark';
-  readonly width?: number;
-  readonly height?: number;
   readonly cluster?: Partial<ClusterOptions>;
   /** Further services: connect strings by names. */
   readonly others?: Readonly<Record<string, string>>;
@@ -34,22 +29,14 @@ export interface SiteOptions extends Partial<Omit<ConsoleOptions, 'clusters'>> {
 export class ConsoleSite implements AsyncDisposable {
   readonly console: RunningConsole;
   readonly client: Client;
-  readonly context: BrowserContext;
   readonly page: Page;
+  readonly #lent: LentPage;
   /** Errors of the page, and requests that would leave it. */
   readonly #complaints: string[] = [];
 
   /** @param servers `host:port,host:port` */
   static async open(browser: Browser, servers: string, options: SiteOptions = {}): Promise<ConsoleSite> {
-    const {
-      name = 'service',
-      colorScheme = 'light',
-      width = 1280,
-      height = 800,
-      cluster,
-      others = {},
-      ...rest
-    } = options;
+    const { name = 'service', colorScheme, width, height, cluster, others = {}, ...rest } = options;
     const clusters = [
       { ...serviceOf(name, servers), ...cluster },
       ...Object.entries(others).map(([other, connectString]) => serviceOf(other, connectString)),
@@ -59,18 +46,15 @@ export class ConsoleSite implements AsyncDisposable {
       { host: '127.0.0.1', port: 0 },
     );
     const client = await connect(cluster?.connection ?? servers);
-    const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce' });
-    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    const page = await context.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
-    return new ConsoleSite(running, client, context, page);
+    return new ConsoleSite(running, client, await LentPage.lend(browser, { colorScheme, width, height }));
   }
 
-  private constructor(running: RunningConsole, client: Client, context: BrowserContext, page: Page) {
+  private constructor(running: RunningConsole, client: Client, lent: LentPage) {
+    const { page } = lent;
     this.console = running;
     this.client = client;
-    this.context = context;
     this.page = page;
+    this.#lent = lent;
     page.on('pageerror', (error) => this.#complaints.push(error.stack ?? error.message));
     page.on('console', (message) => {
       // Answers that are refusals are told by the browser as well.
@@ -113,7 +97,7 @@ export class ConsoleSite implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.context.close();
+    await this.#lent[Symbol.asyncDispose]();
     await this.client.close().catch(() => {});
     await this.console.close();
   }

@@ -11,6 +11,7 @@ import { writeCertificates } from '../harness/admin-certificates.ts';
 import { describeWith } from '../harness/peers.ts';
 import { ServerProcess } from '../harness/server-process.ts';
 import { ConsoleSite, launchBrowser } from './console-site.ts';
+import { LentPage } from './lent-page.ts';
 
 const CLIENT = { sessionTimeoutMs: 60_000 };
 
@@ -134,7 +135,8 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
       { perms: 1, scheme: 'world', id: 'anyone' },
     ]);
     await using console = await startConsole(server, '--auth', 'digest:super:test');
-    const page = await browser.newPage();
+    await using lent = await LentPage.lend(browser);
+    const { page } = lent;
     await page.goto(console.url);
     await page.getByLabel('How').selectOption('none');
     await page.getByRole('button', { name: 'Log in' }).click();
@@ -147,7 +149,6 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     await page.getByRole('button', { name: 'Log in' }).click();
     await open(page, idOf(client));
     await page.getByRole('button', { name: 'End session…' }).waitFor();
-    await page.close();
     await client.close();
   });
 
@@ -161,7 +162,8 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
       await client.setAcl('/', [acl.x509('CN=root'), acl.world('r')]);
       const tls = ['--https', '--tls-ca', ca, '--tls-cert', root];
       await using console = await startConsole(server, ...tls);
-      const page = await browser.newPage();
+      await using lent = await LentPage.lend(browser);
+      const { page } = lent;
       await page.goto(console.url);
       const offered = page.getByRole('button', { name: 'End session…' });
       const cases = [
@@ -181,7 +183,6 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
         await page.keyboard.press('Escape');
         await page.getByRole('button', { name: 'Log out' }).click();
       }
-      await page.close();
       await client.close();
     } finally {
       rmSync(directory, { recursive: true });
@@ -195,7 +196,8 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     });
     const client = await connect(`127.0.0.1:${server.port}`, CLIENT);
     const session = idOf(client);
-    const page = await browser.newPage();
+    await using lent = await LentPage.lend(browser);
+    const { page } = lent;
     await page.goto(`http://127.0.0.1:${server.adminPort}/console/#/service/sessions`);
     await page.getByRole('button', { name: 'Log in' }).click();
     await open(page, session);
@@ -204,7 +206,6 @@ describeWith(['chromium', 'apache'], 'the console ends the session of another cl
     await page.getByText(`Session ${session} has ended`).waitFor();
     await expect.poll(() => idOf(client), { timeout: 60_000 }).not.toBe(session);
     await client.close();
-    await page.close();
   });
 });
 

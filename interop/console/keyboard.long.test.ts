@@ -30,7 +30,7 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
     await client.create('/app/leaf', 'bye');
     const other = await connect(server.connectString);
     const held = await new Mutex(other, '/locks/job').acquire();
-    await withoutMouse(page);
+    await using _ = await withoutMouse(page);
     const keys = new Keyboard(page);
     const tasks = navigatorTasks(site, keys, other);
     expect(tasks.length).toBeGreaterThanOrEqual(30);
@@ -61,7 +61,7 @@ describeWith(['chromium'], 'the console is worked with the keyboard alone', () =
       });
       const { client, page } = site;
       await client.createParents('/app/config', 'new');
-      await withoutMouse(page);
+      await using _ = await withoutMouse(page);
       const keys = new Keyboard(page);
       const plan = page.getByRole('region', { name: 'Plan' });
       const leader = await ensemble.leader();

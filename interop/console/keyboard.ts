@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { PATIENCE_MS } from './console-site.ts';
+import { PATIENCE_MS } from './lent-page.ts';
 
 /** What has the focus, as assistive techniques name it. */
 const FOCUSED = `(() => {
@@ -8,9 +8,9 @@ const FOCUSED = `(() => {
   return element?.getAttribute('aria-label') || (label ?? element)?.textContent?.trim() || '';
 })()`;
 
-/** Before the page is loaded: a mouse that is used is a complaint of it. */
-export async function withoutMouse(page: Page): Promise<void> {
-  await page.addInitScript("addEventListener('pointerdown', () => console.error('a mouse was used'), true)");
+/** Before the page is loaded: a mouse that is used is a complaint of it, until this is disposed. */
+export function withoutMouse(page: Page): Promise<AsyncDisposable> {
+  return page.addInitScript("addEventListener('pointerdown', () => console.error('a mouse was used'), true)");
 }
 
 /** A hand on the keyboard of a page, and none on its mouse. */

@@ -4,7 +4,8 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
-import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+import { ConsoleSite, launchBrowser } from './console-site.ts';
+import { PATIENCE_MS } from './lent-page.ts';
 
 describeWith(['chromium', 'apache'], 'the console shows a tree', () => {
   let browser: Browser;

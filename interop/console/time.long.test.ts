@@ -5,7 +5,8 @@ import { RunningCommand } from '../cli/harness.ts';
 import { describeWith } from '../harness/peers.ts';
 import { type ServerKind, ServerProcess } from '../harness/server-process.ts';
 import { violationsOf } from './accessibility.ts';
-import { launchBrowser, PATIENCE_MS } from './console-site.ts';
+import { launchBrowser } from './console-site.ts';
+import { LentPage } from './lent-page.ts';
 
 type Site = AsyncDisposable & { readonly url: string };
 
@@ -35,8 +36,8 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await client.set('/config', 'third');
     const session = `0x${client.session?.id.toString(16)}`;
     await using site = await open(server);
-    const page = await browser.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
+    await using lent = await LentPage.lend(browser);
+    const { page } = lent;
     await page.goto(site.url);
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('treeitem', { name: 'config' }).click();
@@ -54,7 +55,6 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await slider.press('End');
     await page.getByText('4 of 4').waitFor();
     await page.getByText('deleted', { exact: true }).waitFor();
-    await page.close();
     await client.close();
   });
 
@@ -72,8 +72,8 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await client.createParents('/app/comes/deep', 'new');
     await client.set('/secret', 'changed');
     await using site = await open(server);
-    const page = await browser.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
+    await using lent = await LentPage.lend(browser);
+    const { page } = lent;
     await page.goto(site.url);
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('link', { name: 'Time' }).click();
@@ -121,7 +121,6 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await page.getByLabel('Zxid or time').fill('whenever');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.getByRole('alert').getByText('is neither a zxid').waitFor();
-    await page.close();
   });
 
   test('on the admin port to nobody what the ACL of now or that of then does not let him read', async () => {
@@ -168,8 +167,8 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     const then = `0x${(await client.exists('/motd'))?.czxid.toString(16)}`;
     await client.set('/motd', 'two');
     await using site = await onAdminPort(server);
-    const page = await browser.newPage({ viewport: { width: 320, height: 640 }, reducedMotion: 'reduce' });
-    page.setDefaultTimeout(PATIENCE_MS);
+    await using lent = await LentPage.lend(browser, { width: 320, height: 640 });
+    const { page } = lent;
     await page.goto(`${site.url}#/service/time/motd`);
     await page.getByRole('button', { name: 'Log in' }).press('Enter');
     await page.getByText('version 1', { exact: true }).waitFor();
@@ -187,7 +186,6 @@ describeWith(['chromium', 'apache'], 'the console shows the past', () => {
     await page.getByRole('tab', { name: 'History' }).press('Enter');
     await page.getByText('2 of 2').waitFor();
     await expectAccessible(page);
-    await page.close();
   });
 });
 

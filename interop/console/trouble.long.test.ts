@@ -5,7 +5,8 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, ServerProcess } from '../harness/server-process.ts';
-import { ConsoleSite, launchBrowser, PATIENCE_MS } from './console-site.ts';
+import { ConsoleSite, launchBrowser } from './console-site.ts';
+import { LentPage, PATIENCE_MS } from './lent-page.ts';
 import { OldServer } from './old-server.ts';
 
 describeWith(['chromium', 'apache'], 'the console says what is so', () => {
@@ -247,8 +248,8 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     expect((await fetch(`http://127.0.0.1:${plain.adminPort}/console/`)).status).toBe(404);
     const config = { 'console.enabled': true, 'console.write': true };
     await using server = await ServerProcess.start('meerkat', { hasAdmin: true, config });
-    const page = await browser.newPage();
-    page.setDefaultTimeout(PATIENCE_MS);
+    await using lent = await LentPage.lend(browser);
+    const { page } = lent;
     await page.goto(`http://127.0.0.1:${server.adminPort}/console`);
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('treeitem', { name: 'zookeeper' }).waitFor();
@@ -259,7 +260,6 @@ describeWith(['chromium', 'apache'], 'the console says what is so', () => {
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByText('/made is created.').waitFor();
     await page.getByRole('treeitem', { name: 'made' }).waitFor();
-    await page.close();
     expect(await server.askAdmin('/commands/ruok')).toContain('"command" : "ruok"');
   });
 

@@ -1,0 +1,61 @@
+import type { Browser, Page } from 'playwright-core';
+
+/** How long something may take to be shown on a busy machine. */
+export const PATIENCE_MS = 120_000;
+
+export interface Look {
+  readonly colorScheme?: 'light' | 'dark' | undefined;
+  readonly width?: number | undefined;
+  readonly height?: number | undefined;
+}
+
+/** The page of a browser that is lent to nobody. */
+const idle: WeakMap<Browser, Page> = new WeakMap();
+
+/**
+ * A page of a browser, lent to one test after the other: a new one, of a new context, takes two and a half times the processor
+ * time of loading the console into one that is there.
+ *
+ * Each test finds it without cookies, without what a page has stored, and without routes and listeners.
+ */
+export class LentPage implements AsyncDisposable {
+  readonly page: Page;
+  readonly #browser: Browser;
+
+  static async lend(browser: Browser, { colorScheme = 'light', width = 1280, height = 800 }: Look = {}) {
+    const page = idle.get(browser) ?? (await newPage(browser));
+    idle.delete(browser);
+    await page.setViewportSize({ width, height });
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    return new LentPage(browser, page);
+  }
+
+  private constructor(browser: Browser, page: Page) {
+    this.#browser = browser;
+    this.page = page;
+  }
+
+  /** Before what it shows is closed: an answer of that origin, even a refusal, keeps the process of the page. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { page } = this;
+    for (const event of ['pageerror', 'console', 'request']) page.removeAllListeners(event);
+    try {
+      await page.unrouteAll();
+      await page.goto(new URL('/nothing-is-here', page.url()).href);
+      await page.evaluate('localStorage.clear(); sessionStorage.clear()');
+      await page.context().clearCookies();
+      await page.mouse.move(0, 0);
+      idle.set(this.#browser, page);
+    } catch {
+      await page.context().close();
+    }
+  }
+}
+
+async function newPage(browser: Browser): Promise<Page> {
+  const context = await browser.newContext();
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  return page;
+}

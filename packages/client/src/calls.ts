@@ -6,7 +6,7 @@ import { isTraced, traceRequest } from './diagnostics/trace-request.ts';
 import { ConnectionLossError } from './errors.ts';
 import { Call, type CallFailure } from './machine/call.ts';
 import { LOSSES_MAX } from './machine/connection.ts';
-import { isRepeatable, type ReplyReader, readNothing } from './machine/replies.ts';
+import { isRepeatable, type ReplyReader, replyReaderOf } from './machine/replies.ts';
 import type { WatchListener } from './machine/watch-listener.ts';
 import { makeError } from './make-error.ts';
 import type { About, CallOptions, ReadOptions } from './requester.ts';
@@ -15,9 +15,10 @@ import type { ZooKeeperError } from './zookeeper-error.ts';
 /** How one request is made, besides its record. */
 export interface CallPlan {
   readonly request: Request;
-  readonly read: ReplyReader;
   readonly about: About;
   readonly listener: WatchListener | null;
+  /** How its reply is read, unless as that of every request of this operation. */
+  readonly read?: ReplyReader | undefined;
   /** The result when the server answers NONODE; undefined: that is an error. */
   readonly whenMissing?: unknown;
 }
@@ -67,7 +68,6 @@ export function callRead<T>(
 function callLinearizable<T>(session: ClientSession, plan: CallPlan, path: string, options: ReadOptions): Promise<T> {
   const sync: CallPlan = {
     request: { op: OpCode.sync, path },
-    read: readNothing,
     about: plan.about,
     listener: null,
   };
@@ -129,11 +129,15 @@ export function submit(
     else (resolve as (result: Promise<never>) => void)(rejectWithCaller(error));
   };
   if (options === undefined || (options.signal === undefined && options.timeoutMs === undefined)) {
-    const made = new Call(plan.request, plan.read, resolve, onFailure, plan.listener, repeatable);
+    const made = new Call(plan.request, readerOf(plan), resolve, onFailure, plan.listener, repeatable);
     session.session.calls.submit(made);
     return;
   }
   submitLimited(session, plan, repeatable, options, resolve, onFailure);
+}
+
+function readerOf({ request, read }: CallPlan): ReplyReader {
+  return read ?? replyReaderOf(request);
 }
 
 /** A request that is given up when its time has passed or its signal says so. */
@@ -153,7 +157,7 @@ function submitLimited(
   };
   const made = new Call(
     plan.request,
-    plan.read,
+    readerOf(plan),
     (result) => {
       release();
       resolve(result);

@@ -3,7 +3,7 @@ import { call, callRead } from './calls.ts';
 import { addChroot, addChrootSequential, removeChroot } from './chroot.ts';
 import type { ClientSession } from './client-session.ts';
 import type { Clock } from './clock.ts';
-import { isRepeatable, readNothing, replyReaderOf } from './machine/replies.ts';
+import { isRepeatable } from './machine/replies.ts';
 import { isConnectedState } from './machine/state.ts';
 import type { WatchListener } from './machine/watch-listener.ts';
 import type { About, CallOptions, ReadOptions, WatchHandle } from './requester.ts';
@@ -48,7 +48,7 @@ export class ClientRequester implements WatchPorts {
     about: About,
     listener: WatchListener | null = null,
   ): Promise<T> {
-    const plan = { request, read: replyReaderOf(request), about, listener };
+    const plan = { request, about, listener };
     if (!isRepeatable(request)) return call(this.session, plan, options);
     return callRead(this.session, plan, 'path' in request ? request.path : '/', options);
   }
@@ -61,11 +61,7 @@ export class ClientRequester implements WatchPorts {
     about: About,
   ): Promise<WatchHandle> {
     const mode = isRecursive ? AddWatchMode.persistentRecursive : AddWatchMode.persistent;
-    await call(
-      this.session,
-      { request: { op: OpCode.addWatch, path, mode }, read: readNothing, about, listener },
-      options,
-    );
+    await call(this.session, { request: { op: OpCode.addWatch, path, mode }, about, listener }, options);
     const kind = isRecursive ? 'recursive' : 'persistent';
     return {
       close: () => new Promise((resolve) => this.session.session.calls.removeWatch(kind, path, listener, resolve)),

@@ -26,18 +26,7 @@ import { NoWatcherError } from './errors.ts';
 import { showAs } from './inspect.ts';
 import { checkOptions, wrongOption } from './known-options.ts';
 import { formatServer } from './machine/ports.ts';
-import {
-  type AclOfZnode,
-  type Children,
-  type Created,
-  readAclReply,
-  readCount,
-  readCreated,
-  readNamesReply,
-  readNothing,
-  readStatReply,
-  type Znode,
-} from './machine/replies.ts';
+import type { AclOfZnode, Children, Created, Znode } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
 import { MultiRead } from './multi-read.ts';
 import { Observation, type ObserveOptions } from './observe.ts';
@@ -141,7 +130,7 @@ export class Client extends SessionClient {
 
   /** How many znodes are below this one, at any depth. @throws NoNodeError */
   descendantCount(path: string, options?: CallOptions): Promise<number> {
-    return callPath(this.#requester, 'descendantCount', path, readCount, options, (absolute) => ({
+    return callPath(this.#requester, 'descendantCount', path, options, (absolute) => ({
       op: OpCode.getAllChildrenNumber,
       path: absolute,
     }));
@@ -153,14 +142,14 @@ export class Client extends SessionClient {
     checkOptions('ephemerals', options, about);
     const absolute = `${this.chroot}${prefix}`;
     const request = { op: OpCode.getEphemerals, prefix: absolute } as const;
-    const plan: CallPlan = { request, read: readNamesReply, about, listener: null };
+    const plan: CallPlan = { request, about, listener: null };
     const paths = await call<readonly string[]>(this.#session, plan, options);
     return paths.map((path) => this.#requester.relative(path));
   }
 
   /** Who may do what with a znode. @throws NoNodeError */
   getAcl(path: string, options?: CallOptions): Promise<AclOfZnode> {
-    return callPath(this.#requester, 'getAcl', path, readAclReply, options, (absolute) => ({
+    return callPath(this.#requester, 'getAcl', path, options, (absolute) => ({
       op: OpCode.getACL,
       path: absolute,
     }));
@@ -171,7 +160,7 @@ export class Client extends SessionClient {
    * A read that is to see it is asked for with `{ read: 'linearizable' }`, which costs no round trip more.
    */
   sync(path = '/', options?: CallOptions): Promise<void> {
-    return callPath(this.#requester, 'sync', path, readNothing, options, (absolute) => ({
+    return callPath(this.#requester, 'sync', path, options, (absolute) => ({
       op: OpCode.sync,
       path: absolute,
     }));
@@ -196,7 +185,6 @@ export class Client extends SessionClient {
       this.#requester,
       'create',
       path,
-      readCreated,
       options,
       (absolute, about) =>
         makeCreate(absolute, data === undefined ? undefined : encode(options.codec, data), options, about),
@@ -217,21 +205,21 @@ export class Client extends SessionClient {
   set(path: string, data: Data, options?: VersionOptions): Promise<Stat>;
   set<T>(path: string, value: T, options: VersionOptions & { codec: Codec<T> }): Promise<Stat>;
   set<T>(path: string, data: Data | T, options?: VersionOptions & { codec?: Codec<T> }): Promise<Stat> {
-    return callPath(this.#requester, 'set', path, readStatReply, options, (absolute, about) =>
+    return callPath(this.#requester, 'set', path, options, (absolute, about) =>
       makeSetData(absolute, encode(options?.codec, data), options?.version, about),
     );
   }
 
   /** Deletes a znode without children. @throws NoNodeError, BadVersionError, NotEmptyError */
   delete(path: string, options?: VersionOptions): Promise<void> {
-    return callPath(this.#requester, 'delete', path, readNothing, options, (absolute, about) =>
+    return callPath(this.#requester, 'delete', path, options, (absolute, about) =>
       makeDelete(absolute, options?.version, about),
     );
   }
 
   /** Replaces a znode's ACL. `version` is compared with `stat.aversion`. @throws NoNodeError, InvalidAclError */
   setAcl(path: string, acl: readonly Acl[], options?: VersionOptions): Promise<Stat> {
-    return callPath(this.#requester, 'setAcl', path, readStatReply, options, (absolute, about) => ({
+    return callPath(this.#requester, 'setAcl', path, options, (absolute, about) => ({
       op: OpCode.setACL,
       path: absolute,
       acl: checkedAcl(acl, about),
@@ -397,7 +385,7 @@ export class Client extends SessionClient {
   /** Whether the connected server holds such a watch of this session's connection. */
   async checkWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<boolean> {
     try {
-      await callPath(this.#requester, 'checkWatches', path, readNothing, options, (absolute) => ({
+      await callPath(this.#requester, 'checkWatches', path, options, (absolute) => ({
         op: OpCode.checkWatches,
         path: absolute,
         watcherType: WATCHER_TYPES[selection],
@@ -411,7 +399,7 @@ export class Client extends SessionClient {
 
   /** Removes all watches of a kind from a path; their listeners are notified that they ended. @throws NoWatcherError */
   async removeWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<void> {
-    await callPath(this.#requester, 'removeWatches', path, readNothing, options, (absolute) => ({
+    await callPath(this.#requester, 'removeWatches', path, options, (absolute) => ({
       op: OpCode.removeWatches,
       path: absolute,
       watcherType: WATCHER_TYPES[selection],

@@ -2,7 +2,6 @@ import type { Request } from '@meerkat/protocol';
 import { call } from './calls.ts';
 import type { ClientRequester } from './client-requester.ts';
 import { checkOptions, type MethodWithOptions } from './known-options.ts';
-import type { ReplyReader } from './machine/replies.ts';
 import type { About, CallOptions } from './requester.ts';
 
 /**
@@ -14,7 +13,6 @@ export function callPath<T>(
   requester: ClientRequester,
   operation: MethodWithOptions,
   path: string,
-  read: ReplyReader,
   options: CallOptions | undefined,
   makeRequest: (absolute: string, about: About) => Request,
   isSequential = false,
@@ -28,5 +26,5 @@ export function callPath<T>(
   } catch (error) {
     return Promise.reject(error);
   }
-  return call(requester.session, { request, read, about, listener: null }, options);
+  return call(requester.session, { request, about, listener: null }, options);
 }

@@ -6,7 +6,7 @@ import type { Data } from './data.ts';
 import { checkOptions } from './known-options.ts';
 import { readLease } from './lease.ts';
 import type { HostPort, Target } from './machine/ports.ts';
-import { readClientInfos, type Znode } from './machine/replies.ts';
+import type { Znode } from './machine/replies.ts';
 import { type ClientState, isConnectedState, type StateChange } from './machine/state.ts';
 import { makeError } from './make-error.ts';
 import { changeMembership, readMembership } from './membership.ts';
@@ -167,7 +167,7 @@ export abstract class SessionClient implements AsyncDisposable {
   /** As whom the server knows this connection. Needs a server of 3.7 or newer. */
   async whoAmI(options?: CallOptions): Promise<readonly ClientInfo[]> {
     checkOptions('whoAmI', options, WHO_AM_I);
-    const plan = { request: { op: OpCode.whoAmI }, read: readClientInfos, about: WHO_AM_I, listener: null };
+    const plan = { request: { op: OpCode.whoAmI }, about: WHO_AM_I, listener: null };
     return await call(this.#session, plan, options);
   }
 

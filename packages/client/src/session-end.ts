@@ -2,7 +2,6 @@ import { OpCode } from '@meerkat/protocol';
 import { call } from './calls.ts';
 import type { ClientSession } from './client-session.ts';
 import { checkOptions } from './known-options.ts';
-import { readNothing } from './machine/replies.ts';
 import { isConnectedState, isFinalState } from './machine/state.ts';
 import { makeError } from './make-error.ts';
 import type { CallOptions } from './requester.ts';
@@ -47,7 +46,7 @@ export async function detachSession(
   if (isConnectedState(session.state)) {
     // Answered after everything that was asked before.
     const request = { op: OpCode.sync, path: '/' } as const;
-    await call<void>(shared, { request, read: readNothing, about, listener: null }, options).catch(() => {});
+    await call<void>(shared, { request, about, listener: null }, options).catch(() => {});
   }
   shared.host.end('detached by the user');
   return info;

@@ -1,19 +1,11 @@
 import { OpCode } from '@meerkat/protocol';
-import { callRead } from './calls.ts';
+import { type CallPlan, callRead } from './calls.ts';
 import type { ClientRequester } from './client-requester.ts';
 import type { ClientSession } from './client-session.ts';
 import type { Codec } from './codec/codec.ts';
 import { decodeAt } from './codec/decode-at.ts';
 import { checkOptions } from './known-options.ts';
-import {
-  type Children,
-  type ReplyReader,
-  readChildren,
-  readNullableZnode,
-  readStatReply,
-  readZnode,
-  type Znode,
-} from './machine/replies.ts';
+import { type Children, readZnode, type Znode } from './machine/replies.ts';
 import type { Stat } from './machine/stat.ts';
 import { OneShotWatch } from './one-shot.ts';
 import type { Watched } from './operations.ts';
@@ -36,8 +28,8 @@ export class ZnodeReads {
   get<T>(path: string, options?: WatchedReadOptions & { readonly codec?: Codec<T> }): Promise<Znode<unknown>> {
     const codec = options?.codec;
     const watch = this.#watchOf('get', path, options);
-    const read = codec === undefined ? readZnode : readNullableZnode;
-    const made = this.#read<Znode<never>>('get', OpCode.getData, path, read, watch, options);
+    const read = codec === undefined ? readZnode : undefined;
+    const made = this.#read<Znode<never>>('get', OpCode.getData, path, watch, options, { read });
     if (codec === undefined && watch === null) return made;
     return made.then(async ({ data, stat }) => {
       try {
@@ -52,13 +44,13 @@ export class ZnodeReads {
 
   exists(path: string, options?: WatchedReadOptions): Promise<unknown> {
     const watch = this.#watchOf('exists', path, options);
-    const made = this.#read<Stat | null>('exists', OpCode.exists, path, readStatReply, watch, options, null);
+    const made = this.#read<Stat | null>('exists', OpCode.exists, path, watch, options, { whenMissing: null });
     return watch === null ? made : made.then((stat) => this.#watched({ stat }, path, watch));
   }
 
   children(path: string, options?: WatchedReadOptions): Promise<unknown> {
     const watch = this.#watchOf('children', path, options);
-    const made = this.#read<Children>('children', OpCode.getChildren2, path, readChildren, watch, options);
+    const made = this.#read<Children>('children', OpCode.getChildren2, path, watch, options);
     return watch === null ? made : made.then((result) => this.#watched(result, path, watch));
   }
 
@@ -78,10 +70,9 @@ export class ZnodeReads {
     operation: 'get' | 'exists' | 'children',
     op: typeof OpCode.getData | typeof OpCode.exists | typeof OpCode.getChildren2,
     path: string,
-    read: ReplyReader,
     watch: OneShotWatch | null,
     options: ReadOptions | undefined,
-    whenMissing?: null,
+    { read, whenMissing }: Pick<CallPlan, 'read' | 'whenMissing'> = {},
   ): Promise<T> {
     let absolute: string;
     try {
@@ -91,7 +82,7 @@ export class ZnodeReads {
       return Promise.reject(error);
     }
     const request = { op, path: absolute, watch: watch !== null };
-    const plan = { request, read, about: { operation, path }, listener: watch, whenMissing };
+    const plan = { request, about: { operation, path }, listener: watch, read, whenMissing };
     const made = callRead<T>(this.#session, plan, absolute, options);
     if (watch === null) return made;
     return made.catch((error: unknown) => {

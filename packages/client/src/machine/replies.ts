@@ -1,6 +1,7 @@
 import {
   type Acl,
   type ClientInfo,
+  type ClientOp,
   EMPTY_BYTES,
   type JuteReader,
   OpCode,
@@ -53,7 +54,7 @@ export type MultiResult =
 
 export const readNothing: ReplyReader = () => null;
 
-export const readStatReply: ReplyReader = (reader): Stat => new Stat(reader);
+const readStatReply: ReplyReader = (reader): Stat => new Stat(reader);
 
 /** No data reads as empty. */
 export const readZnode: ReplyReader = (reader): Znode => {
@@ -62,19 +63,19 @@ export const readZnode: ReplyReader = (reader): Znode => {
 };
 
 /** No data reads as null, which is not the same as empty in ZooKeeper. */
-export const readNullableZnode: ReplyReader = (reader): Znode<Uint8Array | null> => {
+const readNullableZnode: ReplyReader = (reader): Znode<Uint8Array | null> => {
   const data = copyData(reader.buffer());
   return { data, stat: new Stat(reader) };
 };
 
-export const readChildren: ReplyReader = (reader): Children => ({
+const readChildren: ReplyReader = (reader): Children => ({
   children: readNames(reader),
   stat: new Stat(reader),
 });
 
-export const readNamesReply: ReplyReader = (reader): readonly string[] => readNames(reader);
+const readNamesReply: ReplyReader = (reader): readonly string[] => readNames(reader);
 
-export const readCreated: ReplyReader = (reader): Created => ({
+const readCreated: ReplyReader = (reader): Created => ({
   path: reader.ustring() ?? '',
   stat: new Stat(reader),
 });
@@ -82,14 +83,14 @@ export const readCreated: ReplyReader = (reader): Created => ({
 /** The answer to a plain create is the path alone. */
 const readCreatedPath: ReplyReader = (reader) => ({ path: reader.ustring() ?? '', stat: null });
 
-export const readAclReply: ReplyReader = (reader): AclOfZnode => ({
+const readAclReply: ReplyReader = (reader): AclOfZnode => ({
   acl: readAclList(reader),
   stat: new Stat(reader),
 });
 
-export const readCount: ReplyReader = (reader): number => reader.int();
+const readCount: ReplyReader = (reader): number => reader.int();
 
-export const readClientInfos: ReplyReader = (reader): readonly ClientInfo[] => {
+const readClientInfos: ReplyReader = (reader): readonly ClientInfo[] => {
   const count = reader.vectorLength(8);
   const infos: ClientInfo[] = [];
   for (let i = 0; i < count && !reader.failed; i++) {
@@ -99,7 +100,7 @@ export const readClientInfos: ReplyReader = (reader): readonly ClientInfo[] => {
 };
 
 /** `(MultiHeader record)* MultiHeader(-1, true, -1)`: see the protocol's table of results. */
-export const readMultiResults: ReplyReader = (reader): readonly MultiResult[] => {
+const readMultiResults: ReplyReader = (reader): readonly MultiResult[] => {
   const results: MultiResult[] = [];
   for (;;) {
     const op = reader.int();
@@ -135,85 +136,52 @@ function readMultiResult(op: number, reader: JuteReader): MultiResult {
   }
 }
 
-/** How the reply to a request is read. */
-export function replyReaderOf(request: Request): ReplyReader {
-  switch (request.op) {
-    case OpCode.getData:
-    case OpCode.reconfig:
-      return readNullableZnode;
-    case OpCode.exists:
-    case OpCode.setData:
-    case OpCode.setACL:
-      return readStatReply;
-    case OpCode.getChildren2:
-      return readChildren;
-    case OpCode.getChildren:
-    case OpCode.getEphemerals:
-      return readNamesReply;
-    case OpCode.create2:
-    case OpCode.createContainer:
-    case OpCode.createTTL:
-      return readCreated;
-    case OpCode.create:
-      return readCreatedPath;
-    case OpCode.getACL:
-      return readAclReply;
-    case OpCode.getAllChildrenNumber:
-      return readCount;
-    case OpCode.whoAmI:
-      return readClientInfos;
-    case OpCode.multi:
-    case OpCode.multiRead:
-      return readMultiResults;
-    case OpCode.delete:
-    case OpCode.sync:
-    case OpCode.setWatches:
-    case OpCode.setWatches2:
-    case OpCode.addWatch:
-    case OpCode.checkWatches:
-    case OpCode.removeWatches:
-    case OpCode.auth:
-    case OpCode.sasl:
-    case OpCode.ping:
-    case OpCode.closeSession:
-      return readNothing;
-  }
+/** What a client knows of an operation, besides how its request is written. */
+interface Operation {
+  readonly read: ReplyReader;
+  /** True when doing it twice does what doing it once does, and no client can tell the difference. */
+  readonly isRepeatable: boolean;
 }
 
-/** True when doing it twice does what doing it once does, and no client can tell the difference. */
-export function isRepeatable(request: Request): boolean {
-  switch (request.op) {
-    case OpCode.exists:
-    case OpCode.getData:
-    case OpCode.getChildren:
-    case OpCode.getChildren2:
-    case OpCode.getACL:
-    case OpCode.getAllChildrenNumber:
-    case OpCode.getEphemerals:
-    case OpCode.sync:
-    case OpCode.multiRead:
-    case OpCode.whoAmI:
-    case OpCode.checkWatches:
-    case OpCode.addWatch:
-      return true;
-    case OpCode.create:
-    case OpCode.create2:
-    case OpCode.createContainer:
-    case OpCode.createTTL:
-    case OpCode.delete:
-    case OpCode.setData:
-    case OpCode.setACL:
-    case OpCode.multi:
-    case OpCode.reconfig:
-    case OpCode.setWatches:
-    case OpCode.setWatches2:
-    case OpCode.removeWatches:
-    case OpCode.auth:
-    case OpCode.sasl:
-    case OpCode.ping:
-    case OpCode.closeSession:
-      return false;
-  }
+const OPERATIONS: { readonly [Op in ClientOp]: Operation } = {
+  [OpCode.exists]: { read: readStatReply, isRepeatable: true },
+  [OpCode.getData]: { read: readNullableZnode, isRepeatable: true },
+  [OpCode.getChildren]: { read: readNamesReply, isRepeatable: true },
+  [OpCode.getChildren2]: { read: readChildren, isRepeatable: true },
+  [OpCode.getACL]: { read: readAclReply, isRepeatable: true },
+  [OpCode.getAllChildrenNumber]: { read: readCount, isRepeatable: true },
+  [OpCode.getEphemerals]: { read: readNamesReply, isRepeatable: true },
+  [OpCode.multiRead]: { read: readMultiResults, isRepeatable: true },
+  [OpCode.sync]: { read: readNothing, isRepeatable: true },
+  [OpCode.whoAmI]: { read: readClientInfos, isRepeatable: true },
+  [OpCode.addWatch]: { read: readNothing, isRepeatable: true },
+  [OpCode.checkWatches]: { read: readNothing, isRepeatable: true },
+  [OpCode.removeWatches]: { read: readNothing, isRepeatable: false },
+  [OpCode.setWatches]: { read: readNothing, isRepeatable: false },
+  [OpCode.setWatches2]: { read: readNothing, isRepeatable: false },
+  [OpCode.create]: { read: readCreatedPath, isRepeatable: false },
+  [OpCode.create2]: { read: readCreated, isRepeatable: false },
+  [OpCode.createContainer]: { read: readCreated, isRepeatable: false },
+  [OpCode.createTTL]: { read: readCreated, isRepeatable: false },
+  [OpCode.delete]: { read: readNothing, isRepeatable: false },
+  [OpCode.setData]: { read: readStatReply, isRepeatable: false },
+  [OpCode.setACL]: { read: readStatReply, isRepeatable: false },
+  [OpCode.multi]: { read: readMultiResults, isRepeatable: false },
+  [OpCode.reconfig]: { read: readNullableZnode, isRepeatable: false },
+  [OpCode.auth]: { read: readNothing, isRepeatable: false },
+  [OpCode.sasl]: { read: readNothing, isRepeatable: false },
+  [OpCode.ping]: { read: readNothing, isRepeatable: false },
+  [OpCode.closeSession]: { read: readNothing, isRepeatable: false },
+};
+
+/** How the reply to a request is read. */
+export function replyReaderOf({ op }: Request): ReplyReader {
+  return OPERATIONS[op].read;
+}
+
+/** See `Operation`. */
+export function isRepeatable({ op }: Request): boolean {
+  return OPERATIONS[op].isRepeatable;
 }
 
 function readNames(reader: JuteReader): readonly string[] {

@@ -91,21 +91,14 @@ describe.each(REQUESTS)('the record of %s', (_name, request, build) => {
   });
 });
 
-test.each([
-  OpCode.exists,
-  OpCode.getData,
-  OpCode.getChildren,
-  OpCode.getChildren2,
-  OpCode.getACL,
-  OpCode.sync,
-  OpCode.getAllChildrenNumber,
-  OpCode.addWatch,
-  OpCode.checkWatches,
-  OpCode.removeWatches,
-])('a null path is refused in a request of op %i', (op) => {
-  const bytes = bytesOf((b) => b.text(null).int(0));
-  expect(readRequest(op, new JuteReader(bytes))).toBeNull();
-});
+test.each(REQUESTS.flatMap(([name, request, build]) => ('path' in request ? [{ name, request, build }] : [])))(
+  'a null path is refused in the record of $name',
+  ({ request: { op, path }, build }) => {
+    const rest = bytesOf(build).subarray(4 + path.length);
+    const bytes = bytesOf((b) => b.text(null).raw(rest));
+    expect(readRequest(op, new JuteReader(bytes))).toBeNull();
+  },
+);
 
 test('a watch list may be null but not hold a null', () => {
   const nothing = bytesOf((b) => b.long(0).int(-1).int(-1).int(-1));

@@ -69,6 +69,8 @@ export class MultiRead implements LongRead, TreeObserver {
   /** Results that were read early, by op and path. */
   readonly #early: Map<string, Result> = new Map();
   #earlyBytes = 0;
+  /** Steps since the last slice: of this one, and of what was read early. */
+  #steps = 0;
   #isTooLong = false;
 
   constructor(ops: readonly MultiReadOp[], identities: readonly Identity[], parts: MultiReadParts) {
@@ -79,9 +81,9 @@ export class MultiRead implements LongRead, TreeObserver {
   }
 
   goOn(): boolean {
-    let steps = 0;
-    while (!this.#isDone && steps < SLICE_STEPS) steps += this.#step();
-    this.#parts.work.add(steps);
+    while (!this.#isDone && this.#steps < SLICE_STEPS) this.#step();
+    this.#parts.work.add(this.#steps);
+    this.#steps = 0;
     if (!this.#isDone) {
       this.#pin();
       return false;
@@ -132,24 +134,26 @@ export class MultiRead implements LongRead, TreeObserver {
     this.#parts.tree.state.observers.add(this);
   }
 
-  /** @returns steps that it took */
-  #step(): number {
+  #step(): void {
     const unfinished = this.#unfinished;
-    if (unfinished !== null) return this.#collectNames(unfinished);
+    if (unfinished !== null) {
+      this.#collectNames(unfinished);
+      return;
+    }
+    this.#steps += STEPS_PER_OP;
     const op = this.#ops[this.#at++]!;
     const early = this.#early.get(keyOf(op));
     if (early !== undefined) {
       if (early.names === null) this.#use(early);
       else this.#unfinished = early;
-      return STEPS_PER_OP;
+      return;
     }
-    const before = this.#chunks.bytes;
     this.#unfinished = this.#read(op, this.#chunks);
-    return STEPS_PER_OP + Math.ceil((this.#chunks.bytes - before) / BYTES_PER_STEP);
   }
 
-  #collectNames(result: Result): number {
+  #collectNames(result: Result): void {
     const names = result.names!;
+    this.#steps += SLICE_STEPS;
     if (names.goOn(SLICE_STEPS)) {
       result.names = null;
       result.chunks.append(names.chunks);
@@ -158,7 +162,6 @@ export class MultiRead implements LongRead, TreeObserver {
     } else {
       this.#hasRoomFor(result.bytes);
     }
-    return SLICE_STEPS;
   }
 
   #use(result: Result): void {
@@ -182,6 +185,7 @@ export class MultiRead implements LongRead, TreeObserver {
       const writer = chunks.writerFor(bytes);
       writeMultiHeader(writer, op, false, ErrorCode.ok);
       tree.writeDataAndStat(znode, writer);
+      this.#steps += Math.ceil(bytes / BYTES_PER_STEP);
       return null;
     }
     const childCount = tree.znodes.childCountOf(znode);
@@ -190,6 +194,7 @@ export class MultiRead implements LongRead, TreeObserver {
       const { writer } = chunks;
       writeMultiHeader(writer, op, false, ErrorCode.ok);
       tree.writeChildren(znode, writer);
+      this.#steps += childCount;
       return null;
     }
     const result = new Result();
@@ -219,7 +224,7 @@ export class MultiRead implements LongRead, TreeObserver {
   }
 }
 
-/** What an op costs, in steps, and its bytes. */
+/** What an op costs, in steps, and its data; a name is a step. */
 const STEPS_PER_OP = 8;
 const BYTES_PER_STEP = 256;
 /** An int and a character. */

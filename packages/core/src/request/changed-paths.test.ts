@@ -32,6 +32,12 @@ describe('the paths that a txn changes', () => {
     expect(new ChangedPaths(txn, 2).has('/c')).toBe(true);
   });
 
+  test('are the parents of siblings and of those that only look like them', () => {
+    const paths = ['/a/b', '/a/c', '/ab/c', '/a/c/d', '/e', '/f'];
+    const changed = new ChangedPaths({ type: OpCode.closeSession, paths }, paths.length);
+    for (const path of [...paths, '/a', '/ab', '/']) expect(changed.has(path), path).toBe(true);
+  });
+
   test('are those of what quotas count, too', () => {
     const changed = new ChangedPaths({ type: OpCode.multi, txns: [create('/a/b')] } as Txn, 1);
     expect(changed.has('/zookeeper/quota/a/zookeeper_stats')).toBe(true);

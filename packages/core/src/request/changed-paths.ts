@@ -10,6 +10,8 @@ export class ChangedPaths {
   readonly #mask: number;
   /** The txn does not name all that it deletes. */
   readonly #isUnknown: boolean;
+  /** Of the path that was added last with its parent; '' for none. */
+  #parent = '';
 
   /** @param deletedCount znodes that a closeSession deletes */
   constructor(txn: Txn, deletedCount: number) {
@@ -43,7 +45,11 @@ export class ChangedPaths {
 
   #addWithParent(path: string): void {
     this.#add(path);
-    this.#add(parentOf(path));
+    // Those of one txn are siblings more often than not.
+    const parent = this.#parent;
+    if (parent !== '' && path.lastIndexOf('/') === parent.length && path.startsWith(parent)) return;
+    this.#parent = parentOf(path);
+    this.#add(this.#parent);
   }
 
   #add(path: string): void {

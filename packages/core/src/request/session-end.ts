@@ -45,6 +45,9 @@ export class SessionEnd implements PrepareSteps {
   }
 
   goOn(count: number): Txn | null {
+    // What was applied between two turns may have deleted the next one; in a turn nothing goes.
+    const owned = this.#tree.state.ephemerals.of(this.#sessionId);
+    while (this.#next.done !== true && !owned.has(this.#next.value)) this.#next = this.#owned.next();
     for (let left = count * PER_STEP; this.#next.done !== true; this.#next = this.#owned.next()) {
       if (left-- <= 0) return null;
       this.#take(this.#next.value);
@@ -59,8 +62,7 @@ export class SessionEnd implements PrepareSteps {
   }
 
   #take(z: ZnodeNumber): void {
-    const { state, znodes } = this.#tree;
-    if (!state.ephemerals.of(this.#sessionId).has(z)) return;
+    const { znodes } = this.#tree;
     const path = znodes.pathOf(z);
     if (this.#inFlight.has(path)) return;
     this.#paths.push(path);

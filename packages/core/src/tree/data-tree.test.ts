@@ -13,12 +13,14 @@ import {
   type Stat,
   type Txn,
 } from '@meerkat/protocol';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { OPEN_ACL_ID } from './acl-table.ts';
 import { NO_STAT } from './apply-result.ts';
 import { type ApplyResult, DataTree, NO_ZNODE, SILENT_EVENTS, type TreeEvents, ZnodeKind } from './data-tree.ts';
 import { DescendantCount } from './descendant-count.ts';
 import { UNKNOWN_DIGEST } from './digest.ts';
+import { TreeState } from './tree-state.ts';
+import { ZnodeTable } from './znode-table.ts';
 
 const QUIET = { emit() {} };
 const ANN: readonly Acl[] = [{ perms: 31, scheme: 'digest', id: 'ann:x' }];
@@ -367,5 +369,39 @@ describe('replies', () => {
     expect(childrenOf(tree, '/b')).toEqual(['東京', 'x']);
     expect(childrenOf(tree, '/ä')).toEqual([]);
     expect(tree.nameOf(tree.znodes.find('/b/東京'))).toBe('東京');
+  });
+});
+
+describe('the end of a session', () => {
+  const EPHEMERAL = { isEphemeral: true };
+
+  it('looks for none of its ephemerals: they are listed as they are owned', () => {
+    const tree = makeTree();
+    apply(tree, 1, create('/p', 1));
+    const paths = Array.from({ length: 100 }, (_, i) => `/p/e${i}`);
+    for (const [i, path] of paths.entries()) apply(tree, 2 + i, create(path, 1 + i, EPHEMERAL));
+    const find = vi.spyOn(ZnodeTable.prototype, 'findByHash');
+    const findParent = vi.spyOn(TreeState.prototype, 'findParent');
+    apply(tree, 200, { type: OpCode.closeSession, paths });
+    expect(find).not.toHaveBeenCalled();
+    expect(findParent).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
+    expect(childrenOf(tree, '/p')).toEqual([]);
+    expect(tree.ephemeralCount).toBe(0);
+  });
+
+  it('deletes what it lists and what it does not, in whatever order, and nothing of another session', () => {
+    const tree = makeTree();
+    const events: string[] = [];
+    for (const [i, path] of ['/a', '/b', '/c', '/d'].entries()) apply(tree, 1 + i, create(path, 1 + i, EPHEMERAL));
+    const other = { sessionId: 6n, cxid: 1, zxid: makeZxid(0, 9), time: 9000 };
+    tree.apply(other, create('/other', 5, EPHEMERAL), SILENT_EVENTS);
+    const onDeleted = (path: string) => events.push(path);
+    apply(tree, 10, { type: OpCode.closeSession, paths: ['/c', '/gone', '/a'] }, { ...SILENT_EVENTS, onDeleted });
+    expect(events).toEqual(['/c', '/a', '/b', '/d']);
+    expect(childrenOf(tree, '/')).toEqual(['zookeeper', 'other']);
+    expect([tree.ephemeralCountOf(5n), tree.ephemeralCountOf(6n)]).toEqual([0, 1]);
+    apply(tree, 11, create('/a', 6, EPHEMERAL));
+    expect(tree.ephemeralsOf(5n)).toEqual(['/a']);
   });
 });

@@ -6,6 +6,9 @@ const NONE: ReadonlySet<ZnodeNumber> = new Set();
 export class Ephemerals {
   readonly #bySession = new Map<bigint, Set<ZnodeNumber>>();
   #count = 0;
+  /** The session that was asked for last, and what it owns: ends of sessions, and creates, come in runs of one session. */
+  #lastId = 0n;
+  #lastOwned: Set<ZnodeNumber> | null = null;
 
   /** Ephemeral znodes of all sessions. */
   get count(): number {
@@ -13,26 +16,36 @@ export class Ephemerals {
   }
 
   add(sessionId: bigint, z: ZnodeNumber): void {
-    const owned = this.#bySession.get(sessionId);
-    if (owned === undefined) this.#bySession.set(sessionId, new Set([z]));
+    const owned = this.#find(sessionId);
+    if (owned === null) this.#bySession.set(sessionId, new Set([z]));
     else owned.add(z);
     this.#count++;
   }
 
   delete(sessionId: bigint, z: ZnodeNumber): void {
-    const owned = this.#bySession.get(sessionId);
-    if (owned === undefined || !owned.delete(z)) return;
+    const owned = this.#find(sessionId);
+    if (owned === null || !owned.delete(z)) return;
     this.#count--;
-    if (owned.size === 0) this.#bySession.delete(sessionId);
+    if (owned.size > 0) return;
+    this.#bySession.delete(sessionId);
+    this.#lastOwned = null;
   }
 
   /** In the order of their creation; changes while the tree does. */
   of(sessionId: bigint): ReadonlySet<ZnodeNumber> {
-    return this.#bySession.get(sessionId) ?? NONE;
+    return this.#find(sessionId) ?? NONE;
   }
 
   /** Sessions that own at least one. */
   sessions(): IterableIterator<bigint> {
     return this.#bySession.keys();
+  }
+
+  #find(sessionId: bigint): Set<ZnodeNumber> | null {
+    if (this.#lastOwned === null || sessionId !== this.#lastId) {
+      this.#lastId = sessionId;
+      this.#lastOwned = this.#bySession.get(sessionId) ?? null;
+    }
+    return this.#lastOwned;
   }
 }

@@ -77,7 +77,7 @@ export class TxnApplier {
         return this.#create(header, txn, events, prepared.digest);
       case OpCode.delete:
       case OpCode.deleteContainer:
-        return this.delete(header, txn.path, events, prepared);
+        return this.delete(header, txn.path, events, prepared.znode);
       case OpCode.setData:
       case OpCode.reconfig:
         return this.#setData(header, txn, events, prepared);
@@ -139,15 +139,20 @@ export class TxnApplier {
     return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
   }
 
-  /** Deletes a znode and, which a log's replay may ask for, whatever lies below it. */
-  delete(header: TxnHeader, path: string, events: TreeEvents, { znode }: Prepared): ApplyResult {
+  /**
+   * Deletes a znode and, which a log's replay may ask for, whatever lies below it.
+   *
+   * @param znode where it may be, as in `ZnodeTable.findAt`
+   */
+  delete(header: TxnHeader, path: string, events: TreeEvents, znode: ZnodeNumber): ApplyResult {
     const state = this.#state;
     const table = state.table;
     state.announce(path);
-    const parent = state.findParent(path);
+    const z = table.findAt(znode, path);
+    // The path of one that is there need not be looked at once more for that of its parent.
+    const parent = z === NO_ZNODE || z === ROOT ? state.findParent(path) : table.parentOf(z);
     if (parent === NO_ZNODE) return NO_NODE;
     state.raisePzxid(parent, header.zxid);
-    const z = table.findAt(znode, path);
     if (z === NO_ZNODE) return NO_NODE;
     const aclId = table.aclOf(z);
     const parentAclId = table.aclOf(parent);
@@ -188,6 +193,10 @@ export class TxnApplier {
     state.replaceAcl(z, state.acls.intern(acl));
     state.setAversion(z, aversion);
     return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
+  }
+
+  ownedBy(sessionId: bigint): ReadonlySet<ZnodeNumber> {
+    return this.#state.ephemerals.of(sessionId);
   }
 
   /** Paths of what a session owns. The order in which watchers are told is the same everywhere. */

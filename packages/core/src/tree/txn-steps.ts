@@ -17,7 +17,9 @@ export interface ChangeApplier {
   apply(header: TxnHeader, part: Txn, events: TreeEvents, prepared: Prepared): ApplyResult;
   /** @returns where in `stats` the stat as it is after this part begins */
   keepStat(z: ZnodeNumber, part: number): number;
-  delete(header: TxnHeader, path: string, events: TreeEvents, prepared: Prepared): ApplyResult;
+  delete(header: TxnHeader, path: string, events: TreeEvents, znode: ZnodeNumber): ApplyResult;
+  /** What a session owns, in the order of creation. */
+  ownedBy(sessionId: bigint): ReadonlySet<ZnodeNumber>;
   /** Paths of what a session still owns. */
   unlistedOf(sessionId: bigint): readonly string[];
   /** It is about to be deleted by a txn that does not name it. */
@@ -59,7 +61,12 @@ export class MultiSteps implements TxnSteps {
   }
 }
 
-/** The ephemerals of a session that ends: those that its txn lists, then whatever else the session owns. */
+/**
+ * The ephemerals of a session that ends: those that its txn lists, then whatever else the session owns.
+ *
+ * They are listed as they are owned, in the order of their creation: so the one to come next is most often the next that is
+ * owned, and need not be looked for.
+ */
 export class CloseSessionSteps implements TxnSteps {
   readonly #applier: ChangeApplier;
   readonly #header: TxnHeader;
@@ -68,12 +75,14 @@ export class CloseSessionSteps implements TxnSteps {
   #isListed = true;
   /** Index of the next path. */
   #at = 0;
+  readonly #owned: IterableIterator<ZnodeNumber>;
 
   constructor(applier: ChangeApplier, header: TxnHeader, txn: CloseSessionTxn, events: TreeEvents) {
     this.#applier = applier;
     this.#header = header;
     this.#events = events;
     this.#paths = txn.paths ?? [];
+    this.#owned = applier.ownedBy(header.sessionId).values();
   }
 
   goOn(count: number): ApplyResult | null {
@@ -88,7 +97,8 @@ export class CloseSessionSteps implements TxnSteps {
       if (left === 0) return null;
       const path = this.#paths[this.#at++]!;
       if (!this.#isListed) this.#applier.keepUnlisted(path, this.#header.zxid);
-      this.#applier.delete(this.#header, path, this.#events, UNPREPARED);
+      const owned = this.#owned.next();
+      this.#applier.delete(this.#header, path, this.#events, owned.done === true ? NO_ZNODE : owned.value);
     }
   }
 }

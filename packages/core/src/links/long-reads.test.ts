@@ -32,8 +32,10 @@ function makeServer(flags = 0): { server: TestServer; writer: TestClient } {
   for (let i = 0; i < CHILDREN; i += 2500) {
     const ops = Array.from({ length: 2500 }, (_, j) => create(`/many/child-${i + j}`, flags));
     writer.send({ op: OpCode.multi, ops });
+    server.run();
+    // With many ephemerals it has to wait before it may make more.
+    server.advance(1000);
   }
-  server.run();
   writer.takeArrivals();
   return { server, writer };
 }

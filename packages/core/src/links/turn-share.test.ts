@@ -178,6 +178,40 @@ describe('the share of a turn', () => {
     expect(pauseBehindMulti()).toBe(256);
   });
 
+  test('is little for one that makes ever more ephemerals while others write: their end is long', () => {
+    const server = new TestServer();
+    const [owner, other] = [server.connect(), server.connect()];
+    server.advance(1000);
+    let made = 0;
+    const create = () => {
+      const path = `/${made++}`;
+      return { op: OpCode.create, path, data: null, acl: OPEN_ACL, flags: CreateMode.ephemeral, ttl: -1 } as const;
+    };
+    const creates = (count: number) => Array.from({ length: count }, create);
+    /** Milliseconds until all of them are answered, and something behind them. */
+    const msOf = (client: TestClient, requests: readonly Request[]) => {
+      client.sendTogether([...requests, readRoot]);
+      let answered = 0;
+      for (let ms = 0; ; ms++) {
+        server.run();
+        answered += xidsOf(client).length;
+        if (answered > requests.length) return ms;
+        server.advance(1);
+      }
+    };
+    const set: Request = { op: OpCode.setData, path: '/', data: null, version: -1 };
+    expect(msOf(owner, creates(4096))).toBe(0);
+    expect(msOf(owner, creates(640))).toBeCloseTo(10, -1);
+    expect(msOf(other, [set])).toBe(0);
+    expect(msOf(owner, creates(640))).toBeCloseTo(160, -1);
+    server.advance(500);
+    expect(msOf(other, creates(640))).toBe(0);
+    owner.send({ op: OpCode.multi, ops: creates(640) });
+    server.run();
+    expect(xidsOf(owner)).toHaveLength(1);
+    expect(msOf(owner, [])).toBeCloseTo(160, -1);
+  });
+
   test('of what waits for the disk is about a megabyte: another write waits for no more', () => {
     const create = { op: OpCode.create, data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 } as const;
     const setOf = (bytes: number) => ({ op: OpCode.setData, path: '/a', data: new Uint8Array(bytes), version: -1 });

@@ -31,7 +31,15 @@ import type { RequestGate } from './request-gate.ts';
 import type { ServingLimits } from './serving-limits.ts';
 import { WaitingAnswers } from './waiting-answers.ts';
 import type { WorkMeter } from './work-meter.ts';
-import { addWrite, COSTLY_UNITS, pauseBehind, SHORT_MULTI_PARTS, unitsOf } from './write-cost.ts';
+import {
+  addWrite,
+  COSTLY_UNITS,
+  ephemeralsMadeBy,
+  pauseFor,
+  SHORT_END_EPHEMERALS,
+  SHORT_MULTI_PARTS,
+  unitsOf,
+} from './write-cost.ts';
 import type { WritePath } from './write-path.ts';
 import { replyErrorOf, writeReplyRecord } from './write-reply.ts';
 
@@ -376,7 +384,7 @@ export class Pipeline implements TxnHost {
     nowMs: number,
   ): void {
     client.waiting.removeWrite(write);
-    if (txn.type === OpCode.multi) this.#pause(client, txn.txns.length, nowMs);
+    this.#maybePause(client, txn, nowMs);
     const error = replyErrorOf(txn);
     const writer = client.output.beginReply(write.xid, header.zxid, error);
     if (error === ErrorCode.ok) writeReplyRecord(writer, write, txn, result, this.#parts.database.tree);
@@ -388,10 +396,17 @@ export class Pipeline implements TxnHost {
     client.charge(unitsOf(txn));
   }
 
-  #pause(client: Client, parts: number, nowMs: number): void {
+  /** Behind a long multi, and where one more ephemeral makes the end of its session longer. */
+  #maybePause(client: Client, txn: Txn, nowMs: number): void {
+    const { waiting, session } = client;
+    const parts = txn.type === OpCode.multi ? txn.txns.length - SHORT_MULTI_PARTS : 0;
+    const made = ephemeralsMadeBy(txn);
+    const owned = made === 0 ? 0 : this.ephemeralCountOf(session!.id) - SHORT_END_EPHEMERALS;
+    const excess = Math.max(parts, Math.min(made, owned));
+    if (excess <= 0) return;
     const isContended = this.#writers.haveOthersWritten(client, nowMs);
-    const pauseMs = pauseBehind(parts, isContended, client.session!.timeoutMs);
-    if (pauseMs > 0) client.waiting.pauseUntil(nowMs + pauseMs);
+    const leftMs = Math.max(0, waiting.pausedUntilMs - nowMs);
+    waiting.pauseUntil(nowMs + pauseFor(excess, isContended, session!.timeoutMs, leftMs));
   }
 
   #onSessionCreated(sessionId: bigint, nowMs: number): void {

@@ -33,19 +33,43 @@ export const COSTLY_UNITS = 2048;
 /** A multi of more parts is alone, too. */
 export const SHORT_MULTI_PARTS = 4096;
 
+/** A session that owns more ephemerals is long to end. */
+export const SHORT_END_EPHEMERALS = 4096;
+
+/** How many ephemerals a txn makes for its session. */
+export function ephemeralsMadeBy(txn: Txn): number {
+  switch (txn.type) {
+    case OpCode.create:
+    case OpCode.create2:
+      return txn.isEphemeral ? 1 : 0;
+    case OpCode.multi: {
+      let made = 0;
+      for (const part of txn.txns) {
+        if (part.type === OpCode.error) return 0;
+        made += ephemeralsMadeBy(part);
+      }
+      return made;
+    }
+    default:
+      return 0;
+  }
+}
+
 /**
- * All writes wait for a multi. Behind a long one its client leaves the server to the others: for some three times as long as
- * the multi has taken, and up to fifty times while others write. One of 1 MB holds all of them up for a tenth of a second, so it
- * may be no more than one or two per cent of the time that has one in it.
+ * All writes wait for a multi, and for the end of a session. Behind a long multi its client leaves the server to the others: for
+ * some three times as long as the multi has taken, and up to fifty times while others write. One of 1 MB holds all of them up for
+ * a tenth of a second, so it may be no more than one or two per cent of the time that has one in it. Nobody can be made to pause
+ * behind the end of his session: he does so before, as he makes the many ephemerals that it deletes.
  *
+ * @param excess parts of the multi, or ephemerals that it adds, beyond what is not long
  * @param isContended others have written lately
  * @param timeoutMs of the session: a client that is not read has no answer to its pings
- * @returns milliseconds; 0 behind one that is not long
+ * @param leftMs of the pause before
+ * @returns milliseconds from now on
  */
-export function pauseBehind(parts: number, isContended: boolean, timeoutMs: number): number {
-  const excess = parts - SHORT_MULTI_PARTS;
-  if (excess <= 0) return 0;
-  return Math.min(excess / (isContended ? PARTS_PER_MS_CONTENDED : PARTS_PER_MS), PAUSE_MS_MAX, timeoutMs / 4);
+export function pauseFor(excess: number, isContended: boolean, timeoutMs: number, leftMs: number): number {
+  const pauseMs = leftMs + excess / (isContended ? PARTS_PER_MS_CONTENDED : PARTS_PER_MS);
+  return Math.min(pauseMs, PAUSE_MS_MAX, timeoutMs / 4);
 }
 
 const PARTS_PER_MS = 64;

@@ -84,6 +84,8 @@ class Place<T extends object> {
   items: T | Set<T> | null = null;
   /** By the name that follows; null for none. */
   below: ShardedMap<Place<T>> | null = null;
+  /** The place below, where there is only one: no name has to be looked for, which on a way of many places is most of the work. */
+  only: Place<T> | null = null;
   /** What the path adds to that of the place above. */
   #added: string;
 
@@ -110,7 +112,16 @@ class Place<T extends object> {
   add(name: string, place: Place<T>): Place<T> {
     this.below ??= new ShardedMap();
     this.below.set(name, place);
+    this.only = this.below.size === 1 ? place : null;
     return place;
+  }
+
+  remove(name: string): void {
+    const { below } = this;
+    if (below === null) return;
+    below.delete(name);
+    this.only = null;
+    if (below.size === 1) for (const [, last] of below.entries()) this.only = last;
   }
 }
 
@@ -140,9 +151,8 @@ function nameAt(path: string, start: number): string {
 function nextOnWay<T extends object>(place: Place<T>, path: string): Place<T> | null {
   const start = place.end;
   if (place.below === null || path.length <= start) return null;
-  const name = nameAt(path, start);
-  const next = place.below.get(name);
-  if (next === undefined || next.added.length === name.length) return next ?? null;
+  const next = place.only ?? place.below.get(nameAt(path, start));
+  if (next === undefined) return null;
   const { length } = next.path;
   const isEnd = path.length === length || path.charCodeAt(length) === SLASH;
   return isEnd && path.startsWith(next.added, start) ? next : null;
@@ -173,6 +183,6 @@ function unite<T extends object>(above: Place<T>, place: Place<T>): void {
   const { below } = place;
   if (below !== null && below.size > 1) return;
   const name = nameAt(place.path, above.end);
-  if (below === null || below.size === 0) above.below?.delete(name);
+  if (below === null || below.size === 0) above.remove(name);
   else for (const [, next] of below.entries()) above.add(name, next.moveTo(above.end));
 }

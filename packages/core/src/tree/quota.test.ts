@@ -1,8 +1,9 @@
 import { makeZxid, OPEN_ACL, OpCode, type Txn } from '@meerkat/protocol';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { TraceEvent } from '../base/ports.ts';
 import { DataTree, SILENT_EVENTS } from './data-tree.ts';
 import { areReadableStats, formatTrack, parseTrack } from './quota.ts';
+import { ZnodeTable } from './znode-table.ts';
 
 let tree: DataTree;
 let events: TraceEvent[];
@@ -56,6 +57,34 @@ describe('usage', () => {
     create('/ab', 'not below /a');
     expect(textOf(stats)).toBe('count=2,bytes=3');
     expect(tree.persistedStatOf(tree.znodes.find(stats))).toEqual(before);
+  });
+
+  it('is booked where it is found: its znode is looked for once, and again when it has gone', () => {
+    create('/a', '');
+    setQuota('/a', 'count=10,bytes=-1');
+    const stats = '/zookeeper/quota/a/zookeeper_stats';
+    const find = vi.spyOn(ZnodeTable.prototype, 'find');
+    for (let i = 0; i < 10; i++) create(`/a/${i}`, '');
+    expect(find.mock.calls.flat().filter((path) => path === stats).length).toBeLessThanOrEqual(1);
+    find.mockRestore();
+    expect(textOf(stats)).toBe('count=11,bytes=0');
+    apply({ type: OpCode.delete, path: stats });
+    create('/a/takes its number', '');
+    create('/a/x', '');
+    create(stats, '');
+    expect(textOf(stats)).toBe('count=13,bytes=0');
+    create('/a/y', '12');
+    expect(textOf(stats)).toBe('count=14,bytes=2');
+    expect(textOf('/a/takes its number')).toBe('');
+  });
+
+  it('of the znodes of quotas themselves is booked, too, until they go', () => {
+    setQuota('/zookeeper', 'count=100,bytes=-1');
+    const stats = '/zookeeper/quota/zookeeper/zookeeper_stats';
+    apply({ type: OpCode.delete, path: stats });
+    create('/takes its number', '1');
+    create('/zookeeper/x', '');
+    expect(textOf('/takes its number')).toBe('1');
   });
 
   it('is booked at the deepest path with a quota alone', () => {

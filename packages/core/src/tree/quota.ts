@@ -43,7 +43,7 @@ export class Quotas {
   readonly #state: TreeState;
   readonly #trace: Trace;
   #paths = new AncestorIndex<typeof REGISTERED>();
-  readonly #registered = new Set<string>();
+  readonly #registered: Map<string, Registered> = new Map();
   /** Paths whose usage is to be counted, the oldest first; `#counting` is about the first of them, or about none. */
   readonly #uncounted = new Set<string>();
   #counting: UsageCount | null = null;
@@ -86,11 +86,12 @@ export class Quotas {
    */
   check(path: string, bytesDelta: number, countDelta: number): 'ok' | QuotaFault {
     if (this.#paths.size === 0) return 'ok';
-    const quotaPath = this.#paths.nearest(path);
-    if (quotaPath === null || this.#uncounted.has(quotaPath)) return 'ok';
-    const limits = this.#track(QUOTA_PATH + quotaPath + LIMITS_NAME);
-    const usage = this.#track(QUOTA_PATH + quotaPath + STATS_NAME);
+    const registered = this.#registeredAbove(path);
+    if (registered === null || this.#uncounted.has(registered.path)) return 'ok';
+    const limits = this.#track(registered.limits);
+    const usage = this.#track(registered.stats);
     if (limits === null || usage === null) return 'ok';
+    const { path: quotaPath } = registered;
     const isCountKept =
       countDelta === 0 || this.#isWithin(quotaPath, 'count', usage.count + countDelta, limits.count, limits.countHard);
     if (!isCountKept) return { path: quotaPath, limit: 'count' };
@@ -101,9 +102,10 @@ export class Quotas {
 
   /** Registered paths, with what may be and what is in use. −1: not limited. */
   *uses(): Iterable<QuotaUse> {
-    for (const path of this.#registered) {
-      const limits = this.#track(QUOTA_PATH + path + LIMITS_NAME);
-      const usage = this.#track(QUOTA_PATH + path + STATS_NAME);
+    for (const registered of this.#registered.values()) {
+      const { path } = registered;
+      const limits = this.#track(registered.limits);
+      const usage = this.#track(registered.stats);
       if (limits === null || usage === null) continue;
       const { count, bytes, countHard, bytesHard } = limits;
       yield {
@@ -179,7 +181,7 @@ export class Quotas {
     // A quota of the root stands at /zookeeper/quota/zookeeper_limits, and is never enforced or counted.
     if (path.length <= 1 || !path.startsWith('/')) return;
     this.#paths.add(path, REGISTERED);
-    this.#registered.add(path);
+    this.#registered.set(path, new Registered(path));
   }
 
   #unregister(path: string): void {
@@ -189,9 +191,9 @@ export class Quotas {
   }
 
   #book(path: string, bytesDelta: number, countDelta: number): void {
-    const quotaPath = this.#paths.nearest(path);
-    if (quotaPath === null || this.#uncounted.has(quotaPath)) return;
-    const stats = this.#state.table.find(QUOTA_PATH + quotaPath + STATS_NAME);
+    const registered = this.#registeredAbove(path);
+    if (registered === null || this.#uncounted.has(registered.path)) return;
+    const stats = this.#find(registered.stats);
     if (stats === NO_ZNODE) return;
     const usage = parseTrack(this.#textOf(stats));
     usage.count += countDelta;
@@ -274,14 +276,44 @@ export class Quotas {
     this.#trace.emit({ kind: 'quota-exceeded', path, limit: text, isHard });
   }
 
-  #track(path: string): StatsTrack | null {
-    const z = this.#state.table.find(path);
+  /** The deepest path with a quota that is `path` or above it. */
+  #registeredAbove(path: string): Registered | null {
+    const quotaPath = this.#paths.nearest(path);
+    return quotaPath === null ? null : this.#registered.get(quotaPath)!;
+  }
+
+  #track(place: KnownPlace): StatsTrack | null {
+    const z = this.#find(place);
     return z === NO_ZNODE ? null : parseTrack(this.#textOf(z));
+  }
+
+  #find(place: KnownPlace): ZnodeNumber {
+    place.znode = this.#state.table.findAt(place.znode, place.path);
+    return place.znode;
   }
 
   #textOf(z: ZnodeNumber): string {
     const { table } = this.#state;
     return DECODER.decode(table.pageOf(z).subarray(table.dataStartOf(z), table.statStartOf(z)));
+  }
+}
+
+/** A path, and where it was found last: that of a deep znode is long to put together and to look for, at every write below. */
+interface KnownPlace {
+  readonly path: string;
+  znode: ZnodeNumber;
+}
+
+/** A path with a quota, and its two znodes. */
+class Registered {
+  readonly path: string;
+  readonly limits: KnownPlace;
+  readonly stats: KnownPlace;
+
+  constructor(path: string) {
+    this.path = path;
+    this.limits = { path: QUOTA_PATH + path + LIMITS_NAME, znode: NO_ZNODE };
+    this.stats = { path: QUOTA_PATH + path + STATS_NAME, znode: NO_ZNODE };
   }
 }
 

@@ -3,6 +3,7 @@ import {
   CreateMode,
   type CreateRequest,
   ErrorCode,
+  type MultiOp,
   OPEN_ACL,
   OpCode,
   type Request,
@@ -198,6 +199,30 @@ test('long paths count: few txns that have one are applied in a turn', () => {
   expect(clients.flatMap(repliesOf).length).toBeLessThan(100);
   server.run();
   expect(clients.flatMap(repliesOf).length).toBeGreaterThan(100);
+});
+
+test('a multi of few changes to long paths is applied over several turns, too, and few of those with one such change in a turn', () => {
+  const server = new TestServer();
+  const clients = Array.from({ length: 200 }, () => server.connect());
+  const [writer] = clients as [TestClient];
+  const path = `/${'long'.repeat(2000)}`;
+  writer.send(createOf(path));
+  server.run();
+  writer.takeArrivals();
+  writer.send({ op: OpCode.multi, ops: new Array(100).fill(setData(path)) as MultiOp[] });
+  untilSynced(server);
+  expect(turnsUntilReply(server, writer)).toBeGreaterThanOrEqual(4);
+  server.run();
+  writer.takeArrivals();
+  server.isDiskHeld = true;
+  for (const client of clients) client.send({ op: OpCode.multi, ops: [setData(path) as MultiOp] });
+  server.run();
+  server.isDiskHeld = false;
+  while (server.disk.deliver());
+  server.core.onTurnEnd();
+  expect(clients.flatMap(repliesOf).length).toBeLessThan(50);
+  server.run();
+  expect(clients.flatMap(repliesOf).length).toBeGreaterThan(150);
 });
 
 test('txns that are committed together are applied over several turns, in their order', () => {

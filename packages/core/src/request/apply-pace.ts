@@ -1,5 +1,6 @@
 import { Fifo, OpCode, type ReadRequest, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import type { ApplyResult } from '../tree/apply-result.ts';
+import { weightOf, weightOfAll } from '../tree/change-weight.ts';
 import type { Prepared } from '../tree/prepared.ts';
 import type { TxnSteps } from '../tree/txn-steps.ts';
 import type { Committed } from '../zab/committed.ts';
@@ -231,8 +232,16 @@ export class ApplyPace {
   }
 
   #changesOf({ header, txn }: CommittedTxn): number {
-    if (txn.type === OpCode.multi) return txn.txns.length;
-    return txn.type === OpCode.closeSession ? this.#host.ephemeralCountOf(header.sessionId) : 1;
+    switch (txn.type) {
+      case OpCode.multi:
+        return weightOfAll(txn.txns);
+      case OpCode.closeSession: {
+        const listed = (txn.paths ?? []).reduce((sum, path) => sum + weightOf(path), 0);
+        return Math.max(listed, this.#host.ephemeralCountOf(header.sessionId));
+      }
+      default:
+        return 1;
+    }
   }
 }
 

@@ -24,6 +24,7 @@ import {
   type Zxid,
 } from '@meerkat/protocol';
 import type { Identity } from '../base/ports.ts';
+import { ChangeAllowance, weightOf, weightOfAll } from '../tree/change-weight.ts';
 import { hashOf } from '../tree/path-index.ts';
 import { type Prepared, UNPREPARED } from '../tree/prepared.ts';
 import { areReadableStats, type Quotas } from '../tree/quota.ts';
@@ -93,6 +94,7 @@ export class Preparer {
     const txns: MultiSubTxn[] = [];
     const parts: Prepared[] = [];
     let isFailed = false;
+    const allowance = new ChangeAllowance();
     this.#room = this.#options.txnBytesMax - TXN_FRAME_BYTES - MULTI_COUNT_BYTES;
     this.#pending.beginMulti();
     const prepareNext = (op: MultiOp): void => {
@@ -104,11 +106,13 @@ export class Preparer {
         txns.push(prepared);
         parts.push(this.#pending.lastPrepared());
       }
+      allowance.spend(weightOf(op.path));
     };
     return {
-      size: ops.length,
+      size: weightOfAll(ops),
       goOn: (count) => {
-        for (const end = Math.min(ops.length, txns.length + count); txns.length < end; ) prepareNext(ops[txns.length]!);
+        allowance.renew(count);
+        while (txns.length < ops.length && !allowance.isUsed) prepareNext(ops[txns.length]!);
         if (txns.length < ops.length) return null;
         this.#pending.endMulti(!isFailed);
         this.#room = null;

@@ -22,6 +22,7 @@ import { Session, SessionOwner } from '../session/session.ts';
 import type { SessionIds } from '../session/session-ids.ts';
 import type { SessionTracker } from '../session/session-tracker.ts';
 import type { ApplyResult } from '../tree/apply-result.ts';
+import { weightOfAll } from '../tree/change-weight.ts';
 import { type Prepared, UNPREPARED } from '../tree/prepared.ts';
 import type { Broadcast } from '../zab/broadcast.ts';
 import type { Committed } from '../zab/committed.ts';
@@ -152,11 +153,11 @@ export class Proposer implements WritePath, CommittedTxns {
     }
     if (session.owner !== SessionOwner.local) {
       client.closeAfterReplies(MOVED);
-    } else if (request.op === OpCode.multi && request.ops.length > this.#preparation.stepsPerTurn) {
+    } else if (request.op === OpCode.multi && weightOfAll(request.ops) > this.#preparation.stepsPerTurn) {
       const slot = this.#takeSlot(client, xid, request.op, bytesOf(record), receivedMs);
       this.#write(client, session, request, slot, wallMs);
     } else {
-      if (request.op === OpCode.multi) this.#preparation.count(request.ops.length);
+      if (request.op === OpCode.multi) this.#preparation.count(weightOfAll(request.ops));
       const header = this.#makeHeader(session.id, xid, wallMs);
       const proposal = this.#makeProposal(
         header,

@@ -1,4 +1,5 @@
 import { OpCode, type Txn, type Zxid } from '@meerkat/protocol';
+import { ChangeAllowance, weightOf } from '../tree/change-weight.ts';
 import type { DataTree, ZnodeNumber } from '../tree/data-tree.ts';
 import { pathsWithin } from './close-session-paths.ts';
 import type { PendingTree } from './pending.ts';
@@ -26,6 +27,7 @@ export class SessionEnd implements PrepareSteps {
   /** Those of them that were not looked at, the newest first. */
   readonly #inFlightLeft: string[];
   readonly #paths: string[] = [];
+  readonly #allowance: ChangeAllowance = new ChangeAllowance();
   /** How many children each parent loses. */
   readonly #lost: Map<ZnodeNumber, number> = new Map();
 
@@ -48,13 +50,16 @@ export class SessionEnd implements PrepareSteps {
     // What was applied between two turns may have deleted the next one; in a turn nothing goes.
     const owned = this.#tree.state.ephemerals.of(this.#sessionId);
     while (this.#next.done !== true && !owned.has(this.#next.value)) this.#next = this.#owned.next();
-    for (let left = count * PER_STEP; this.#next.done !== true; this.#next = this.#owned.next()) {
-      if (left-- <= 0) return null;
+    const allowance = this.#allowance;
+    allowance.renew(count * PER_STEP);
+    for (; this.#next.done !== true; this.#next = this.#owned.next()) {
+      if (allowance.isUsed) return null;
       this.#take(this.#next.value);
     }
-    for (let left = count; this.#inFlightLeft.length > 0; left--) {
-      if (left <= 0) return null;
+    while (this.#inFlightLeft.length > 0) {
+      if (allowance.isUsed) return null;
       const path = this.#inFlightLeft.pop()!;
+      allowance.spend(PER_STEP * weightOf(path));
       if (this.#pending.deleteEphemeral(path, this.#sessionId, this.#zxid)) this.#paths.push(path);
     }
     this.#pending.endSession(this.#sessionId, this.#zxid, this.#lost);
@@ -64,6 +69,7 @@ export class SessionEnd implements PrepareSteps {
   #take(z: ZnodeNumber): void {
     const { znodes } = this.#tree;
     const path = znodes.pathOf(z);
+    this.#allowance.spend(weightOf(path));
     if (this.#inFlight.has(path)) return;
     this.#paths.push(path);
     const parent = znodes.parentOf(z);

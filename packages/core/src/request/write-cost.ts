@@ -1,5 +1,6 @@
 /** What writes cost, in units of the work meter, and what is asked of clients whose writes cost very much. */
 import { OpCode, type Txn } from '@meerkat/protocol';
+import { SHORT_PATH_CHARS, weightOf, weightOfAll } from '../tree/change-weight.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import type { WorkMeter } from './work-meter.ts';
 
@@ -11,7 +12,7 @@ import type { WorkMeter } from './work-meter.ts';
  */
 export function addWrite(path: string, work: WorkMeter, watches: WatchManager): number {
   work.add(PREPARE_UNITS);
-  if (path.length <= PATH_CHARS) return 0;
+  if (path.length <= SHORT_PATH_CHARS) return 0;
   const units = (path.length >> CHARS_PER_UNIT_SHIFT) + watches.costOf(path);
   work.add(units);
   return units;
@@ -19,9 +20,8 @@ export function addWrite(path: string, work: WorkMeter, watches: WatchManager): 
 
 /** What it costs to apply a txn, without the events that it causes, and to answer it. */
 export function unitsOf(txn: Txn): number {
-  if (txn.type === OpCode.multi) return txn.txns.length * APPLY_UNITS;
-  const length = 'path' in txn ? txn.path.length : 0;
-  return APPLY_UNITS + (length <= PATH_CHARS ? 0 : length >> CHARS_PER_UNIT_SHIFT);
+  if (txn.type === OpCode.multi) return APPLY_UNITS * weightOfAll(txn.txns);
+  return APPLY_UNITS * ('path' in txn ? weightOf(txn.path) : 1);
 }
 
 /**
@@ -80,6 +80,5 @@ const PAUSE_MS_MAX = 5000;
 const PREPARE_UNITS = 16;
 const APPLY_UNITS = 16;
 
-/** Characters of a path that are part of what any request costs, and how many more are a unit: eight. */
-const PATH_CHARS = 256;
+/** Characters of a long path that are a unit: eight. */
 const CHARS_PER_UNIT_SHIFT = 3;

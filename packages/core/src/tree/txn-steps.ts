@@ -1,12 +1,13 @@
 import { type CloseSessionTxn, ErrorCode, type MultiTxn, type Txn, type TxnHeader } from '@meerkat/protocol';
 import { APPLIED, type ApplyResult, NO_STAT, type PartResult } from './apply-result.ts';
+import { ChangeAllowance, weightOf } from './change-weight.ts';
 import { type Prepared, UNPREPARED } from './prepared.ts';
 import type { TreeEvents } from './tree-events.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 
 /** A txn of many changes, which are made so many at a time. Until all are made, the tree is that of no zxid. */
 export interface TxnSteps {
-  /** Makes so many changes at most. @returns what the txn came to; null while there are more to make */
+  /** Makes so many changes at most, each as heavy as its path is long. @returns what the txn came to; null while there are more to make */
   goOn(count: number): ApplyResult | null;
 }
 
@@ -35,6 +36,7 @@ export class MultiSteps implements TxnSteps {
   readonly #prepared: Prepared;
   readonly #parts: PartResult[] = [];
   #error: ErrorCode = ErrorCode.ok;
+  readonly #allowance: ChangeAllowance = new ChangeAllowance();
 
   constructor(applier: ChangeApplier, header: TxnHeader, txn: MultiTxn, events: TreeEvents, prepared: Prepared) {
     this.#applier = applier;
@@ -49,15 +51,18 @@ export class MultiSteps implements TxnSteps {
     const parts = this.#parts;
     const applier = this.#applier;
     const prepared = this.#prepared.parts;
-    const end = Math.min(txns.length, parts.length + count);
-    for (let i = parts.length; i < end; i++) {
+    this.#allowance.renew(count);
+    for (let i = parts.length; i < txns.length; i++) {
+      if (this.#allowance.isUsed) return null;
       const part = txns[i]!;
       const { error, znode } = applier.apply(this.#header, part, this.#events, prepared?.[i] ?? UNPREPARED);
       if (this.#error === ErrorCode.ok) this.#error = error;
       const statAt = znode === NO_ZNODE ? NO_STAT : applier.keepStat(znode, i);
-      parts.push({ type: part.type, error, path: 'path' in part ? part.path : '', statAt });
+      const path = 'path' in part ? part.path : '';
+      parts.push({ type: part.type, error, path, statAt });
+      this.#allowance.spend(weightOf(path));
     }
-    return end < txns.length ? null : { error: this.#error, znode: NO_ZNODE, parts, stats: applier.stats };
+    return { error: this.#error, znode: NO_ZNODE, parts, stats: applier.stats };
   }
 }
 
@@ -76,6 +81,7 @@ export class CloseSessionSteps implements TxnSteps {
   /** Index of the next path. */
   #at = 0;
   readonly #owned: IterableIterator<ZnodeNumber>;
+  readonly #allowance: ChangeAllowance = new ChangeAllowance();
 
   constructor(applier: ChangeApplier, header: TxnHeader, txn: CloseSessionTxn, events: TreeEvents) {
     this.#applier = applier;
@@ -86,7 +92,8 @@ export class CloseSessionSteps implements TxnSteps {
   }
 
   goOn(count: number): ApplyResult | null {
-    for (let left = count; ; left--) {
+    this.#allowance.renew(count);
+    for (;;) {
       if (this.#at === this.#paths.length) {
         if (!this.#isListed) return APPLIED;
         this.#isListed = false;
@@ -94,8 +101,9 @@ export class CloseSessionSteps implements TxnSteps {
         this.#at = 0;
         if (this.#paths.length === 0) return APPLIED;
       }
-      if (left === 0) return null;
+      if (this.#allowance.isUsed) return null;
       const path = this.#paths[this.#at++]!;
+      this.#allowance.spend(weightOf(path));
       if (!this.#isListed) this.#applier.keepUnlisted(path, this.#header.zxid);
       const owned = this.#owned.next();
       this.#applier.delete(this.#header, path, this.#events, owned.done === true ? NO_ZNODE : owned.value);

@@ -212,6 +212,31 @@ describe('the share of a turn', () => {
     expect(msOf(owner, [])).toBeCloseTo(160, -1);
   });
 
+  test('of what waits for the disk is little where paths are long: another write waits for few of those', () => {
+    const server = new TestServer();
+    const [greedy, modest] = [server.connect(), server.connect()];
+    const path = `/${'long'.repeat(1024)}`;
+    const create = { op: OpCode.create, data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 } as const;
+    const set = { op: OpCode.setData, path, data: null, version: -1 } as const;
+    greedy.send({ ...create, path });
+    server.run();
+    greedy.takeArrivals();
+    for (const request of [set, { op: OpCode.multi, ops: [set] } as const]) {
+      server.isDiskHeld = true;
+      greedy.sendTogether(new Array(100).fill(request));
+      for (let i = 0; i < 100; i++) server.core.onTurnEnd();
+      expect(greedy.isPaused).toBe(true);
+      expect(server.core.view.outstandingRequests).toBe(16);
+      modest.send({ op: OpCode.setData, path: '/', data: null, version: -1 });
+      server.core.onTurnEnd();
+      expect(server.core.view.outstandingRequests).toBe(17);
+      server.isDiskHeld = false;
+      server.run();
+      expect(xidsOf(greedy)).toHaveLength(100);
+      expect(xidsOf(modest)).toHaveLength(1);
+    }
+  });
+
   test('of what waits for the disk is about a megabyte: another write waits for no more', () => {
     const create = { op: OpCode.create, data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 } as const;
     const setOf = (bytes: number) => ({ op: OpCode.setData, path: '/a', data: new Uint8Array(bytes), version: -1 });

@@ -30,10 +30,11 @@ import { RecentWriters } from './recent-writers.ts';
 import type { RequestGate } from './request-gate.ts';
 import type { ServingLimits } from './serving-limits.ts';
 import { WaitingAnswers } from './waiting-answers.ts';
+import { COST_MAX } from './waiting-requests.ts';
 import type { WorkMeter } from './work-meter.ts';
 import {
   addWrite,
-  COSTLY_UNITS,
+  costOf,
   ephemeralsMadeBy,
   pauseFor,
   SHORT_END_EPHEMERALS,
@@ -163,7 +164,7 @@ export class Pipeline implements TxnHost {
       case OpCode.setACL: {
         const units = addWrite(request.path, this.#parts.work, this.#parts.watches);
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        if (units >= COSTLY_UNITS) client.waiting.markCostly();
+        if (units > 0) client.waiting.addCost(costOf(units));
         return;
       }
       case OpCode.reconfig:
@@ -173,7 +174,8 @@ export class Pipeline implements TxnHost {
         let units = 0;
         for (const { path } of request.ops) units += addWrite(path, this.#parts.work, this.#parts.watches);
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        if (request.ops.length > SHORT_MULTI_PARTS || units >= COSTLY_UNITS) client.waiting.markCostly();
+        const cost = request.ops.length > SHORT_MULTI_PARTS ? COST_MAX : costOf(units);
+        if (cost > 0) client.waiting.addCost(cost);
         return;
       }
       case OpCode.closeSession:

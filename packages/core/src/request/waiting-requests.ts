@@ -26,7 +26,9 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   #bytes = 0;
   /** How many of those that are no writes are counted as what the server owes. */
   #owed = 0;
-  #costlyWrite: Write | Answer | null = null;
+  /** Of the writes that cost much, what they cost. */
+  readonly #costs: Map<Write | Answer, number> = new Map();
+  #cost = 0;
   #pausedUntilMs = 0;
   #longReads = 0;
 
@@ -44,8 +46,8 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 
   /**
-   * True when no request is accepted behind them: one of them costs very much to apply, or takes several turns to read, or
-   * they are too many.
+   * True when no request is accepted behind them: they cost very much to apply, or one takes several turns to read, or they
+   * are too many.
    *
    * @param countMax requests of one session that may wait
    * @param isOverloaded the server owes more answers than it may
@@ -53,7 +55,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   isFull(countMax: number, isOverloaded: boolean): boolean {
     const { length } = this.#requests;
     if (length === 0) return false;
-    if (length >= countMax || this.#costlyWrite !== null) return true;
+    if (length >= countMax || this.#cost >= COST_MAX) return true;
     return this.#longReads > 0 || this.#bytes >= BYTES_MAX || isOverloaded;
   }
 
@@ -67,10 +69,15 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     this.#bytes += write.bytes;
   }
 
-  /** The newest is a costly write: nothing more is accepted until it is answered. */
-  markCostly(): void {
+  /**
+   * The newest is a write that costs so much. Others wait for whatever of this client is logged before theirs, so that
+   * nothing more is accepted while its writes cost `COST_MAX` or more together.
+   */
+  addCost(units: number): void {
     const newest = this.#requests.at(-1);
-    if (newest?.kind === 'write') this.#costlyWrite = newest;
+    if (newest?.kind !== 'write') return;
+    this.#cost += units - (this.#costs.get(newest) ?? 0);
+    this.#costs.set(newest, units);
   }
 
   /** Nothing more is accepted before this moment. */
@@ -85,7 +92,10 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
       this.#requests[at] = proposal;
       this.#bytes += proposal.bytes - slot.bytes;
     }
-    if (this.#costlyWrite === slot) this.#costlyWrite = proposal;
+    const cost = this.#costs.get(slot);
+    if (cost === undefined) return;
+    this.#costs.delete(slot);
+    this.#costs.set(proposal, cost);
   }
 
   /** The oldest is committed. */
@@ -93,7 +103,9 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     assert(this.#requests[0] === write, 'writes of a session are committed in the order of its requests');
     this.#requests.shift();
     this.#bytes -= write.bytes;
-    if (this.#costlyWrite === write) this.#costlyWrite = null;
+    if (this.#cost === 0) return;
+    this.#cost -= this.#costs.get(write) ?? 0;
+    this.#costs.delete(write);
   }
 
   /** Counted as owed until it is answered, or `oweNothing` is said. */
@@ -137,7 +149,8 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   clear(): void {
     this.#requests.length = 0;
     this.#bytes = 0;
-    this.#costlyWrite = null;
+    this.#costs.clear();
+    this.#cost = 0;
     this.#longReads = 0;
   }
 }
@@ -147,3 +160,6 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
  * in the log's queue, where those of others wait behind them.
  */
 const BYTES_MAX = 1024 * 1024;
+
+/** What the writes of a client that wait may cost together, in units of the work meter: as much as it may have of a turn. */
+export const COST_MAX = 8192;

@@ -2,6 +2,7 @@
 import { OpCode, type Txn } from '@meerkat/protocol';
 import { SHORT_PATH_CHARS, weightOf, weightOfAll } from '../tree/change-weight.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
+import { COST_MAX } from './waiting-requests.ts';
 import type { WorkMeter } from './work-meter.ts';
 
 /**
@@ -24,11 +25,16 @@ export function unitsOf(txn: Txn): number {
   return APPLY_UNITS * ('path' in txn ? weightOf(txn.path) : 1);
 }
 
+/** What a write whose path costs so much counts as among the writes of its client that wait: a very costly one is alone. */
+export function costOf(units: number): number {
+  return units >= COSTLY_UNITS ? COST_MAX : units;
+}
+
 /**
  * A write whose path costs so much is alone: however many turns pass until the disk has it, no other one is applied behind it
  * in the same turn.
  */
-export const COSTLY_UNITS = 2048;
+const COSTLY_UNITS = 2048;
 
 /** A multi of more parts is alone, too. */
 export const SHORT_MULTI_PARTS = 4096;

@@ -129,17 +129,17 @@ export class TestLearner implements LearnerEffects {
   }
 
   /** Until the leader's history begins, by DIFF, in this epoch. */
-  beginDiff(epoch: number): void {
+  beginDiff(epoch: number, leader: LeaderPacket = leaderInfo(epoch)): void {
     this.learner.onConnected();
-    this.hear(leaderInfo(epoch));
+    this.hear(leader);
     this.diskDoesAll();
     this.hear({ type: PacketType.diff, zxid: this.disk.lastZxid });
     this.diskDoesAll();
   }
 
   /** Until clients are served, with nothing new in the leader's history. */
-  synchronize(epoch: number): void {
-    this.beginDiff(epoch);
+  synchronize(epoch: number, leader: LeaderPacket = leaderInfo(epoch)): void {
+    this.beginDiff(epoch, leader);
     this.hear(newLeader(epoch));
     this.diskDoesAll();
     this.hear({ type: PacketType.upToDate });

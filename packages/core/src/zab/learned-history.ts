@@ -20,6 +20,8 @@ export class LearnedHistory {
   /** What the log has reported since `begin`; null before anything. */
   #logged: Durable<Zxid> | null = null;
   #committed: Zxid;
+  /** Apache's leader counts by zxid; to ours, who acknowledges a txn has all before it. */
+  acknowledgesEach = true;
 
   /** @param logs false for an observer that keeps no log */
   constructor(lastZxid: Durable<Zxid>, logs: boolean, effects: Pick<LearnerEffects, 'append' | 'send'>) {
@@ -67,12 +69,14 @@ export class LearnedHistory {
     if (this.#logged !== null) this.acknowledge(this.#logged);
   }
 
-  /** One ACK for each: Apache's leader counts them by zxid. */
   acknowledge(durable: Durable<Zxid>): void {
+    let last: Durable<Zxid> | null = null;
     let zxid = this.#received.takeUnacknowledged(durable);
     for (; zxid !== null; zxid = this.#received.takeUnacknowledged(durable)) {
-      this.#effects.send(ackTxn(zxid));
+      if (this.acknowledgesEach) this.#effects.send(ackTxn(zxid));
+      else last = zxid;
     }
+    if (last !== null) this.#effects.send(ackTxn(last));
   }
 
   /**

@@ -98,15 +98,28 @@ export class LearnerFeed {
     for (const peer of this.#peers.followers) this.#effects.sendProposal(peer.link, zxid, payload);
   }
 
-  /** More is committed than before. */
+  /** More is committed than before. A follower of ours takes the COMMIT of a txn for all before it. */
   commit(before: Zxid): void {
+    for (const peer of this.#peers.followers) {
+      if (peer.state !== PeerState.serving) continue;
+      if (peer.held === null) this.#tellCommits(peer, before);
+      else this.#tellEachCommit(peer, before);
+    }
+    for (const peer of this.#peers.observers) this.#tellEachCommit(peer, before);
+  }
+
+  #tellCommits(peer: LearnerPeer, before: Zxid): void {
+    const { committed } = this.#proposals;
+    for (const zxid of this.#designated.keys()) if (zxid > before && zxid < committed) this.#sendCommit(peer, zxid);
+    this.#sendCommit(peer, committed);
+  }
+
+  #tellEachCommit(peer: LearnerPeer, before: Zxid): void {
     const { log, committed } = this.#proposals;
-    const { followers, observers } = this.#peers;
     for (let i = log.indexAfter(before); i < log.length; i++) {
       const entry = log.at(i);
       if (entry.zxid > committed) return;
-      for (const peer of followers) if (peer.state === PeerState.serving) this.#maybeTellCommit(peer, entry);
-      for (const peer of observers) this.#maybeTellCommit(peer, entry);
+      this.#maybeTellCommit(peer, entry);
     }
   }
 

@@ -1,4 +1,4 @@
-import { PacketType, ZXID_NONE, ZXID_ZERO } from '@meerkat/protocol';
+import { Announcement, PacketType, ZXID_NONE, ZXID_ZERO } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { onDisk } from '../base/durable.ts';
 import {
@@ -105,6 +105,20 @@ describe('broadcast', () => {
     one.disk.sync(one.learner);
     one.learner.onLogSynced(onDisk(z(2, 2)));
     expect(one.takeAcks()).toEqual([z(2, 2)]);
+  });
+
+  test('what a sync has made durable is one ACK to a leader of ours, and one for each proposal to one of Apache', () => {
+    for (const [announces, acks] of [
+      [Announcement.takesHandOver, [z(2, 3)]],
+      [0, [z(2, 1), z(2, 2), z(2, 3)]],
+    ] as const) {
+      const one = makeLearner();
+      one.synchronize(2, leaderInfo(2, undefined, announces));
+      one.takeAsked();
+      one.hear(proposal(z(2, 1)), proposal(z(2, 2)), proposal(z(2, 3)));
+      one.disk.sync(one.learner);
+      expect(one.takeAcks()).toEqual(acks);
+    }
   });
 
   test('an observer acknowledges nothing but the epoch', () => {

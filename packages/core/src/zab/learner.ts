@@ -9,7 +9,8 @@
  * 2. Between ACKEPOCH and the first ACK(e,0) it sends nothing: Apache's leader would take any packet for that ACK.
  * 3. What is told as committed ascends, is durable here (but for an observer that does not log), and is what the leader
  *    has said to be committed.
- * 4. A follower acknowledges each proposal at most once, oldest first; an observer none.
+ * 4. A follower acknowledges each proposal at most once, oldest first; an observer none. To one of our leaders, which counts
+ *    whoever has a txn as having all before it, one ACK says it of all that a sync has made durable.
  *
  * An observer differs in nothing else. INFORM is PROPOSAL and COMMIT in one. Whatever is wrong with the leader or the
  * link ends the role, and nothing that is volatile outlives it: the next role begins with what is on the disk. So a link
@@ -262,6 +263,7 @@ export class Learner implements DurabilityEvents {
     switch (packet.type) {
       case PacketType.leaderInfo:
         this.#isApaches = packet.announces === 0;
+        this.#learned.acknowledgesEach = this.#isApaches;
         this.#lease.begin(leaseMsOf(packet.announces) === this.#options.leaseMs ? this.#options.leaseMs : 0);
         this.#onLeaderInfo(epochOf(packet.zxid));
         return;

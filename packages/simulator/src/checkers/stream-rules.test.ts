@@ -1,4 +1,4 @@
-import { makeProposal, makeZxid, PacketType, type Zxid } from '@meerkat/protocol';
+import { Announcement, makeProposal, makeZxid, PacketType, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { bodyHash } from './body-hash.ts';
 import { createTxn, EnsembleScript, txnOf } from './testing/ensemble-script.ts';
@@ -37,6 +37,18 @@ describe('the rules of the stream to a learner', () => {
     script.committed(3, second.zxid);
     script.commit(3, 1, second.zxid);
     expect(script.broken).toEqual(['Z14']);
+  });
+
+  it('a COMMIT may leave out earlier proposals to a server of ours, which takes it for all of them', () => {
+    const script = serving();
+    script.greet(1, 3, { announces: Announcement.keepsLog });
+    const first = script.nextTxn(3);
+    script.spread(3, [1, 2], first);
+    const second = script.nextTxn(3);
+    script.spread(3, [1, 2], second);
+    script.committed(3, second.zxid);
+    script.commit(3, 1, second.zxid);
+    expect(script.broken).toEqual([]);
   });
 
   it('Z14: a COMMIT is sent twice', () => {

@@ -10,6 +10,9 @@ type Phase = 'start' | 'promised' | 'history' | 'new-leader' | 'up-to-date';
 interface Stream {
   readonly leader: number;
   readonly learner: number;
+  /** What they have announced is ours: a COMMIT is for all before it, an ACK too. Apache's are told, and tell, each. */
+  isLeaderOurs: boolean;
+  isLearnerOurs: boolean;
   phase: Phase;
   epoch: number;
   /** Where the history that is sent begins (DIFF: where the learner was). */
@@ -94,6 +97,7 @@ export class StreamRules {
       case PacketType.leaderInfo:
         this.#expectPhase(stream, ['start'], 'LEADERINFO');
         stream.phase = 'promised';
+        stream.isLeaderOurs = packet.announces !== 0;
         stream.epoch = epochOf(packet.zxid);
         return;
       case PacketType.diff:
@@ -159,7 +163,7 @@ export class StreamRules {
     if (at < 0) {
       this.#report('Z13', stream, `sends COMMIT ${hexZxid(zxid)}, which it has never sent`);
     } else {
-      if (at > 0)
+      if (at > 0 && !stream.isLearnerOurs)
         this.#report('Z14', stream, `sends COMMIT ${hexZxid(zxid)} and leaves out ${hexZxid(stream.open[0]!)}`);
       stream.open.splice(0, at + 1);
     }
@@ -182,12 +186,14 @@ export class StreamRules {
       );
       stream.due = [];
     }
-    const isHandshake =
-      packet.type === PacketType.followerInfo ||
-      packet.type === PacketType.observerInfo ||
-      packet.type === PacketType.ackEpoch;
-    if (packet.type === PacketType.ackEpoch) stream.learnerLast = packet.zxid;
-    if (isHandshake) return;
+    if (packet.type === PacketType.followerInfo || packet.type === PacketType.observerInfo) {
+      stream.isLearnerOurs = packet.announces !== 0;
+      return;
+    }
+    if (packet.type === PacketType.ackEpoch) {
+      stream.learnerLast = packet.zxid;
+      return;
+    }
     if (packet.type !== PacketType.ack) {
       if (!stream.hasAckedNewLeader) {
         const what = `sends a packet of type ${packet.type ?? packet.typeNumber} before its ACK of NEWLEADER`;
@@ -217,6 +223,7 @@ export class StreamRules {
     if (stream.hasAckedNewLeader) return;
     stream.hasAckedNewLeader = true;
     stream.due = stream.received.filter((txn) => txn <= learner.log.durableLast);
+    if (stream.isLeaderOurs) stream.due = stream.due.slice(-1);
     stream.received = [];
     const epoch = epochOf(zxid as Zxid);
     if (learner.currentEpoch !== epoch) {
@@ -256,6 +263,8 @@ export class StreamRules {
       stream = {
         leader,
         learner,
+        isLeaderOurs: false,
+        isLearnerOurs: false,
         phase: 'start',
         epoch: 0,
         start: 0,

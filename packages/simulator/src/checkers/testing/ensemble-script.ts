@@ -50,8 +50,9 @@ export function txnOf(zxid: Zxid, txn: Txn, sessionId: bigint = SESSION): Script
 
 /** How a leader begins and how a learner joins; what is not said is done as it should be. */
 export interface JoinChanges {
-  /** What the learner says in FOLLOWERINFO. */
+  /** What the learner says in FOLLOWERINFO; nothing is announced when it is left out. */
   readonly acceptedEpoch?: number;
+  readonly announces?: number;
   /** What the learner says in ACKEPOCH. */
   readonly ackCurrentEpoch?: number;
   readonly ackZxid?: Zxid;
@@ -229,9 +230,10 @@ export class EnsembleScript {
   /** FOLLOWERINFO. */
   greet(learner: number, leader: number, changes: JoinChanges = {}): void {
     const type = learner === 4 ? PacketType.observerInfo : PacketType.followerInfo;
+    const { announces = 0 } = changes;
     const zxid = makeZxid(changes.acceptedEpoch ?? this.#accepted.get(learner) ?? 0, 0);
     const protocolVersion = QUORUM_PROTOCOL_VERSION;
-    this.up(learner, leader, { type, zxid, serverId: learner, protocolVersion, configVersion: null, announces: 0 });
+    this.up(learner, leader, { type, zxid, serverId: learner, protocolVersion, configVersion: null, announces });
   }
 
   /** LEADERINFO and ACKEPOCH. */

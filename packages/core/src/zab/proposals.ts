@@ -14,7 +14,6 @@ import {
   counterOf,
   DIGEST_VERSION,
   epochOf,
-  JuteWriter,
   makeZxid,
   type Txn,
   type TxnHeader,
@@ -27,6 +26,7 @@ import type { Durable } from '../base/durable.ts';
 import type { Electorate, QuorumProof } from '../election/electorate.ts';
 import { type Agreed, agreedBy, type Committed, commitHere, commitHistory } from './committed.ts';
 import type { History } from './history.ts';
+import { PayloadMemory } from './payload-memory.ts';
 import { QuorumWatermark } from './quorum-watermark.ts';
 import { RecentLog } from './recent-log.ts';
 import type { SyncSource } from './sync-source.ts';
@@ -45,7 +45,7 @@ export class Proposals implements SyncSource {
   #applied: Zxid;
   /** A quorum has the initial history. */
   isEstablished = false;
-  readonly #writer = new JuteWriter();
+  readonly #memory = new PayloadMemory();
 
   /** @param history the leader's own: committed as a whole once the epoch is established */
   constructor(serverId: number, electorate: Electorate, history: History, commitLogCount: number) {
@@ -107,11 +107,10 @@ export class Proposals implements SyncSource {
   propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): Uint8Array {
     const { zxid } = header;
     assert(zxid === this.#lastProposed + 1, 'a proposal takes the next zxid');
-    const writer = this.#writer;
-    writer.position = 0;
+    const writer = this.#memory.begin();
     writeTxn(writer, header, txn);
     if (treeDigest !== null) writeTxnDigest(writer, DIGEST_VERSION, treeDigest);
-    const payload = writer.toBytes();
+    const payload = this.#memory.end();
     this.log.push({ zxid, payload });
     this.#lastProposed = zxid;
     return payload;

@@ -230,7 +230,7 @@ function readPayload(packet: QuorumPacket, data: JuteReader): LeaderPacket | nul
     case PacketType.proposal:
     case PacketType.inform: {
       const proposal = readProposal(zxid, data);
-      return proposal === null ? null : { type, ...proposal };
+      return proposal === null ? null : { type, entry: proposal.entry, payload: proposal.payload };
     }
     case PacketType.commitAndActivate:
       return { type, zxid, designatedLeader: data.long() };

@@ -48,11 +48,16 @@ export interface ByteStream {
   /** No `onBytes` until `resume`. Bytes then queue in the kernels and at last stop the peer. */
   pause(): void;
   resume(): void;
+  /**
+   * Reads into memory of the owner's from now on: for each chunk it asks for some, and the chunk lies at the beginning of what it
+   * was last given. It asks again once `onBytes` has returned. Left out by a stream that reads into memory of its own.
+   */
+  readInto?(room: () => Uint8Array): void;
 }
 
 /** What a stream tells its owner. */
 export interface StreamEvents {
-  /** Bytes arrived. The chunk is the receiver's to keep; nobody writes to it again. */
+  /** Bytes arrived. The chunk is the receiver's to keep; nobody writes to it again, but for `readInto`. */
   onBytes(chunk: Uint8Array): void;
   /** Everything queued has left. */
   onDrain(): void;

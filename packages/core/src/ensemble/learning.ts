@@ -187,7 +187,9 @@ export class Learning implements Role, LearnerEffects {
   }
 
   onTurnEnd(): void {
-    if (!this.#isOver) this.#feeding?.onTurnEnd();
+    if (this.#isOver) return;
+    if (this.#serving !== null) this.#way.onApplied(this.#serving.lastApplied);
+    this.#feeding?.onTurnEnd();
   }
 
   nextDeadlineMs(): number {

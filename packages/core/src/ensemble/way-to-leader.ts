@@ -7,7 +7,7 @@
  *
  * There is one connection: a link that has stood and breaks is not made again. After `close` nothing is told.
  */
-import type { LearnerPacket, UnknownPacket } from '@meerkat/protocol';
+import type { LearnerPacket, UnknownPacket, Zxid } from '@meerkat/protocol';
 import type { EnsembleOptions } from '../base/options.ts';
 import type { ByteStream, Network, StreamEvents } from '../base/ports.ts';
 import { LeaderDial } from '../links/leader-dial.ts';
@@ -77,6 +77,11 @@ export class WayToLeader {
   /** Does nothing before there is a connection. */
   send(packet: Exclude<LearnerPacket, UnknownPacket>): void {
     this.#link?.send(packet);
+  }
+
+  /** Everything up to `zxid` is applied: what was told of it is not looked at any more. */
+  onApplied(zxid: Zxid): void {
+    this.#link?.onApplied(zxid);
   }
 
   pause(): void {

@@ -43,4 +43,20 @@ describe('the input', () => {
     expect([...read]).toEqual([1, 2, 3, 4]);
     expect(input.bytes[input.start]).toBe(5);
   });
+
+  test('takes what lies behind its end already without a copy, and nothing else that looks like it', () => {
+    const input = new InputBuffer();
+    const memory = new Uint8Array(8);
+    input.append(Uint8Array.of(1, 2));
+    input.start = 1;
+    input.moveTo(memory);
+    memory[1] = 3;
+    input.append(memory.subarray(1, 2));
+    expect(input.bytes).toBe(memory);
+    expect([...input.bytes.subarray(input.start, input.end)]).toEqual([2, 3]);
+    input.append(new Uint8Array(8).fill(4).subarray(2, 4));
+    expect([...input.bytes.subarray(input.start, input.end)]).toEqual([2, 3, 4, 4]);
+    input.append(memory.subarray(0, 1));
+    expect([...input.bytes.subarray(input.start, input.end)]).toEqual([2, 3, 4, 4, 2]);
+  });
 });

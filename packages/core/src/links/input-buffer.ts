@@ -7,8 +7,8 @@ import { EMPTY_BYTES } from '@meerkat/protocol';
  *                   ▲         ▲
  *                 start      end
  *
- * A chunk that finds nothing left is taken as it is, without a copy. Memory that has been read is never written again,
- * so views of it stay as they are for as long as somebody keeps them.
+ * A chunk that finds nothing left is taken as it is, without a copy, and so is one that lies behind the end already. Memory
+ * that has been read is not written again here, so views of it stay as they are for as long as somebody keeps them.
  */
 export class InputBuffer {
   bytes: Uint8Array = EMPTY_BYTES;
@@ -22,6 +22,10 @@ export class InputBuffer {
 
   /** @param wanted bytes, from `start` on, with which there is something to read; 0 when that is not known */
   append(chunk: Uint8Array, wanted = 0): void {
+    if (this.#isBehindEnd(chunk)) {
+      this.end += chunk.length;
+      return;
+    }
     const left = this.end - this.start;
     if (left === 0) {
       this.bytes = chunk;
@@ -35,10 +39,24 @@ export class InputBuffer {
     this.end += chunk.length;
   }
 
+  /** Goes on in this memory, with what is left to be read at its beginning. */
+  moveTo(bytes: Uint8Array): void {
+    bytes.set(this.bytes.subarray(this.start, this.end));
+    this.bytes = bytes;
+    this.end -= this.start;
+    this.start = 0;
+  }
+
   clear(): void {
     this.bytes = EMPTY_BYTES;
     this.start = 0;
     this.end = 0;
+  }
+
+  #isBehindEnd(chunk: Uint8Array): boolean {
+    const { bytes, end } = this;
+    if (end + chunk.length > bytes.length || chunk.buffer !== bytes.buffer) return false;
+    return chunk.byteOffset === bytes.byteOffset + end;
   }
 
   /**

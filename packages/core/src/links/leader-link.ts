@@ -14,6 +14,8 @@ import {
   readLeaderPacket,
   type UnknownPacket,
   writeLearnerPacket,
+  ZXID_NONE,
+  type Zxid,
 } from '@meerkat/protocol';
 import type { ByteStream, StreamEvents } from '../base/ports.ts';
 import type { Flushable } from '../base/turn.ts';
@@ -23,12 +25,13 @@ import { LINK_OUTPUT_BYTES_MAX } from './learner-link.ts';
 import { LINK_KEPT_BYTES_MAX, type LinkHost } from './link-host.ts';
 import { OutputPool } from './output-pool.ts';
 import { PacketInput } from './packet-input.ts';
+import { ReadMemory } from './read-memory.ts';
 import { SnapReceiver } from './snap-receiver.ts';
 
 export interface LeaderLinkEvents {
   /**
    * A packet came. Byte fields of the packet (`payload`, those inside `entry`) are views of memory that nobody writes
-   * to again: they may be kept for as long as they are needed, and keep their chunk of the stream with them.
+   * to before `onApplied` has been told that the txn is applied. They keep their chunk of the stream.
    */
   onPacket(packet: LeaderPacket): void;
   /** The snapshot that a SNAP packet announced is there as a whole; its `lastZxid` is that of the packet. */
@@ -44,13 +47,23 @@ export class LeaderLink implements StreamEvents, Flushable {
   readonly #events: LeaderLinkEvents;
   readonly #input: PacketInput<LeaderPacket>;
   readonly #output: ConnectionOutput;
+  readonly #memory: ReadMemory;
+  /** The last txn that has been told. */
+  #lastZxid: Zxid = ZXID_NONE;
   #snapshot: SnapReceiver | null = null;
   #isAwaitingFlush = false;
   #isOpen = true;
 
   /** @param makeDatabase makes one that is empty, for a snapshot */
-  constructor(stream: ByteStream, host: LinkHost, makeDatabase: () => Database, events: LeaderLinkEvents) {
+  constructor(
+    stream: ByteStream,
+    host: LinkHost,
+    makeDatabase: () => Database,
+    events: LeaderLinkEvents,
+    memory: ReadMemory = new ReadMemory(),
+  ) {
     this.#stream = stream;
+    this.#memory = memory;
     this.#host = host;
     this.#makeDatabase = makeDatabase;
     this.#events = events;
@@ -68,6 +81,12 @@ export class LeaderLink implements StreamEvents, Flushable {
         events.onLinkClosed(reason);
       },
     });
+    stream.readInto?.(() => this.#input.roomIn(this.#memory, this.#lastZxid));
+  }
+
+  /** Everything up to `zxid` is applied, and nobody looks at what was told of it any more. */
+  onApplied(zxid: Zxid): void {
+    this.#memory.onApplied(zxid);
   }
 
   get remote(): ByteStream['remote'] {
@@ -113,7 +132,9 @@ export class LeaderLink implements StreamEvents, Flushable {
   }
 
   #onPacket(packet: LeaderPacket): void {
-    if (packet.type === PacketType.snap) {
+    if (packet.type === PacketType.proposal || packet.type === PacketType.inform) {
+      this.#lastZxid = packet.entry.header.zxid;
+    } else if (packet.type === PacketType.snap) {
       this.#snapshot = new SnapReceiver(this.#makeDatabase(), packet.zxid);
       this.#input.divert(this.#snapshot);
     }

@@ -1,6 +1,7 @@
-import { EMPTY_BYTES, getInt, JuteReader, QuorumPacketScanner } from '@meerkat/protocol';
+import { EMPTY_BYTES, getInt, JuteReader, QuorumPacketScanner, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import { InputBuffer } from './input-buffer.ts';
+import type { ReadMemory } from './read-memory.ts';
 import { isTlsHello, SPEAKS_TLS } from './tls-hello.ts';
 
 /** Takes bytes that are no packets out of the stream. */
@@ -29,7 +30,7 @@ export interface PacketInputEvents<Packet> {
  *     chunks ──► packets ──► SNAP: `divert` ──► a receiver, until it is complete ──► packets ──► end
  *
  * While it is paused nothing is told, not even the end. Views inside a packet stay valid: nobody writes to the bytes
- * that they show. Whoever keeps one keeps its chunk.
+ * that they show, but for memory that `roomIn` was given. Whoever keeps one keeps its chunk.
  */
 export class PacketInput<Packet> {
   readonly #scanner: QuorumPacketScanner;
@@ -61,6 +62,11 @@ export class PacketInput<Packet> {
   /** Something may be told once `resume` and `goOn` have been called. */
   get isWaiting(): boolean {
     return !this.#isOver && (!this.#input.isEmpty || this.#endReason !== null);
+  }
+
+  /** Where the stream may read to. @param lastZxid the last txn that has been told */
+  roomIn(memory: ReadMemory, lastZxid: Zxid): Uint8Array {
+    return memory.roomOf(this.#input, lastZxid);
   }
 
   onBytes(chunk: Uint8Array): void {

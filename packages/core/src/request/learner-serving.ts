@@ -67,6 +67,7 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
   readonly #forwarder: Forwarder;
   /** Txns that are not applied yet, in zxid order. */
   readonly #inFlight: Fifo<TxnEntry> = new Fifo();
+  #lastApplied: Zxid;
   readonly #comparison: DigestComparison | null;
   readonly #trace: Trace;
   readonly #meters: Meters;
@@ -79,6 +80,7 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
       effects.revalidate(packet);
     });
     this.database = database;
+    this.#lastApplied = database.lastZxid;
     this.sessions = sessions;
     this.#meters = parts.meters;
     this.#forwarder = new Forwarder(sessions, sessionIds, effects, database.lastZxid);
@@ -111,6 +113,11 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
     this.#comparison = options.digestEnabled ? new DigestComparison(database.tree, trace) : null;
   }
 
+  /** The last txn that is applied and answered: nobody looks at it any more. */
+  get lastApplied(): Zxid {
+    return this.#lastApplied;
+  }
+
   /* ------------------------------------------------------------------------------------------ the leader ---- */
 
   /** A txn that is applied once it is committed; in the order of the zxids. */
@@ -133,6 +140,7 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
   }
 
   onApplied({ entry }: LearnedTxn): void {
+    this.#lastApplied = entry.header.zxid;
     if (entry.digest !== null) this.#comparison?.onApplied(entry.header.zxid, entry.digest);
   }
 

@@ -210,6 +210,7 @@ export class MemoryStream implements ByteStream {
   #isMoving = false;
   #isEnding = false;
   #isPaused = false;
+  #room: (() => Uint8Array) | null = null;
 
   constructor(network: MemoryNetwork, host: string, remote: PeerAddress) {
     this.#network = network;
@@ -257,6 +258,24 @@ export class MemoryStream implements ByteStream {
     this.#peer?.move();
   }
 
+  readInto(room: () => Uint8Array): void {
+    this.#room = room;
+  }
+
+  #tellBytes(events: StreamEvents, piece: Uint8Array): void {
+    if (this.#room === null) {
+      events.onBytes(piece);
+      return;
+    }
+    for (let at = 0; at < piece.length; ) {
+      const room = this.#room();
+      const chunk = room.subarray(0, piece.length - at);
+      chunk.set(piece.subarray(at, at + chunk.length));
+      at += chunk.length;
+      events.onBytes(chunk);
+    }
+  }
+
   /** Breaks; both ends are told. */
   reset(): void {
     if (this.isClosed) return;
@@ -297,7 +316,7 @@ export class MemoryStream implements ByteStream {
         this.#close('closed by this server');
         return;
       }
-      peer.#events.onBytes(piece);
+      peer.#tellBytes(peer.#events, piece);
       this.#maybeDrain();
       this.move();
     });

@@ -168,3 +168,40 @@ test('why the last attempt to connect has failed is known until one succeeds', a
     .cancel();
   expect(network.failureAt(to)).toBe(`nothing answers at 127.0.0.1:${port}`);
 });
+
+test('what comes over a connection that was dialled is read into the memory that its owner gives', async () => {
+  const { port, holder } = await takePort();
+  const memory = new Uint8Array(7);
+  const received: number[] = [];
+  const isThere = new Deferred<void>();
+  let end = 0;
+  network.connect(
+    { host: '127.0.0.1', port },
+    {
+      onConnected: (stream) => {
+        stream.readInto?.(() => (end === memory.length ? new Uint8Array(memory.length) : memory.subarray(end)));
+        return {
+          onBytes: (chunk) => {
+            if (chunk.buffer === memory.buffer) end = chunk.byteOffset + chunk.length;
+            received.push(...chunk);
+            if (received.length === 20) isThere.resolve();
+          },
+          onDrain() {},
+          onClosed() {},
+        };
+      },
+      onConnectFailed: (reason) => isThere.reject(new Error(reason)),
+    },
+  );
+  const [socket] = await once(holder, 'connection');
+  socket.write(Uint8Array.of(1, 2));
+  await vi.waitFor(() => expect(received).toEqual([1, 2]));
+  const rest = Array.from({ length: 18 }, (_, i) => i + 3);
+  socket.write(Uint8Array.from(rest));
+  await isThere.promise;
+  expect(received).toEqual([1, 2, ...rest]);
+  // The first chunk came before there was an owner's memory to read into.
+  expect([...memory]).toEqual([3, 4, 5, 6, 7, 8, 9]);
+  socket.destroy();
+  holder.close();
+});

@@ -4,6 +4,7 @@ import type { Handshakes } from '../tls/handshakes.ts';
 import { judgeMember } from '../tls/peer-names.ts';
 import type { TlsSettings } from '../tls/tls-settings.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
+import { DialledReads } from './dialled-reads.ts';
 import { makeHandshakes } from './network.ts';
 import { secureDialled } from './secure-dial.ts';
 import { type Secured, SocketStream, type Traffic } from './socket-stream.ts';
@@ -149,7 +150,16 @@ export class PeerNetwork implements Network {
   #dial(to: Endpoint, events: ConnectEvents): { cancel(): void } {
     const place = `${to.host}:${to.port}`;
     let isOver = false;
-    const socket = connectSocket({ host: to.host, port: to.port, allowHalfOpen: true, noDelay: true, keepAlive: true });
+    // TLS reads the socket itself.
+    const reads = this.#tls?.isDialling === true ? null : new DialledReads();
+    const socket = connectSocket({
+      host: to.host,
+      port: to.port,
+      allowHalfOpen: true,
+      noDelay: true,
+      keepAlive: true,
+      ...(reads === null ? {} : { onread: reads.options }),
+    });
     this.#connecting.add(socket);
     const onFailed = (code: string, failure: string): void => {
       this.#connecting.delete(socket);
@@ -168,7 +178,7 @@ export class PeerNetwork implements Network {
       }
       isOver = true;
       this.#failures.delete(place);
-      this.#open(opened, (stream) => events.onConnected(stream), UNLIMITED_SHARE, secured);
+      this.#open(opened, (stream) => events.onConnected(stream), UNLIMITED_SHARE, secured, reads);
     };
     socket.once('error', onError);
     socket.once('connect', () => {
@@ -212,8 +222,9 @@ export class PeerNetwork implements Network {
     onStream: Parameters<SocketStream['open']>[0],
     share: ConnectionShare,
     secured: Secured | null,
+    reads: DialledReads | null = null,
   ): void {
-    const stream = new SocketStream(socket, this.#turn, NOT_COUNTED, share, secured);
+    const stream = new SocketStream(socket, this.#turn, NOT_COUNTED, share, secured, null, reads);
     this.#streams.add(stream);
     socket.once('close', () => this.#streams.delete(stream));
     stream.open(onStream);

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { ByteStream, PeerAddress, PeerCertificate, StreamEvents } from '@meerkat/core';
 import { parseIp } from '../auth/ip-address.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
+import type { DialledReads } from './dialled-reads.ts';
 import type { Turn } from './turn.ts';
 import { WaitingOutput } from './waiting-output.ts';
 import { AT_ONCE_BYTES_MAX, type PacedWriter, type WritePace } from './write-pace.ts';
@@ -36,6 +37,7 @@ export class SocketStream implements ByteStream, PacedWriter {
   /** Handed to the kernel past the writable side, and not taken yet. */
   #directBytes = 0;
   readonly #pace: WritePace | null;
+  readonly #reads: DialledReads | null;
   /** Long output that has not begun to leave, and what was written behind it; only with a pace. */
   readonly #rest = new WaitingOutput();
   /** The last turn in which something was written, and how much. */
@@ -57,6 +59,7 @@ export class SocketStream implements ByteStream, PacedWriter {
    * @param share of the port that has accepted it; left out, it counts nowhere
    * @param secured of a socket of TLS whose handshake is done
    * @param pace how much leaves in a turn; null: as much as there is
+   * @param reads of a socket that was made with them
    */
   constructor(
     socket: Socket,
@@ -65,6 +68,7 @@ export class SocketStream implements ByteStream, PacedWriter {
     share: ConnectionShare = UNLIMITED_SHARE,
     secured: Secured | null = null,
     pace: WritePace | null = null,
+    reads: DialledReads | null = null,
   ) {
     this.isCrowding = share.open();
     this.certificate = secured?.certificate ?? null;
@@ -72,6 +76,8 @@ export class SocketStream implements ByteStream, PacedWriter {
     this.isSecure = secured !== null;
     this.#share = share;
     this.#pace = pace;
+    this.#reads = reads;
+    if (reads !== null) reads.receiver = this.#onChunk;
     socket.once('close', () => share.close(this));
     this.#socket = socket;
     this.#turn = turn;
@@ -277,7 +283,15 @@ export class SocketStream implements ByteStream, PacedWriter {
     this.#socket.resume();
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  readInto(room: () => Uint8Array): void {
+    if (this.#reads !== null) this.#reads.room = room;
+  }
+
+  /** A plain array of bytes, so that the core sees one kind of object everywhere. */
+  readonly #onData = (chunk: Buffer): void =>
+    this.#onChunk(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length));
+
+  readonly #onChunk = (chunk: Uint8Array): void => {
     if (this.#isEnding || this.#turn.isStopped) return;
     if (this.#isFresh) {
       this.#isFresh = false;
@@ -288,8 +302,7 @@ export class SocketStream implements ByteStream, PacedWriter {
     }
     this.#traffic.onBytesReceived(chunk.length);
     try {
-      // A plain array of bytes, so that the core sees one kind of object everywhere.
-      this.#events?.onBytes(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length));
+      this.#events?.onBytes(chunk);
     } catch (error) {
       this.#turn.fail(error);
     }

@@ -1,0 +1,70 @@
+import {
+  JuteWriter,
+  makeZxid,
+  OpCode,
+  PacketType,
+  type ProposalPacket,
+  type TxnHeader,
+  writeTxn,
+  type Zxid,
+} from '@meerkat/protocol';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { LinkPair } from '../testing/link-pair.ts';
+
+function payloadOf(zxid: Zxid, dataBytes: number): Uint8Array {
+  const writer = new JuteWriter();
+  const header: TxnHeader = { sessionId: 1n, cxid: 1, zxid, time: 1 };
+  const data = new Uint8Array(dataBytes).map((_, i) => zxid + i);
+  writeTxn(writer, header, { type: OpCode.setData, path: '/a', data, version: 1 });
+  return writer.toBytes();
+}
+
+/** Sends txns of so many bytes, of which the learner applies each when `behind` more have come. @returns the memory that showed them */
+function send(sizes: readonly number[], behind: number, chunkBytesMax: number): ReadonlySet<ArrayBufferLike> {
+  const pair = new LinkPair(1, { chunkBytesMax, windowBytes: 1 << 20 });
+  const memories = new Set<ArrayBufferLike>();
+  const shown: ProposalPacket[] = [];
+  const apply = (): void => {
+    const { entry, payload } = shown.shift()!;
+    const { zxid } = entry.header;
+    const expected = payloadOf(zxid, sizes[zxid - makeZxid(1, 1)]!);
+    expect(payload.length === expected.length && payload.every((byte, i) => byte === expected[i])).toBe(true);
+    pair.leaderLink.onApplied(zxid);
+  };
+  pair.onLearnerTold = (packet) => {
+    if (packet.type !== PacketType.proposal) throw new Error('only proposals are sent');
+    memories.add(packet.payload.buffer);
+    shown.push(packet);
+    if (shown.length > behind) apply();
+  };
+  sizes.forEach((bytes, i) => {
+    const zxid = makeZxid(1, i + 1);
+    pair.learnerLink.sendProposal(zxid, payloadOf(zxid, bytes));
+    pair.run();
+  });
+  while (shown.length > 0) apply();
+  return memories;
+}
+
+describe('the memory of a link to the leader', () => {
+  test('shows each txn as it came until it is applied, whatever their lengths and however late that is', () => {
+    const size = fc.oneof(fc.nat(300), fc.nat(9_000), fc.constant(150_000));
+    fc.assert(
+      fc.property(
+        fc.array(size, { minLength: 1, maxLength: 40 }),
+        fc.nat(20),
+        fc.constantFrom(3_000, 20_000, 1_000_000),
+        (sizes, behind, chunkBytesMax) => void send(sizes, behind, chunkBytesMax),
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  test('is read into again: it is as much as the txns that wait need, however many come', () => {
+    const sizes = new Array<number>(1000).fill(1000);
+    expect(send(sizes, 2, 100_000).size).toBeLessThan(8);
+    // 100 KB wait, in pieces of 32 KiB by then.
+    expect(send(sizes, 100, 100_000).size).toBeLessThan(20);
+  });
+});

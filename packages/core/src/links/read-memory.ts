@@ -1,0 +1,66 @@
+import { Fifo, type Zxid } from '@meerkat/protocol';
+import type { InputBuffer } from './input-buffer.ts';
+
+/** Bytes of a piece, at first, and when more pieces than `USED_FEW` were full of what is not applied. */
+const PIECE_BYTES_MIN = 4 * 1024;
+const PIECE_BYTES_MAX = 128 * 1024;
+const USED_FEW = 2;
+/** Pieces that are kept although nothing is in them. */
+const FREE_MAX = 16;
+
+interface UsedPiece {
+  readonly bytes: Uint8Array;
+  readonly lastZxid: Zxid;
+}
+
+/**
+ * Memory that a link to a leader reads into, and reads into again once the txns that it shows are applied: until then they are
+ * looked at where they have come.
+ *
+ *     used, oldest first: │ txns up to 7 │ up to 9 │      in use: │ · · · · . . . . │      free: │ . . . . . . . . │
+ *
+ * Without that a follower would leave as much memory behind as it is sent, outside of the heap. V8 counts it with the heap, which is
+ * small, and would mark all of that again and again: 12 % of the processor time of a durable write of 1 KiB.
+ */
+export class ReadMemory {
+  #pieceBytes = PIECE_BYTES_MIN;
+  readonly #used: Fifo<UsedPiece> = new Fifo();
+  readonly #free: Uint8Array[] = [];
+  /** Null before the first, and while one packet takes more than a piece. */
+  #inUse: Uint8Array | null = null;
+
+  /**
+   * @param lastZxid the last txn that the input has shown
+   * @returns where the stream may read to, behind what the input holds
+   */
+  roomOf(input: InputBuffer, lastZxid: Zxid): Uint8Array {
+    if (input.bytes.length - input.end < PIECE_BYTES_MIN / 8) this.#goOn(input, lastZxid);
+    return input.bytes.subarray(input.end);
+  }
+
+  /** Everything up to `zxid` is applied. */
+  onApplied(zxid: Zxid): void {
+    for (let oldest = this.#used.peek(); oldest !== undefined && oldest.lastZxid <= zxid; oldest = this.#used.peek()) {
+      this.#used.shift();
+      if (oldest.bytes.length === this.#pieceBytes && this.#free.length < FREE_MAX) this.#free.push(oldest.bytes);
+    }
+  }
+
+  #goOn(input: InputBuffer, lastZxid: Zxid): void {
+    if (this.#inUse !== null) this.#used.push({ bytes: this.#inUse, lastZxid });
+    const left = input.end - input.start;
+    this.#inUse = left > PIECE_BYTES_MAX / 2 ? null : this.#pieceFor(left);
+    input.moveTo(this.#inUse ?? new Uint8Array(2 * left));
+  }
+
+  #pieceFor(left: number): Uint8Array {
+    let bytes = this.#pieceBytes;
+    if (this.#free.length === 0 && this.#used.length > USED_FEW) bytes *= 2;
+    while (bytes < 2 * left) bytes *= 2;
+    bytes = Math.min(bytes, PIECE_BYTES_MAX);
+    // Smaller ones are not read into again.
+    if (bytes > this.#pieceBytes) this.#free.length = 0;
+    this.#pieceBytes = bytes;
+    return this.#free.pop() ?? new Uint8Array(bytes);
+  }
+}

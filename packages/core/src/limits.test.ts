@@ -1,17 +1,8 @@
-import { CreateMode, ErrorCode, JuteWriter, OPEN_ACL, OpCode, type Request, WatcherType } from '@meerkat/protocol';
+import { CreateMode, ErrorCode, JuteWriter, OpCode, type Request, WatcherType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_LIMIT_OPTIONS, type LimitOptions } from './base/limit-options.ts';
+import { create, getData } from './testing/core-requests.ts';
 import { type TestClient, TestServer } from './testing/test-server.ts';
-
-const create = (path: string, bytes = 3): Request => ({
-  op: OpCode.create,
-  path,
-  data: new Uint8Array(bytes),
-  acl: OPEN_ACL,
-  flags: CreateMode.persistent,
-  ttl: -1,
-});
-const getData = (path: string, watch = false): Request => ({ op: OpCode.getData, path, watch });
 
 function serverWith(limits: Partial<LimitOptions>): TestServer {
   return new TestServer({ limits: { ...DEFAULT_LIMIT_OPTIONS, ...limits } });
@@ -123,13 +114,13 @@ describe('a limit', () => {
     slow.sendBytes(lengthOf(1200));
     server.run();
     expect(ask(server, other, create('/small'))).toEqual([ErrorCode.ok]);
-    ask(server, other, create('/large', 1100));
+    ask(server, other, create('/large', CreateMode.persistent, { bytes: 1100 }));
     expect(other.isClosed).toBe(true);
     expect(limitsReached(server)).toEqual([['large-requests', 1]]);
     slow.drop();
     const third = server.connect();
-    expect(ask(server, third, create('/a', 1100))).toEqual([ErrorCode.ok]);
-    expect(ask(server, third, create('/b', 1100))).toEqual([ErrorCode.ok]);
+    expect(ask(server, third, create('/a', CreateMode.persistent, { bytes: 1100 }))).toEqual([ErrorCode.ok]);
+    expect(ask(server, third, create('/b', CreateMode.persistent, { bytes: 1100 }))).toEqual([ErrorCode.ok]);
   });
 });
 

@@ -77,7 +77,7 @@ describe('a disk that stalls longer than a session timeout', () => {
   it('ends the session of a client that takes no replies', () => {
     const server = new TestServer();
     const deaf = server.connect(4000);
-    ask(server, deaf, create('/big', CreateMode.persistent, 500_000));
+    ask(server, deaf, create('/big', CreateMode.persistent, { bytes: 500_000 }));
     ask(server, deaf, create('/e', CreateMode.ephemeral));
     deaf.isDeaf = true;
     for (let i = 0; i < 20; i++) deaf.send(getData('/big'));

@@ -7,7 +7,7 @@ describe('a client that does not read', () => {
   it('is not read either once a megabyte of replies waits, and gets them all in order when it reads again', () => {
     const server = new TestServer();
     const client = server.connect();
-    ask(server, client, create('/big', CreateMode.persistent, 200_000));
+    ask(server, client, create('/big', CreateMode.persistent, { bytes: 200_000 }));
     client.isDeaf = true;
     for (let i = 0; i < 100; i++) client.send(getData('/big'));
     server.run();
@@ -27,7 +27,7 @@ describe('a client that does not read', () => {
   it('may have writes behind reads that fill its output: everything is answered in order, none sees a later write', () => {
     const server = new TestServer();
     const client = server.connect();
-    ask(server, client, create('/big', CreateMode.persistent, 300_000));
+    ask(server, client, create('/big', CreateMode.persistent, { bytes: 300_000 }));
     const setData = (bytes: number): Request => ({
       op: OpCode.setData,
       path: '/big',
@@ -52,7 +52,7 @@ describe('a client that does not read', () => {
   it('is disconnected when what it asked before a write of its own would fill the memory; the write is applied', () => {
     const server = new TestServer();
     const client = server.connect();
-    ask(server, client, create('/big', CreateMode.persistent, 300_000));
+    ask(server, client, create('/big', CreateMode.persistent, { bytes: 300_000 }));
     server.isDiskHeld = true;
     client.send({ op: OpCode.setData, path: '/big', data: new Uint8Array(900_000), version: -1 });
     for (let i = 0; i < 500; i++) client.send(getData('/big'));
@@ -74,7 +74,7 @@ describe('a client that does not read', () => {
     const bytes = 20 * 1024 * 1024;
     const server = new TestServer({ frameBytesMax: 2 * bytes });
     const client = server.connect();
-    ask(server, client, create('/big', CreateMode.persistent, bytes));
+    ask(server, client, create('/big', CreateMode.persistent, { bytes }));
     ask(server, client, { op: OpCode.addWatch, path: '/', mode: 1 });
     client.isDeaf = true;
     const asked = Array.from({ length: 5 }, () => client.send(getData('/big')));

@@ -1,13 +1,11 @@
 /** Connections that go and leave many watches, as other clients see it. */
-import { AddWatchMode, EventType, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { AddWatchMode, EventType, OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { create, setData } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 const MANY = 20_000;
 const paths = Array.from({ length: MANY }, (_, i) => `/w${i}`);
-
-const create = (path: string): Request => ({ op: OpCode.create, path, data: null, acl: OPEN_ACL, flags: 0, ttl: -1 });
-const set = (path: string): Request => ({ op: OpCode.setData, path, data: null, version: -1 });
 
 /** setWatches2 of a client that has seen everything. */
 function setWatches(existWatches: readonly string[], recursive: readonly string[] = []): Request {
@@ -78,13 +76,13 @@ describe('the watches of a connection that goes', () => {
     server.run();
     crowded.takeArrivals();
     crowded.drop();
-    writer.sendTogether([create('/w7'), create('/w8'), set('/w7'), set('/w8')]);
+    writer.sendTogether([create('/w7'), create('/w8'), setData('/w7'), setData('/w8')]);
     turn(server);
     turn(server);
     expect(watched(server).paths).toBeGreaterThan(1000);
     expect(eventsOf(other)).toEqual(['nodeCreated /w7', 'nodeCreated /w8', 'nodeDataChanged /w8']);
     server.run();
-    writer.sendTogether([set('/w7'), set('/w8')]);
+    writer.sendTogether([setData('/w7'), setData('/w8')]);
     server.run();
     expect(eventsOf(other)).toEqual(['nodeDataChanged /w8']);
     expect(crowded.takeArrivals()).toEqual([]);
@@ -104,7 +102,7 @@ describe('the watches of a connection that goes', () => {
     writer.sendTogether([create('/w0'), create('/w1'), create('/w1/x'), create('/w200')]);
     server.run();
     expect(watched(server)).toEqual({ connections: 1, paths: 99, watches: 99 });
-    writer.sendTogether([create('/w2'), set('/w1/x')]);
+    writer.sendTogether([create('/w2'), setData('/w1/x')]);
     server.run();
     expect(eventsOf(next)).toEqual([
       'nodeCreated /w0',

@@ -1,5 +1,6 @@
-import { AddWatchMode, EventType, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { AddWatchMode, EventType, OpCode, type Request } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
+import { create } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 const WATCHERS = 1000;
@@ -14,7 +15,7 @@ function setData(text: string): Request {
 function written(): { server: TestServer; writer: TestClient; other: TestClient; watchers: TestClient[] } {
   const server = new TestServer();
   const [writer, other] = [server.connect(), server.connect()];
-  writer.send({ op: OpCode.create, path: '/watched', data: null, acl: OPEN_ACL, flags: 0, ttl: -1 });
+  writer.send(create('/watched'));
   const watchers = Array.from({ length: WATCHERS }, () => server.connect());
   for (const watcher of watchers)
     watcher.send({ op: OpCode.addWatch, path: '/watched', mode: AddWatchMode.persistent });

@@ -1,6 +1,7 @@
 /** Long reads among writes, watches, slow clients and others that leave: what each client sees fits one history. */
-import { AddWatchMode, EventType, JuteReader, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { AddWatchMode, EventType, JuteReader, OpCode, type Request } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
+import { create } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 const CHILDREN = 6000;
@@ -29,8 +30,6 @@ const restore = {
 function getManyPart(): { readonly op: typeof OpCode.getChildren; readonly path: string } {
   return { op: OpCode.getChildren, path: '/many' };
 }
-
-const create = (path: string) => ({ op: OpCode.create, path, data: null, acl: OPEN_ACL, flags: 0, ttl: -1 }) as const;
 
 interface Change {
   readonly zxid: number;

@@ -1,28 +1,12 @@
 /** Reads that take several turns, as clients see them. */
-import {
-  AddWatchMode,
-  ErrorCode,
-  EventType,
-  JuteReader,
-  type MultiOp,
-  OPEN_ACL,
-  OpCode,
-  type Request,
-} from '@meerkat/protocol';
+import { AddWatchMode, ErrorCode, EventType, JuteReader, OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test, vi } from 'vitest';
+import { create, remove } from '../testing/core-requests.ts';
 import { type Arrival, type TestClient, TestServer } from '../testing/test-server.ts';
 import { ChildNames } from '../tree/child-names.ts';
 
 const CHILDREN = 20_000;
 const readRoot: Request = { op: OpCode.exists, path: '/', watch: false };
-
-function create(path: string, flags = 0): Request & MultiOp {
-  return { op: OpCode.create, path, data: null, acl: OPEN_ACL, flags, ttl: -1 };
-}
-
-function remove(path: string): Request & MultiOp {
-  return { op: OpCode.delete, path, version: -1 };
-}
 
 /** A server with `/many` and its children. */
 function makeServer(flags = 0): { server: TestServer; writer: TestClient } {

@@ -70,7 +70,7 @@ describe('a server with too much to do', () => {
     const server = new TestServer({ globalOutstandingLimit: 10 });
     const deaf = server.connect();
     const other = server.connect();
-    ask(server, deaf, create('/big', CreateMode.persistent, 900_000));
+    ask(server, deaf, create('/big', CreateMode.persistent, { bytes: 900_000 }));
     server.isDiskHeld = true;
     deaf.send(create('/a'));
     for (let i = 0; i < 20; i++) deaf.send(getData('/big'));

@@ -1,5 +1,6 @@
 import { type Acl, AddWatchMode, CreateMode, OPEN_ACL, OpCode, Perm, type Request } from '@meerkat/protocol';
 import { describe, expect, test, vi } from 'vitest';
+import { create } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 import { DataTree } from '../tree/data-tree.ts';
 import { ClientConnection } from './client-connection.ts';
@@ -55,7 +56,7 @@ describe('the share of a turn', () => {
       Array.from({ length: 2000 }, (_, i) => ({ perms: Perm.all, scheme: 'digest', id: `user${i}:${path}` }));
     const paths = Array.from({ length: 20 }, (_, i) => `/${i}`);
     for (const path of paths) {
-      other.send({ op: OpCode.create, path, data: null, acl: aclOf(path), flags: CreateMode.persistent, ttl: -1 });
+      other.send(create(path, CreateMode.persistent, { acl: aclOf(path) }));
     }
     server.run();
     client.sendTogether(paths.map((path) => ({ op: OpCode.exists, path, watch: false })));
@@ -86,8 +87,7 @@ describe('the share of a turn', () => {
   test('counts the bytes of long replies: a few of them leave in a turn, however many connections ask', () => {
     const server = new TestServer();
     const maker = server.connect();
-    const data = new Uint8Array(900_000);
-    maker.send({ op: OpCode.create, path: '/big', data, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 });
+    maker.send(create('/big', CreateMode.persistent, { bytes: 900_000 }));
     server.run();
     const get = { op: OpCode.getData, path: '/big', watch: false } as const;
     for (const request of [{ op: OpCode.multiRead, ops: new Array(4).fill(get) } as const, get]) {
@@ -238,20 +238,19 @@ describe('the share of a turn', () => {
   });
 
   test('of what waits for the disk is about a megabyte: another write waits for no more', () => {
-    const create = { op: OpCode.create, data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 } as const;
     const setOf = (bytes: number) => ({ op: OpCode.setData, path: '/a', data: new Uint8Array(bytes), version: -1 });
     const multi: Request = { op: OpCode.multi, ops: new Array(4).fill(setOf(50_000)) };
     for (const request of [setOf(200_000), multi]) {
       const server = new TestServer();
       const [greedy, modest] = [server.connect(), server.connect()];
-      greedy.send({ ...create, path: '/a' });
+      greedy.send(create('/a'));
       server.run();
       greedy.takeArrivals();
       server.isDiskHeld = true;
       greedy.sendTogether(new Array(30).fill(request));
       for (let i = 0; i < 100; i++) server.core.onTurnEnd();
       expect(greedy.isPaused).toBe(true);
-      modest.send({ ...create, path: '/mine' });
+      modest.send(create('/mine'));
       server.core.onTurnEnd();
       server.isDiskHeld = false;
       server.run();
@@ -264,9 +263,8 @@ describe('the share of a turn', () => {
   test('counts for reads that had to wait for a write, too', () => {
     const server = new TestServer({ globalOutstandingLimit: 2 * MANY });
     const [greedy, modest] = [server.connect(), server.connect()];
-    const create = { op: OpCode.create, path: '/a', data: null, acl: OPEN_ACL, flags: 0, ttl: -1 } as const;
     server.isDiskHeld = true;
-    greedy.sendTogether([create, ...new Array<Request>(MANY).fill(readRoot)]);
+    greedy.sendTogether([create('/a'), ...new Array<Request>(MANY).fill(readRoot)]);
     server.run();
     expect(greedy.takeArrivals()).toEqual([]);
     server.isDiskHeld = false;
@@ -285,11 +283,10 @@ describe('the share of a turn', () => {
     const server = new TestServer();
     const [maker, reader] = [server.connect(), server.connect()];
     const acl: Acl[] = Array.from({ length: 500 }, (_, i) => ({ perms: Perm.all, scheme: 'digest', id: `u${i}:x` }));
-    const create = { op: OpCode.create, data: null, flags: CreateMode.persistent, ttl: -1 } as const;
     maker.sendTogether([
-      { ...create, path: '/acl', acl: [...acl, ...OPEN_ACL] },
-      { ...create, path: '/parent', acl: OPEN_ACL },
-      ...Array.from({ length: 500 }, (_, i) => ({ ...create, path: `/parent/${i}`, acl: OPEN_ACL })),
+      create('/acl', CreateMode.persistent, { acl: [...acl, ...OPEN_ACL] }),
+      create('/parent'),
+      ...Array.from({ length: 500 }, (_, i) => create(`/parent/${i}`)),
     ]);
     for (let i = 0; i < 90; i++) reader.send({ op: OpCode.auth, scheme: 'digest', auth: Buffer.from(`u${i}:x`) }, -4);
     server.run();
@@ -331,8 +328,7 @@ describe('the share of a turn', () => {
   test('does not begin what is long when others have used up the turn: few are begun in one, and each in the end', () => {
     const server = new TestServer({ frameBytesMax: 2 ** 21 });
     const maker = server.connect();
-    const data = new Uint8Array(900_000);
-    maker.send({ op: OpCode.create, path: '/big', data, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 });
+    maker.send(create('/big', CreateMode.persistent, { bytes: 900_000 }));
     server.run();
     const part = { op: OpCode.getData, path: '/big' } as const;
     const clients = Array.from({ length: 12 }, () => server.connect());

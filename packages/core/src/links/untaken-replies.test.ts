@@ -1,6 +1,7 @@
-import { type MultiReadOp, OPEN_ACL, OpCode } from '@meerkat/protocol';
+import { CreateMode, type MultiReadOp, OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import type { PeerAddress } from '../base/ports.ts';
+import { create } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 import { UntakenReplies } from './untaken-replies.ts';
 
@@ -51,8 +52,7 @@ function ask(client: TestClient): void {
 test('clients that take nothing are disconnected before their replies fill the memory, and others are not', () => {
   const server = new TestServer({ multiReadBytesMax: REPLY_BYTES + 10_000 });
   const client = server.connect();
-  const data = new Uint8Array(REPLY_BYTES / 2);
-  client.send({ op: OpCode.create, path: '/big', data, acl: OPEN_ACL, flags: 0, ttl: -1 });
+  client.send(create('/big', CreateMode.persistent, { bytes: REPLY_BYTES / 2 }));
   server.run();
   const deaf = Array.from({ length: 40 }, () => {
     const one = server.connect();

@@ -1,28 +1,9 @@
-import {
-  AddWatchMode,
-  CreateMode,
-  type CreateRequest,
-  ErrorCode,
-  type MultiOp,
-  OPEN_ACL,
-  OpCode,
-  type Request,
-} from '@meerkat/protocol';
+import { AddWatchMode, CreateMode, ErrorCode, type MultiOp, OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { create, exists, setData } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 const MANY = 10_000;
-
-const createOf = (path: string, flags: number = CreateMode.persistent): CreateRequest => ({
-  op: OpCode.create,
-  path,
-  data: new Uint8Array(0),
-  acl: OPEN_ACL,
-  flags,
-  ttl: -1,
-});
-const setData = (path: string): Request => ({ op: OpCode.setData, path, data: null, version: -1 });
-const exists = (path: string, watch = false): Request => ({ op: OpCode.exists, path, watch });
 
 /** A turn of its own for each thing that the disk has done. */
 function turn(server: TestServer): void {
@@ -65,11 +46,11 @@ function duringMulti(watched: string | null = null): {
 } {
   const server = new TestServer();
   const [writer, reader] = [server.connect(), server.connect()];
-  writer.sendTogether(['/many', '/many/before', '/other'].map((path) => createOf(path)));
+  writer.sendTogether(['/many', '/many/before', '/other'].map((path) => create(path)));
   if (watched !== null) reader.send(exists(watched, true));
   server.run();
   for (const client of [writer, reader]) client.takeArrivals();
-  const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`));
+  const ops = Array.from({ length: MANY }, (_, i) => create(`/many/n${i}`));
   writer.send({ op: OpCode.multi, ops });
   untilSynced(server);
   return { server, writer, reader };
@@ -167,8 +148,8 @@ describe('a txn of many changes', () => {
   test('that ends a session with many ephemerals takes several turns, too', () => {
     const server = new TestServer();
     const [owner, reader] = [server.connect(), server.connect()];
-    owner.send(createOf('/many'));
-    const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`, CreateMode.ephemeral));
+    owner.send(create('/many'));
+    const ops = Array.from({ length: MANY }, (_, i) => create(`/many/n${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
     // Behind that it pauses for a quarter of its session's timeout at most.
     server.advance(2500);
@@ -187,7 +168,7 @@ test('long paths count: few txns that have one are applied in a turn', () => {
   const server = new TestServer();
   const clients = Array.from({ length: 200 }, () => server.connect());
   const path = `/${'long'.repeat(2000)}`;
-  clients[0]!.send(createOf(path));
+  clients[0]!.send(create(path));
   server.run();
   clients[0]!.takeArrivals();
   server.isDiskHeld = true;
@@ -206,7 +187,7 @@ test('a multi of few changes to long paths is applied over several turns, too, a
   const clients = Array.from({ length: 200 }, () => server.connect());
   const [writer] = clients as [TestClient];
   const path = `/${'long'.repeat(2000)}`;
-  writer.send(createOf(path));
+  writer.send(create(path));
   server.run();
   writer.takeArrivals();
   writer.send({ op: OpCode.multi, ops: new Array(100).fill(setData(path)) as MultiOp[] });
@@ -228,7 +209,7 @@ test('a multi of few changes to long paths is applied over several turns, too, a
 test('txns that are committed together are applied over several turns, in their order', () => {
   const server = new TestServer({ globalOutstandingLimit: 20_000 });
   const clients = Array.from({ length: 8 }, () => server.connect());
-  clients[0]!.send(createOf('/a'));
+  clients[0]!.send(create('/a'));
   server.run();
   clients[0]!.takeArrivals();
   server.isDiskHeld = true;

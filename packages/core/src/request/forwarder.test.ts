@@ -1,16 +1,8 @@
 import { CreateMode, ErrorCode, OPEN_ACL, OpCode, PacketType, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
-import {
-  create,
-  createTxn,
-  errorTxn,
-  exists,
-  ForwardingLearner,
-  idOf,
-  setRoot,
-  xidsOf,
-} from '../testing/forwarding-learner.ts';
+import { create, exists } from '../testing/core-requests.ts';
+import { createTxn, errorTxn, ForwardingLearner, idOf, setRoot, xidsOf } from '../testing/forwarding-learner.ts';
 
 describe('a learner forwards', () => {
   test('a new session with its timeout, and the client has it once its txn is applied', () => {

@@ -1,17 +1,10 @@
-import { CreateMode, ErrorCode, OPEN_ACL, OpCode, PacketType, type Request } from '@meerkat/protocol';
+import { CreateMode, ErrorCode, OpCode, PacketType, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { type CoreOptions, DEFAULT_ENSEMBLE_OPTIONS, type EnsembleOptions } from '../base/options.ts';
+import { create } from '../testing/core-requests.ts';
 import { LeaderParty, LearnerParty, makeServingParts } from '../testing/serving-parties.ts';
 import type { ServingParts } from './leader-serving.ts';
 
-const create = (path: string, flags: number = CreateMode.persistent): Request => ({
-  op: OpCode.create,
-  path,
-  data: null,
-  acl: OPEN_ACL,
-  flags,
-  ttl: -1,
-});
 const createEphemeral = (path: string): Request => create(path, CreateMode.ephemeral);
 const closeSession: Request = { op: OpCode.closeSession };
 

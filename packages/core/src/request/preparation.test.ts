@@ -1,31 +1,9 @@
-import {
-  CreateMode,
-  type CreateRequest,
-  ErrorCode,
-  type MultiOp,
-  OPEN_ACL,
-  OpCode,
-  type Request,
-} from '@meerkat/protocol';
+import { CreateMode, ErrorCode, type MultiOp, OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { create, errorsOf, exists, setData } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 const MANY = 8000;
-
-const createOf = (path: string, flags: number = CreateMode.persistent): CreateRequest => ({
-  op: OpCode.create,
-  path,
-  data: new Uint8Array(0),
-  acl: OPEN_ACL,
-  flags,
-  ttl: -1,
-});
-const setData = (path: string): Request => ({ op: OpCode.setData, path, data: null, version: -1 });
-const exists = (path: string): Request => ({ op: OpCode.exists, path, watch: false });
-
-function errorsOf(client: TestClient): number[] {
-  return client.takeArrivals().flatMap((arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));
-}
 
 /** Ends turns until something is on its way to the disk. @returns how many */
 function turnsUntilProposed(server: TestServer): number {
@@ -40,10 +18,10 @@ function turnsUntilProposed(server: TestServer): number {
 function duringMulti(more: readonly MultiOp[] = []): { server: TestServer; writer: TestClient; other: TestClient } {
   const server = new TestServer();
   const [writer, other] = [server.connect(), server.connect()];
-  writer.sendTogether([createOf('/many'), createOf('/other')]);
+  writer.sendTogether([create('/many'), create('/other')]);
   server.run();
   writer.takeArrivals();
-  const ops: MultiOp[] = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`));
+  const ops: MultiOp[] = Array.from({ length: MANY }, (_, i) => create(`/many/n${i}`));
   writer.send({ op: OpCode.multi, ops: [...ops, ...more] });
   return { server, writer, other };
 }
@@ -83,18 +61,18 @@ describe('a multi of many operations', () => {
     const { server, writer, other } = duringMulti();
     other.send(exists('/other'));
     server.core.onTurnEnd();
-    expect(errorsOf(other)).toEqual([ErrorCode.ok]);
+    expect(errorsOf(other.takeArrivals())).toEqual([ErrorCode.ok]);
     expect(turnsUntilProposed(server)).toBeGreaterThanOrEqual(4);
     server.run();
-    expect(errorsOf(writer)).toEqual([ErrorCode.ok]);
+    expect(errorsOf(writer.takeArrivals())).toEqual([ErrorCode.ok]);
     expect(server.core.nextDeadlineMs()).toBeGreaterThan(0);
   });
 
   test('is seen by whatever is written meanwhile, which takes a later zxid', () => {
     const { server, writer, other } = duringMulti();
-    other.sendTogether([createOf('/many/n1'), setData('/many/n2'), exists('/many/n2')]);
+    other.sendTogether([create('/many/n1'), setData('/many/n2'), exists('/many/n2')]);
     server.run();
-    expect(errorsOf(writer)).toEqual([ErrorCode.ok]);
+    expect(errorsOf(writer.takeArrivals())).toEqual([ErrorCode.ok]);
     const replies = other.takeArrivals().map((arrival) => (arrival.kind === 'reply' ? arrival.header : null));
     expect(replies).toMatchObject([
       { xid: 1, zxid: 6, error: ErrorCode.nodeExists },
@@ -106,16 +84,16 @@ describe('a multi of many operations', () => {
   test('leaves nothing behind when its last operation fails, whatever was applied in between', () => {
     const server = new TestServer();
     const [writer, other] = [server.connect(), server.connect()];
-    writer.send(createOf('/many'));
+    writer.send(create('/many'));
     server.run();
     // On its way to the disk when the multi begins, and applied before it fails.
-    other.send(createOf('/many/earlier'));
-    const ops: MultiOp[] = Array.from({ length: MANY }, (_, i) => createOf(`/many/n${i}`));
+    other.send(create('/many/earlier'));
+    const ops: MultiOp[] = Array.from({ length: MANY }, (_, i) => create(`/many/n${i}`));
     writer.send({ op: OpCode.multi, ops: [...ops, { op: OpCode.delete, path: '/none', version: -1 }] });
     server.run();
-    other.sendTogether([createOf('/many/n0'), { op: OpCode.getAllChildrenNumber, path: '/many' }]);
+    other.sendTogether([create('/many/n0'), { op: OpCode.getAllChildrenNumber, path: '/many' }]);
     server.run();
-    expect(errorsOf(other)).toEqual([ErrorCode.ok, ErrorCode.ok, ErrorCode.ok]);
+    expect(errorsOf(other.takeArrivals())).toEqual([ErrorCode.ok, ErrorCode.ok, ErrorCode.ok]);
     const mismatches = server.trace.filter(({ kind }) => kind === 'digest-mismatch');
     expect(mismatches).toEqual([]);
     server.disk.crash();
@@ -133,14 +111,14 @@ describe('a multi of many operations', () => {
     const reader = server.connect();
     reader.sendTogether([exists('/many/n0'), { op: OpCode.delete, path: '/other', version: 2 }]);
     server.run();
-    expect(errorsOf(reader)).toEqual([ErrorCode.ok, ErrorCode.ok]);
+    expect(errorsOf(reader.takeArrivals())).toEqual([ErrorCode.ok, ErrorCode.ok]);
   });
 
   test('is finished by a server that stops', () => {
     const { server, writer } = duringMulti();
     server.core.onTurnEnd();
     server.stop();
-    expect(errorsOf(writer)).toEqual([ErrorCode.ok]);
+    expect(errorsOf(writer.takeArrivals())).toEqual([ErrorCode.ok]);
     expect(server.isStopped).toBe(true);
   });
 });
@@ -148,22 +126,22 @@ describe('a multi of many operations', () => {
 test('the end of a session with many ephemerals is prepared over several turns, and nothing of the session follows', () => {
   const server = new TestServer();
   const [owner, other] = [server.connect(), server.connect()];
-  other.send(createOf('/many'));
+  other.send(create('/many'));
   for (const name of ['n', 'm', 'l']) {
-    const ops = Array.from({ length: MANY }, (_, i) => createOf(`/many/${name}${i}`, CreateMode.ephemeral));
+    const ops = Array.from({ length: MANY }, (_, i) => create(`/many/${name}${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
     // Behind that it pauses for a quarter of its session's timeout at most.
     server.advance(2500);
   }
   for (const client of [owner, other]) client.takeArrivals();
-  owner.sendTogether([{ op: OpCode.closeSession }, createOf('/many/late')]);
-  other.send(createOf('/many/n0'));
+  owner.sendTogether([{ op: OpCode.closeSession }, create('/many/late')]);
+  other.send(create('/many/n0'));
   expect(turnsUntilProposed(server)).toBeGreaterThanOrEqual(4);
   server.run();
-  expect(errorsOf(other)).toEqual([ErrorCode.ok]);
+  expect(errorsOf(other.takeArrivals())).toEqual([ErrorCode.ok]);
   other.sendTogether([exists('/many/n1'), exists('/many/late'), { op: OpCode.delete, path: '/many/n0', version: 0 }]);
   server.run();
-  expect(errorsOf(other)).toEqual([ErrorCode.noNode, ErrorCode.noNode, ErrorCode.ok]);
+  expect(errorsOf(other.takeArrivals())).toEqual([ErrorCode.noNode, ErrorCode.noNode, ErrorCode.ok]);
 });
 
 test('sessions that begin and end while something long is prepared do so behind it', () => {
@@ -174,7 +152,7 @@ test('sessions that begin and end while something long is prepared do so behind 
   expect(late.arrivals).toEqual([]);
   server.core.expireSession(other.session!.id);
   server.run();
-  expect(errorsOf(writer)).toEqual([ErrorCode.ok]);
+  expect(errorsOf(writer.takeArrivals())).toEqual([ErrorCode.ok]);
   expect(late.takeArrivals()).toMatchObject([{ kind: 'session' }]);
   expect(other.isClosed).toBe(true);
 });

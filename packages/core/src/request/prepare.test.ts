@@ -11,7 +11,8 @@ import {
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { Identity } from '../base/ports.ts';
-import { ANN, create, PreparerBench, remove, setData } from '../testing/preparer-bench.ts';
+import { create, remove, setData } from '../testing/core-requests.ts';
+import { ANN, PreparerBench } from '../testing/preparer-bench.ts';
 import { PendingZnode } from './pending-znode.ts';
 
 describe('Preparer', () => {
@@ -19,11 +20,11 @@ describe('Preparer', () => {
     const bench = new PreparerBench();
     bench.write(create('/e', CreateMode.ephemeral));
     const annOnly = [{ perms: Perm.read, scheme: 'digest', id: 'ann:secret' }];
-    bench.write(create('/private', CreateMode.persistent, annOnly));
+    bench.write(create('/private', CreateMode.persistent, { acl: annOnly }));
     expect(bench.error(create('/a', 7))).toBe(ErrorCode.badArguments);
     expect(bench.error(create('a'))).toBe(ErrorCode.badArguments);
     expect(bench.error(create('a/b'))).toBe(ErrorCode.noNode);
-    expect(bench.error(create('/x/y', CreateMode.persistent, []))).toBe(ErrorCode.invalidACL);
+    expect(bench.error(create('/x/y', CreateMode.persistent, { acl: [] }))).toBe(ErrorCode.invalidACL);
     expect(bench.error(create('/x/y'))).toBe(ErrorCode.noNode);
     expect(bench.error(create('/private/y'))).toBe(ErrorCode.noAuth);
     expect(bench.error(create('/a/'))).toBe(ErrorCode.noNode);
@@ -95,7 +96,7 @@ describe('Preparer', () => {
       { perms: Perm.all & ~Perm.read, scheme: 'world', id: 'anyone' },
       { perms: Perm.read, scheme: 'digest', id: 'ann:secret' },
     ];
-    bench.write(create('/a', CreateMode.persistent, acl));
+    bench.write(create('/a', CreateMode.persistent, { acl: acl }));
     const checkBy = (identities: readonly Identity[], version: number): unknown => {
       const txn = bench.multi([{ op: OpCode.check, path: '/a', version }], 7n, identities);
       return txn.type === OpCode.multi ? txn.txns[0] : null;
@@ -108,7 +109,10 @@ describe('Preparer', () => {
 
   it('goes by the ACL of a znode that others in flight have written, too', () => {
     const bench = new PreparerBench(10);
-    bench.write(create('/a', CreateMode.persistent, [{ perms: Perm.all, scheme: 'digest', id: 'ann:secret' }]), [ANN]);
+    bench.write(
+      create('/a', CreateMode.persistent, { acl: [{ perms: Perm.all, scheme: 'digest', id: 'ann:secret' }] }),
+      [ANN],
+    );
     for (let i = 0; i < 2; i++) {
       expect(bench.error(setData('/a'), [ANN])).toBe(ErrorCode.ok);
       expect(bench.error(setData('/a'))).toBe(ErrorCode.noAuth);
@@ -122,8 +126,8 @@ describe('Preparer', () => {
       { perms: Perm.all, scheme: 'auth', id: '' },
       { perms: Perm.all, scheme: 'auth', id: '' },
     ];
-    expect(bench.error(create('/a', 0, acl))).toBe(ErrorCode.invalidACL);
-    const txn = bench.write(create('/a', 0, acl), [{ scheme: 'ip', id: '10.0.0.1' }, ANN]);
+    expect(bench.error(create('/a', 0, { acl: acl }))).toBe(ErrorCode.invalidACL);
+    const txn = bench.write(create('/a', 0, { acl: acl }), [{ scheme: 'ip', id: '10.0.0.1' }, ANN]);
     expect(txn).toMatchObject({ acl: [{ perms: Perm.all, scheme: 'digest', id: 'ann:secret' }] });
     expect(bench.error(setData('/a'))).toBe(ErrorCode.noAuth);
     expect(bench.error(setData('/a'), [ANN])).toBe(ErrorCode.ok);

@@ -1,25 +1,14 @@
-import {
-  CreateMode,
-  ErrorCode,
-  type ForwardedRequestPacket,
-  OPEN_ACL,
-  OpCode,
-  PacketType,
-  type Request,
-} from '@meerkat/protocol';
+import { CreateMode, ErrorCode, type ForwardedRequestPacket, OpCode, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { bytesOf } from '../../../protocol/src/testing/byte-list.ts';
 import { Session, SessionOwner } from '../session/session.ts';
+import { create } from '../testing/core-requests.ts';
 import type { PipelineClient } from '../testing/pipeline-client.ts';
 import { LeaderParty, makeServingParts } from '../testing/serving-parties.ts';
 
 const SESSION = 0x0200_0000_0000_0001n;
 const LEARNER = 2;
 const OTHER = 3;
-
-function create(path: string, flags: number = CreateMode.persistent): Request {
-  return { op: OpCode.create, path, data: null, acl: OPEN_ACL, flags, ttl: -1 };
-}
 
 /** The record of a create as a client writes it. */
 function createBody(path: string, flags: number = CreateMode.persistent): Uint8Array {

@@ -1,21 +1,13 @@
-import { CreateMode, ErrorCode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { CreateMode, ErrorCode, OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_LIMIT_OPTIONS } from '../base/limit-options.ts';
+import { create, getData } from '../testing/core-requests.ts';
 import { PipelineClient } from '../testing/pipeline-client.ts';
 import { LeaderParty, makeServingParts } from '../testing/serving-parties.ts';
 import type { ServingParts } from './leader-serving.ts';
 import { ReadOnlyServing } from './read-only-serving.ts';
 import { ServingLimits } from './serving-limits.ts';
 
-const create = (path: string, flags: number = CreateMode.persistent): Request => ({
-  op: OpCode.create,
-  path,
-  data: null,
-  acl: OPEN_ACL,
-  flags,
-  ttl: -1,
-});
-const getData = (path: string, watch = false): Request => ({ op: OpCode.getData, path, watch });
 const errorsOf = (client: PipelineClient): number[] => client.replies.map(({ error }) => error);
 
 describe('a server without a leader', () => {

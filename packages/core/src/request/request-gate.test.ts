@@ -1,10 +1,10 @@
-import { CreateMode, ErrorCode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { ErrorCode, OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { Session } from '../session/session.ts';
+import { create, exists, getData, remove, setData } from '../testing/core-requests.ts';
 import { READ_ONLY_GATE } from './request-gate.ts';
 
 const path = '/a';
-const create: Request = { op: OpCode.create, path, data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 };
 
 function refusalOf(request: Request, isLocal: boolean): ErrorCode {
   const session = new Session(1n, 4000);
@@ -14,22 +14,21 @@ function refusalOf(request: Request, isLocal: boolean): ErrorCode {
 
 describe('a server without a leader', () => {
   test.each([
-    create,
-    { op: OpCode.delete, path, version: -1 },
-    { op: OpCode.setData, path, data: null, version: -1 },
-    { op: OpCode.multi, ops: [create] },
+    create(path),
+    remove(path),
+    setData(path),
+    { op: OpCode.multi, ops: [create(path)] },
     { op: OpCode.sync, path },
   ] as readonly Request[])('refuses what asks for more than its own word: op $op', (request) => {
     for (const isLocal of [false, true]) expect(refusalOf(request, isLocal)).toBe(ErrorCode.notReadOnly);
   });
 
-  test.each([
-    { op: OpCode.getData, path, watch: true },
-    { op: OpCode.exists, path, watch: false },
-    { op: OpCode.getChildren2, path, watch: false },
-  ] as readonly Request[])('answers reads: op $op', (request) => {
-    expect(refusalOf(request, false)).toBe(ErrorCode.ok);
-  });
+  test.each([getData(path, true), exists(path), { op: OpCode.getChildren2, path, watch: false }] as readonly Request[])(
+    'answers reads: op $op',
+    (request) => {
+      expect(refusalOf(request, false)).toBe(ErrorCode.ok);
+    },
+  );
 
   test('ends its own sessions, and none of the ensemble', () => {
     expect(refusalOf({ op: OpCode.closeSession }, true)).toBe(ErrorCode.ok);

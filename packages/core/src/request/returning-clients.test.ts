@@ -1,6 +1,7 @@
 import { ErrorCode, OpCode, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
-import { errorTxn, exists, ForwardingLearner, idOf, setRoot, xidsOf } from '../testing/forwarding-learner.ts';
+import { exists } from '../testing/core-requests.ts';
+import { errorTxn, ForwardingLearner, idOf, setRoot, xidsOf } from '../testing/forwarding-learner.ts';
 
 describe('a client that comes back to a learner', () => {
   test('waits for the word of the leader', () => {

@@ -16,7 +16,8 @@ import {
 } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { create, PreparerBench, remove } from '../testing/preparer-bench.ts';
+import { create, remove } from '../testing/core-requests.ts';
+import { PreparerBench } from '../testing/preparer-bench.ts';
 import { pathsWithin } from './close-session-paths.ts';
 
 function payloadBytes(txn: Txn): number {
@@ -90,8 +91,8 @@ describe('a txn that is too long', () => {
     const identities = Array.from({ length: 10 }, (_, i) => ({ scheme: 'digest', id: `user-${i}:x` }));
     const entries = (count: number) =>
       Array.from({ length: count }, (_, i) => ({ perms: i + 1, scheme: 'auth', id: '' }));
-    expect(bench.error(create('/a', 0, entries(3)), identities)).toBe(ErrorCode.ok);
-    expect(bench.error(create('/b', 0, entries(4)), identities)).toBe(ErrorCode.marshallingError);
+    expect(bench.error(create('/a', 0, { acl: entries(3) }), identities)).toBe(ErrorCode.ok);
+    expect(bench.error(create('/b', 0, { acl: entries(4) }), identities)).toBe(ErrorCode.marshallingError);
     expect(bench.database.tree.znodes.find('/b')).toBe(0);
   });
 

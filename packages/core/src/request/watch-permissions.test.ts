@@ -4,7 +4,6 @@ import {
   CreateMode,
   ErrorCode,
   EventType,
-  OPEN_ACL,
   OpCode,
   Perm,
   type Request,
@@ -12,6 +11,7 @@ import {
   WatcherType,
 } from '@meerkat/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { create, remove, setData } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 /** Everybody may change it, ann alone may read it. */
@@ -22,17 +22,7 @@ const ANNS: readonly Acl[] = [
 /** Later than every zxid. */
 const NEVER = 2 ** 40;
 
-const setData = (path: string): Request => ({ op: OpCode.setData, path, data: null, version: -1 });
-const remove = (path: string): Request => ({ op: OpCode.delete, path, version: -1 });
 const setAcl = (path: string, acl: readonly Acl[]): Request => ({ op: OpCode.setACL, path, acl, version: -1 });
-const create = (path: string, acl: readonly Acl[] = OPEN_ACL): Request => ({
-  op: OpCode.create,
-  path,
-  data: null,
-  acl,
-  flags: CreateMode.persistent,
-  ttl: -1,
-});
 
 let server: TestServer;
 let owner: TestClient;
@@ -76,7 +66,7 @@ beforeEach(() => {
   owner = server.connect();
   owner.send({ op: OpCode.auth, scheme: 'digest', auth: new TextEncoder().encode('ann:secret') }, SpecialXid.auth);
   stranger = server.connect();
-  for (const request of [create('/open'), create('/secret', ANNS)]) ask(owner, request);
+  for (const request of [create('/open'), create('/secret', CreateMode.persistent, { acl: ANNS })]) ask(owner, request);
 });
 
 describe('setWatches on a znode that the client may not read', () => {
@@ -142,9 +132,9 @@ describe('events of a znode that the client may not read', () => {
     expect(ask(stranger, setWatches(NEVER, { persistent: ['/secret'], recursive: ['/secret'] }))).toEqual(['0']);
     expect(ask(stranger, { op: OpCode.exists, path: '/hidden', watch: true })).toEqual([String(ErrorCode.noNode)]);
     for (const request of [
-      create('/hidden', ANNS),
+      create('/hidden', CreateMode.persistent, { acl: ANNS }),
       setData('/hidden'),
-      create('/hidden/x', ANNS),
+      create('/hidden/x', CreateMode.persistent, { acl: ANNS }),
       remove('/hidden/x'),
       // The last znode with this list: what it says must still be known when its deletion is told.
       remove('/hidden'),
@@ -155,7 +145,7 @@ describe('events of a znode that the client may not read', () => {
       expect(told(stranger)).toEqual([]);
     }
     // A child that everybody may read is told, though its parent is nobody's business.
-    ask(owner, create('/hidden', ANNS));
+    ask(owner, create('/hidden', CreateMode.persistent, { acl: ANNS }));
     ask(owner, create('/hidden/open'));
     expect(told(stranger)).toEqual(['nodeCreated /hidden/open']);
   });

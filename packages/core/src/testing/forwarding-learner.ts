@@ -1,26 +1,8 @@
-import {
-  CreateMode,
-  type CreateTxn,
-  type ErrorCode,
-  OPEN_ACL,
-  OpCode,
-  type Request,
-  type Txn,
-  type Zxid,
-} from '@meerkat/protocol';
+import { type CreateTxn, type ErrorCode, OPEN_ACL, OpCode, type Request, type Txn, type Zxid } from '@meerkat/protocol';
 import type { PipelineClient } from './pipeline-client.ts';
 import { LearnerParty } from './serving-parties.ts';
 
 export const setRoot: Request = { op: OpCode.setData, path: '/zookeeper', data: null, version: -1 };
-export const exists = (path: string): Request => ({ op: OpCode.exists, path, watch: false });
-export const create = (path: string): Request => ({
-  op: OpCode.create,
-  path,
-  data: null,
-  acl: OPEN_ACL,
-  flags: CreateMode.persistent,
-  ttl: -1,
-});
 export const createTxn = (path: string): CreateTxn => ({
   type: OpCode.create,
   path,

@@ -1,6 +1,4 @@
 import {
-  type Acl,
-  CreateMode,
   ErrorCode,
   type MultiOp,
   OPEN_ACL,
@@ -118,21 +116,6 @@ export class PreparerBench {
     assert(this.database.tree.treeDigest() === digest, 'the digest that was prepared is that of the tree');
   }
 }
-
-export function create(
-  path: string,
-  flags: number = CreateMode.persistent,
-  acl: readonly Acl[] = OPEN_ACL,
-): WriteRequest {
-  return { op: OpCode.create, path, data: new Uint8Array(3), acl, flags, ttl: -1 };
-}
-export const remove = (path: string, version = -1): WriteRequest => ({ op: OpCode.delete, path, version });
-export const setData = (path: string, version = -1): WriteRequest => ({
-  op: OpCode.setData,
-  path,
-  data: new Uint8Array(5),
-  version,
-});
 
 function makeDatabase(): Database {
   return new Database({ extendedTypesEnabled: true, digestEnabled: true }, NO_TRACE);

@@ -1,5 +1,6 @@
-import { CreateMode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
+import { CreateMode, OpCode } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
+import { create } from '../../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../../testing/test-server.ts';
 import { LearnerMeters } from './learner-meters.ts';
 import { Meters } from './meters.ts';
@@ -17,12 +18,8 @@ class Hands {
   }
 }
 
-function create(path: string, data: Uint8Array): Request {
-  return { op: OpCode.create, path, data, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 };
-}
-
 function write(client: TestClient, server: TestServer, path: string, bytes: number): void {
-  client.send(create(path, new Uint8Array(bytes)));
+  client.send(create(path, CreateMode.persistent, { bytes }));
   server.run();
 }
 

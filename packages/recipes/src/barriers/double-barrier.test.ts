@@ -1,8 +1,7 @@
 import { type Acl, type Client, ConnectionLossError, Perm, ThrottledError } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
-import { withClients } from '../testing/fleet.ts';
+import { Fleet, withClients } from '../testing/fleet.ts';
 import { FrameCounter } from '../testing/frame-counter.ts';
-import { makeWorld } from '../testing/line-world.ts';
 import { watched } from '../testing/watched.ts';
 import { DoubleBarrier } from './double-barrier.ts';
 import type { Inside } from './inside.ts';
@@ -402,7 +401,7 @@ describe('a double barrier', () => {
   );
 
   test('costs each member three requests to come in and four to leave', async () => {
-    const { world, ensemble } = makeWorld();
+    const { world, ensemble } = new Fleet(1, { servers: 1 });
     const members = 10;
     await world.run(async () => {
       const counter = new FrameCounter();

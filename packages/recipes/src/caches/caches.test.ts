@@ -1,6 +1,7 @@
 import { type Client, NoAuthError, TimeoutError } from '@meerkat/client';
-import { VirtualWorld } from '@meerkat/simulator';
+import type { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
+import { Fleet } from '../testing/fleet.ts';
 import { ChildrenCache } from './children-cache.ts';
 import { NodeCache } from './node-cache.ts';
 import { TreeCache } from './tree-cache.ts';
@@ -15,8 +16,7 @@ interface Stage {
 
 /** One server, a client that writes and one that has caches. */
 function onStage(program: (stage: Stage) => Promise<void>): Promise<void> {
-  const world = new VirtualWorld({ seed: 1 });
-  const ensemble = world.startEnsemble({ servers: 1 });
+  const { world, ensemble } = new Fleet(1, { servers: 1 });
   return world.run(async () => {
     const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
     const [writer, reader] = await Promise.all(['writer', 'reader'].map((host) => world.connect(host, options)));

@@ -1,6 +1,7 @@
 import { AbortedError, type CallOptions, type Client, DataInconsistencyError, ThrottledError } from '@meerkat/client';
-import { type VirtualServer, VirtualWorld } from '@meerkat/simulator';
+import type { VirtualServer, VirtualWorld } from '@meerkat/simulator';
 import { expect, test, vi } from 'vitest';
+import { Fleet } from '../testing/fleet.ts';
 import { TreeCache } from './tree-cache.ts';
 
 interface Stage {
@@ -22,8 +23,7 @@ interface ConnectRequest {
 
 /** One server with a small tree, a client that writes and one that has a cache of it. */
 function onStage(program: (stage: Stage) => Promise<void>): Promise<void> {
-  const world = new VirtualWorld({ seed: 1 });
-  const ensemble = world.startEnsemble({ servers: 1 });
+  const { world, ensemble } = new Fleet(1, { servers: 1 });
   return world.run(async () => {
     const options = { servers: ensemble.connectString, sessionTimeoutMs: 10_000 };
     const [writer, reader] = await Promise.all(['writer', 'reader'].map((host) => world.connect(host, options)));

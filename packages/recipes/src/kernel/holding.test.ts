@@ -3,12 +3,13 @@ import { AbortedError, acl, connect, NoAuthError, TimeoutError } from '@meerkat/
 import { makeClientClock, VirtualTransport } from '@meerkat/simulator';
 import { describe, expect, test, vi } from 'vitest';
 import { Mutex } from '../locks/mutex.ts';
+import { Fleet } from '../testing/fleet.ts';
 import { inWorld, names } from '../testing/in-world.ts';
-import { makeWorld, openStation } from '../testing/line-world.ts';
+import { openStation } from '../testing/station.ts';
 import { watchUnhandledRejections } from '../testing/unhandled-rejections.ts';
 
 test('what the clock has ended is over for its signal and for others, too, although an answer comes late', async () => {
-  const { world, ensemble } = makeWorld();
+  const { world, ensemble } = new Fleet(1, { servers: 1 });
   await world.run(async () => {
     const clock = makeClientClock(world.timeline, world.clockOf('one'));
     let stoodStillMs = 0;

@@ -7,7 +7,7 @@ import { type Client, text } from '@meerkat/client';
 import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Queue } from '../queues/queue.ts';
-import { openStation } from '../testing/line-world.ts';
+import { openStation } from '../testing/station.ts';
 import { Mutex } from './mutex.ts';
 
 const TICK_MS = 100;

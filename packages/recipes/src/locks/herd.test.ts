@@ -5,8 +5,8 @@ import { env } from 'node:process';
 import type { Client } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import type { Holding } from '../kernel/holding.ts';
+import { Fleet } from '../testing/fleet.ts';
 import { FrameCounter } from '../testing/frame-counter.ts';
-import { makeWorld } from '../testing/line-world.ts';
 import { testTimeoutMs } from '../testing/seeds.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
@@ -24,7 +24,7 @@ const GET_CHILDREN_2 = 12;
 test(
   `a release wakes one of ${COUNT} that wait`,
   async () => {
-    const { world, ensemble } = makeWorld();
+    const { world, ensemble } = new Fleet(1, { servers: 1 });
     await world.run(async () => {
       const counter = new FrameCounter();
       const clients = await counter.connectAll(world, ensemble, COUNT + 1);
@@ -95,7 +95,7 @@ const LINES: readonly Line[] = [
 test.each(LINES)(
   `a release of a $title wakes few of ${COUNT} that wait`,
   async ({ title, acquire, count, eventsMax, listsMax }) => {
-    const { world, ensemble } = makeWorld();
+    const { world, ensemble } = new Fleet(1, { servers: 1 });
     await world.run(async () => {
       const counter = new FrameCounter();
       const clients = await counter.connectAll(world, ensemble, COUNT + 1);
@@ -130,7 +130,7 @@ test.each([
 ])(
   `a release by priority wakes few of ${COUNT} that wait, and so does an arrival (%s)`,
   async (_, priorityOf) => {
-    const { world, ensemble } = makeWorld();
+    const { world, ensemble } = new Fleet(1, { servers: 1 });
     await world.run(async () => {
       const counter = new FrameCounter();
       const clients = await counter.connectAll(world, ensemble, COUNT + 1);

@@ -1,7 +1,7 @@
 import { text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld, names } from '../testing/in-world.ts';
-import type { Station } from '../testing/line-world.ts';
+import type { Station } from '../testing/station.ts';
 import { Mutex, type MutexOptions } from './mutex.ts';
 import { PriorityLock } from './priority-lock.ts';
 

@@ -2,7 +2,7 @@ import { text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { inWorld, names } from '../testing/in-world.ts';
-import type { Station } from '../testing/line-world.ts';
+import type { Station } from '../testing/station.ts';
 import { MultiLock } from './multi-lock.ts';
 import { PriorityLock } from './priority-lock.ts';
 

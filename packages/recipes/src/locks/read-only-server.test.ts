@@ -8,7 +8,7 @@ import type { Held } from '../kernel/holding.ts';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { IdQueue } from '../queues/id-queue.ts';
 import { Queue } from '../queues/queue.ts';
-import { makeWorld } from '../testing/line-world.ts';
+import { Fleet } from '../testing/fleet.ts';
 import { Mutex } from './mutex.ts';
 import { PriorityLock } from './priority-lock.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
@@ -25,7 +25,7 @@ interface Place {
 
 /** A client whose server may say that it is read-only. What else it does, other servers would not. */
 async function onServers(program: (place: Place) => Promise<void>): Promise<void> {
-  const { world, ensemble } = makeWorld();
+  const { world, ensemble } = new Fleet(1, { servers: 1 });
   let isReadOnly = false;
   let sentBytes = 0;
   /** The last byte of a ConnectResponse says so: 4 bytes of length, and 37. */

@@ -4,7 +4,8 @@
 import { text } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
-import { makeWorld, openStation } from '../testing/line-world.ts';
+import { Fleet } from '../testing/fleet.ts';
+import { openStation } from '../testing/station.ts';
 import { Mutex } from './mutex.ts';
 
 const SESSION_MS = 4000;
@@ -24,7 +25,7 @@ interface Outcome {
 
 /** A holder with a slow clock is cut off, another client gets the lock and writes, and the old holder writes, too. */
 async function playWithSlowClock(marginMs: number): Promise<Outcome> {
-  const { world, ensemble } = makeWorld();
+  const { world, ensemble } = new Fleet(1, { servers: 1 });
   return world.run(async () => {
     const sessionTimeoutMs = SESSION_MS;
     const one = await openStation(world, ensemble, 'one', { sessionTimeoutMs });

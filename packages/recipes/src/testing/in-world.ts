@@ -1,13 +1,15 @@
 import type { VirtualServer } from '@meerkat/simulator';
-import { makeWorld, openStation, type Station } from './line-world.ts';
+import { Fleet } from './fleet.ts';
+import { openStation, type Station } from './station.ts';
 
-/** Runs a program with some stations on one virtual server. */
+/** Runs a program with some stations on one server that never fails. A server that crashes stays away until it is started. */
 export async function inWorld<T, Count extends number>(
   count: Count,
   program: (stations: Stations<Count>, tools: Tools) => Promise<T>,
 ): Promise<T> {
-  const { world, ensemble } = makeWorld();
-  return world.run(async () => {
+  const fleet = new Fleet(1, { servers: 1 });
+  const { world, ensemble } = fleet;
+  return fleet.run(async () => {
     const hosts = Array.from({ length: count }, (_, i) => `host${i + 1}`);
     const stations = await Promise.all(hosts.map((host) => openStation(world, ensemble, host)));
     return program(stations as unknown as Stations<Count>, {

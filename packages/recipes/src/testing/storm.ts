@@ -13,7 +13,7 @@ import type { Held } from '../kernel/holding.ts';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { CommitMark, committedSince0 } from './commit-mark.ts';
 import type { Access, FencedStore } from './fenced-store.ts';
-import { openStation, type Station } from './line-world.ts';
+import { openStation, type Station } from './station.ts';
 
 /** What a worker takes in each round: null when it did not get it. It fails only at its limit, and then has nothing. */
 export type Take = (worker: Worker) => Promise<{ readonly held: Held; readonly access: Access } | null>;

@@ -1,5 +1,5 @@
 import { type Client, type ConnectOptions, connect } from '@meerkat/client';
-import { makeClientClock, type VirtualEnsemble, VirtualTransport, VirtualWorld } from '@meerkat/simulator';
+import { makeClientClock, type VirtualEnsemble, VirtualTransport, type VirtualWorld } from '@meerkat/simulator';
 
 /** A program on a host of a virtual world, which can be stopped like a process by SIGSTOP. */
 export interface Station {
@@ -71,10 +71,4 @@ export async function openStation(
         pausable.schedule(ms, resolve);
       }),
   };
-}
-
-/** A world with one server, for what needs no faults by chance. A server that crashes stays away until it is started. */
-export function makeWorld(): { readonly world: VirtualWorld; readonly ensemble: VirtualEnsemble } {
-  const world = new VirtualWorld({ seed: 1 });
-  return { world, ensemble: world.startEnsemble({ servers: 1 }) };
 }

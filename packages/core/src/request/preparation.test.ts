@@ -30,24 +30,24 @@ test('a multi of few operations on long paths is prepared over several turns, to
   const server = new TestServer();
   const [writer, other] = [server.connect(), server.connect()];
   const path = `/${'long'.repeat(2000)}`;
-  writer.send(createOf(path));
+  writer.send(create(path));
   server.run();
   writer.takeArrivals();
   writer.send({ op: OpCode.multi, ops: new Array(100).fill(setData(path)) as MultiOp[] });
   other.send(exists('/'));
   server.core.onTurnEnd();
-  expect(errorsOf(other)).toEqual([ErrorCode.ok]);
+  expect(errorsOf(other.takeArrivals())).toEqual([ErrorCode.ok]);
   expect(turnsUntilProposed(server)).toBeGreaterThanOrEqual(8);
   server.run();
-  expect(errorsOf(writer)).toEqual([ErrorCode.ok]);
+  expect(errorsOf(writer.takeArrivals())).toEqual([ErrorCode.ok]);
 });
 
 test('the end of a session whose ephemerals have long paths is prepared over several turns, too', () => {
   const server = new TestServer();
   const owner = server.connect();
   const parent = `/${'long'.repeat(2000)}`;
-  owner.send(createOf(parent));
-  owner.sendTogether(Array.from({ length: 200 }, (_, i) => createOf(`${parent}/${i}`, CreateMode.ephemeral)));
+  owner.send(create(parent));
+  owner.sendTogether(Array.from({ length: 200 }, (_, i) => create(`${parent}/${i}`, CreateMode.ephemeral)));
   server.run();
   owner.takeArrivals();
   owner.send({ op: OpCode.closeSession });

@@ -18,9 +18,9 @@ const NEED_A_BUILD = [
 const LONG = ['{packages/cli,interop,examples,torture}/**/*.long.test.ts', 'interop/{crash,differential}.test.ts'];
 /** Of those, what starts the command most often: as a single executable, where there is one, because it starts faster. */
 const LONG_COMMANDS = [
-  'interop/{cli,ensemble}/*.long.test.ts',
-  'interop/{backup,data-directory,drain,frames,offline}.long.test.ts',
-  'interop/console/time.long.test.ts',
+  'interop/{cli,console,doctor,ensemble,recipes}/*.long.test.ts',
+  'interop/{admin-changes,attacks,backup,data-directory,drain,end-session,frames}.long.test.ts',
+  'interop/{large-txns,limits,migration,offline,system-znodes}.long.test.ts',
   'interop/sasl/{kerberos,quorum,quorum-kerberos}.long.test.ts',
 ];
 const SINGLE_FILE = env['MEERKAT_SINGLE_FILE'];

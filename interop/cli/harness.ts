@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Client, connect } from '@meerkat/client';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
-import { MEERKAT_COMMAND } from '../harness/meerkat-command.ts';
+import { meerkatCommand } from '../harness/meerkat-command.ts';
 import { describeWith } from '../harness/peers.ts';
 import { SERVER_KINDS, type ServerKind, type ServerOptions, ServerProcess } from '../harness/server-process.ts';
 
@@ -34,7 +34,7 @@ export class RunningCommand {
   readonly #waiting: (() => void)[] = [];
 
   constructor(args: readonly string[], { input, env = {}, cwd }: RunOptions, keepsInputOpen: boolean) {
-    const [program, ...words] = MEERKAT_COMMAND;
+    const [program, ...words] = meerkatCommand(env);
     this.child = spawn(program, [...words, ...args], {
       stdio: 'pipe',
       cwd,

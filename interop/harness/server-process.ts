@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePorts } from '@meerkat/testing';
 import { CLASS_PATH, SHORT_JAVA, WITH_ARCHIVE } from './java.ts';
-import { MEERKAT_COMMAND } from './meerkat-command.ts';
+import { meerkatCommand } from './meerkat-command.ts';
 import { guardOrphan } from './orphan-guard.ts';
 
 /** Which program serves: Apache's server, or ours. Every interop test takes it as a parameter. */
@@ -232,7 +232,8 @@ export class ServerProcess {
     const configPath = join(this.directory, 'zoo.cfg');
     const jaasPath = this.#writeSaslUsers();
     writeFileSync(configPath, this.#configText(jaasPath));
-    const [command, args] = commandLine(this.#kind, configPath, jaasPath, this.#options.logs === true);
+    const { logs = false, env } = this.#options;
+    const [command, args] = commandLine(this.#kind, configPath, jaasPath, logs, env);
     // Apache's server looks for these among the properties of Java alone.
     const { config = {} } = this.#options;
     const properties =
@@ -341,9 +342,10 @@ export function commandLine(
   configPath: string,
   jaasPath: string | null,
   logs: boolean,
+  env?: Readonly<Record<string, string>>,
 ): [string, string[]] {
   if (kind === 'meerkat') {
-    const [program, ...words] = MEERKAT_COMMAND;
+    const [program, ...words] = meerkatCommand(env);
     return [program, [...words, 'server', configPath]];
   }
   const sasl =

@@ -1,6 +1,6 @@
 export * from './error-code.ts';
 export { Fifo } from './fifo.ts';
-export { JuteChunks } from './jute/chunks.ts';
+export { JuteChunks, type PieceSource } from './jute/chunks.ts';
 export { DEFAULT_FIELD_BYTES_MAX, EMPTY_BYTES, JuteReader } from './jute/reader.ts';
 export { textBytes } from './jute/text-bytes.ts';
 export { getInt, getLong, getLongBig, JuteWriter, putInt, putLong, putLongBig } from './jute/writer.ts';

@@ -1,3 +1,4 @@
+import { ErrorCode, JuteChunks, JuteWriter } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
 import type { ByteStream } from '../base/ports.ts';
 import { ConnectionOutput } from './connection-output.ts';
@@ -7,11 +8,12 @@ import { OutputPool } from './output-pool.ts';
 class SlowStream implements ByteStream {
   readonly remote = { ip: new Uint8Array(4), host: '0.0.0.0', port: 1 };
   readonly held: Uint8Array[] = [];
+  isQuick = false;
   get queuedBytes(): number {
     return this.held.reduce((sum, { length }) => sum + length, 0);
   }
   write(bytes: Uint8Array): void {
-    this.held.push(bytes);
+    if (!this.isQuick) this.held.push(bytes);
   }
   take(): void {
     this.held.length = 0;
@@ -39,4 +41,35 @@ test('buffers that a slow stream holds are not written again before it has passe
   output.onDrain();
   expect([write(3), write(4)].filter((buffer) => buffer === first || buffer === second)).toHaveLength(2);
   expect(stream.held.map((bytes) => bytes[99])).toEqual([3, 4]);
+});
+
+test('the pieces of a long reply are given back when a slow stream has passed everything on, of a quick or short one at once', () => {
+  const stream = new SlowStream();
+  const output = new ConnectionOutput(stream, new OutputPool());
+  const given: JuteWriter[] = [];
+  const source = {
+    take: (bytes: number) => new JuteWriter(bytes),
+    give: (piece: JuteWriter) => void given.push(piece),
+  };
+  const reply = (bytes: number) => {
+    const record = new JuteChunks(source);
+    record.writerFor(bytes).raw(new Uint8Array(bytes).fill(7));
+    output.beginReply(1, 2, ErrorCode.ok);
+    output.endReplyWith(record);
+  };
+  reply(0x8000);
+  expect(given).toHaveLength(1);
+  reply(1_000_000);
+  reply(2_000_000);
+  output.flush();
+  expect(given).toHaveLength(1);
+  expect(stream.held.map((bytes) => bytes.at(-1))).toEqual([expect.anything(), 7, expect.anything(), 7]);
+  stream.take();
+  output.onDrain();
+  expect(given).toHaveLength(3);
+  stream.isQuick = true;
+  reply(1_000_000);
+  expect(given).toHaveLength(4);
+  output.onDrain();
+  expect(new Set(given).size).toBe(4);
 });

@@ -36,6 +36,8 @@ export class ConnectionOutput {
   #writer: JuteWriter | null = null;
   /** Buffers whose bytes the stream holds: free again once it has passed on all. */
   #lent: JuteWriter[] = [];
+  /** The same of long replies. */
+  #lentRecords: JuteChunks[] = [];
   /** The stream holds bytes that the peer has not taken. */
   #isBackedUp = false;
   /** Bytes of long replies among them. */
@@ -107,16 +109,22 @@ export class ConnectionOutput {
     return bytes;
   }
 
-  /** Puts a record into the reply that was begun, and ends it. A long one is not copied. @returns as `endReply` */
+  /**
+   * Puts a record into the reply that was begun, and ends it. A long one is not copied; it is released when the stream has
+   * passed it on.
+   *
+   * @returns as `endReply`
+   */
   endReplyWith(record: JuteChunks): number {
     const writer = this.writer();
     if (!isSentAtOnce(record)) {
       for (const piece of record.pieces) writer.raw(piece);
+      record.release();
       return this.endReply();
     }
     const bytes = REPLY_HEADER_BYTES + record.bytes;
     putInt(writer.bytes, this.#replyAt, bytes);
-    this.#append(record.pieces);
+    this.#append(record);
     if (this.#heldEvents !== null) this.#writeHeldEvents(this.#heldEvents);
     return bytes;
   }
@@ -169,21 +177,28 @@ export class ConnectionOutput {
   }
 
   /** Sends what was written before and then these bytes, which nobody changes any more. */
-  #append(pieces: readonly Uint8Array[]): void {
+  #append(record: JuteChunks): void {
     let sent = this.flush();
-    for (const piece of pieces) {
+    for (const piece of record.pieces) {
       this.#stream.write(piece);
       this.#appendedBytes += piece.length;
       sent += piece.length;
     }
     this.#appendedSinceFlush = sent;
-    if (this.#stream.queuedBytes > 0) this.#isBackedUp = true;
-    else this.#appendedBytes = 0;
+    if (this.#stream.queuedBytes > 0) {
+      this.#isBackedUp = true;
+      this.#lentRecords.push(record);
+    } else {
+      this.#appendedBytes = 0;
+      record.release();
+    }
   }
 
   onDrain(): void {
     for (const writer of this.#lent) this.#pool.give(writer);
     this.#lent = [];
+    for (const record of this.#lentRecords) record.release();
+    this.#lentRecords = [];
     this.#isBackedUp = false;
     this.#appendedBytes = 0;
     this.#eventBytes = 0;

@@ -8,6 +8,7 @@ import { DataTree, SILENT_EVENTS } from '../tree/data-tree.ts';
 import type { Client, ReplyOutput } from './client.ts';
 import { MultiRead, type MultiReadParts } from './multi-read.ts';
 import { Permission } from './permission.ts';
+import { PiecePool } from './piece-pool.ts';
 import { ReadAccess } from './read-access.ts';
 import { WorkMeter } from './work-meter.ts';
 
@@ -27,7 +28,7 @@ class Bench {
   constructor(multiReadBytesMax = 2 ** 24) {
     const access = new ReadAccess(this.tree, new Permission(PLAIN_AUTHENTICATOR, false));
     const trace = { emit: (event: TraceEvent) => void this.trace.push(event) };
-    this.parts = { tree: this.tree, access, work: new WorkMeter(), trace, multiReadBytesMax };
+    this.parts = { tree: this.tree, access, work: new WorkMeter(), trace, multiReadBytesMax, pieces: new PiecePool() };
     const output: ReplyOutput = {
       isTooMuch: false,
       reply: (_xid, _zxid, record) => void this.replies.push({ error: 0, bytes: Buffer.concat(record.pieces) }),

@@ -4,6 +4,7 @@ import {
   type MultiReadOp,
   OpCode,
   Perm,
+  type PieceSource,
   parentOf,
   STAT_BYTES,
   writeMultiEnd,
@@ -28,6 +29,8 @@ export interface MultiReadParts {
   readonly trace: Trace;
   /** Longest reply to a multiRead in bytes. */
   readonly multiReadBytesMax: number;
+  /** Of the reply. */
+  readonly pieces: PieceSource;
 }
 
 /** The result of an op that is not written straight into the reply. */
@@ -59,7 +62,7 @@ export class MultiRead implements LongRead, TreeObserver {
   readonly #identities: readonly Identity[];
   readonly #parts: MultiReadParts;
   readonly #zxid: Zxid;
-  readonly #chunks: JuteChunks = new JuteChunks();
+  readonly #chunks: JuteChunks;
   /** Index of the next op. */
   #at = 0;
   /** Of the op before, as long as names are missing. */
@@ -77,6 +80,7 @@ export class MultiRead implements LongRead, TreeObserver {
     this.#ops = ops;
     this.#identities = identities;
     this.#parts = parts;
+    this.#chunks = new JuteChunks(parts.pieces);
     this.#zxid = parts.tree.lastZxid;
   }
 
@@ -102,6 +106,7 @@ export class MultiRead implements LongRead, TreeObserver {
     const results = `the results of a multiRead of ${this.#ops.length} operations`;
     const reason = `${results} are longer than ${multiReadBytesMax} bytes (multiRead.maxReplyBytes)`;
     trace.emit({ kind: 'request-refused', remote: client.remote, sessionId: client.session?.id ?? 0n, reason });
+    this.#chunks.release();
     client.output.beginReply(xid, this.#zxid, ErrorCode.marshallingError);
     client.output.endReply(receivedMs);
   }

@@ -23,9 +23,10 @@ import { Descendants } from './descendants.ts';
 import { LEASE_PATH, writeLeaseZnode } from './lease-znode.ts';
 import { SLICE_STEPS } from './long-read.ts';
 import { type LongReadRoom, NO_ROOM } from './long-read-room.ts';
-import { MultiRead } from './multi-read.ts';
+import { MultiRead, type MultiReadParts } from './multi-read.ts';
 import { NameList } from './name-list.ts';
 import type { Permission } from './permission.ts';
+import { PiecePool } from './piece-pool.ts';
 import { ReadAccess } from './read-access.ts';
 import { WatchRequests } from './watch-requests.ts';
 import { WatchRestoration } from './watch-restoration.ts';
@@ -65,7 +66,7 @@ export class Reads {
   readonly #access: ReadAccess;
   readonly #namespaces: NamespaceMeters;
   /** What reads that take several turns work with. */
-  readonly #parts: ReadsParts & { readonly access: ReadAccess };
+  readonly #parts: ReadsParts & Pick<MultiReadParts, 'access' | 'pieces'>;
 
   constructor(parts: ReadsParts) {
     this.#tree = parts.tree;
@@ -75,7 +76,7 @@ export class Reads {
     this.#watchRequests = new WatchRequests(parts.watches);
     this.#access = new ReadAccess(parts.tree, parts.permission);
     this.#namespaces = parts.meters.namespaces;
-    this.#parts = { ...parts, access: this.#access };
+    this.#parts = { ...parts, access: this.#access, pieces: new PiecePool() };
   }
 
   /**

@@ -1,5 +1,12 @@
 import { JuteWriter } from './writer.ts';
 
+/** Where pieces come from, and go once nobody holds their bytes any more. */
+export interface PieceSource {
+  /** @returns an empty one with room for so many bytes at least */
+  take(bytes: number): JuteWriter;
+  give(piece: JuteWriter): void;
+}
+
 /**
  * A record that is written bit by bit and may become long: pieces that are sent as they are, so that nothing is moved
  * when there is no more room in one of them.
@@ -8,6 +15,13 @@ export class JuteChunks {
   readonly #full: Uint8Array[] = [];
   #fullBytes = 0;
   #writer = new JuteWriter(FIRST_BYTES);
+  readonly #source: PieceSource | null;
+  readonly #taken: JuteWriter[] = [];
+
+  /** @param source of long pieces; null: each is made, and left to the garbage collector */
+  constructor(source: PieceSource | null = null) {
+    this.#source = source;
+  }
 
   /** Where the next value is written. Not to be kept: once a piece is full it is another one. */
   get writer(): JuteWriter {
@@ -42,11 +56,23 @@ export class JuteChunks {
     this.#fullBytes += other.bytes;
   }
 
+  /** The pieces go back to where they came from: nobody holds their bytes any more, and nobody looks at this again. */
+  release(): void {
+    for (const piece of this.#taken) this.#source!.give(piece);
+    this.#taken.length = 0;
+  }
+
   /** A new piece with room for so many bytes, and some more. */
   #begin(bytes: number = CHUNK_BYTES): void {
     if (this.#writer.position > 0) this.#full.push(this.#writer.written());
     this.#fullBytes += this.#writer.position;
-    this.#writer = new JuteWriter(Math.max(CHUNK_BYTES, bytes) + SLACK_BYTES);
+    const room = Math.max(CHUNK_BYTES, bytes) + SLACK_BYTES;
+    if (this.#source === null) {
+      this.#writer = new JuteWriter(room);
+    } else {
+      this.#writer = this.#source.take(room);
+      this.#taken.push(this.#writer);
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { create, remove } from '../testing/core-requests.ts';
 import { type Arrival, type TestClient, TestServer } from '../testing/test-server.ts';
 import { ChildNames } from '../tree/child-names.ts';
+import { DataTree } from '../tree/data-tree.ts';
 
 const CHILDREN = 20_000;
 const readRoot: Request = { op: OpCode.exists, path: '/', watch: false };
@@ -170,6 +171,28 @@ describe('a read of many znodes', () => {
     expect(replies.length).toBe(100);
     expect(namesIn(replies[0])).toHaveLength(CHILDREN);
     expect(namesIn(replies[99])).toHaveLength(CHILDREN + 1);
+  });
+
+  test('of megabytes reads one of them in a turn, however many clients ask', () => {
+    const server = new TestServer();
+    const writer = server.connect();
+    writer.send(create('/large', 0, { bytes: 1_000_000 }));
+    server.run();
+    const readers = Array.from({ length: 8 }, () => server.connect());
+    const getData = { op: OpCode.getData, path: '/large', watch: false } as const;
+    const read = vi.spyOn(DataTree.prototype, 'writeDataAndStat');
+    const turns: number[] = [];
+    let before = 0;
+    for (const reader of readers) reader.send({ op: OpCode.multiRead, ops: new Array(3).fill(getData) });
+    for (; before < 24 && turns.length < 100; before = read.mock.calls.length) {
+      server.core.onTurnEnd();
+      turns.push(read.mock.calls.length - before);
+    }
+    expect(before).toBe(24);
+    expect(Math.max(...turns)).toBe(1);
+    read.mockRestore();
+    server.run();
+    for (const reader of readers) expect(reader.takeArrivals()).toMatchObject([{ header: { error: 0 } }]);
   });
 
   test('that counts what is below a znode, or lists ephemerals, takes several turns as well', () => {

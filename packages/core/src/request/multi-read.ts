@@ -229,9 +229,12 @@ export class MultiRead implements LongRead, TreeObserver {
   }
 }
 
-/** What an op costs, in steps, and its data; a name is a step. */
+/**
+ * What an op costs, in steps, and its data; a name is a step. With what sending it will cost, a megabyte is as much as a turn may
+ * cost.
+ */
 const STEPS_PER_OP = 8;
-const BYTES_PER_STEP = 256;
+const BYTES_PER_STEP = 96;
 /** An int and a character. */
 const NAME_BYTES_MIN = 5;
 

@@ -83,6 +83,8 @@ export class WaitingAnswers {
     }
     this.#room.hold(client, long.heldBytes);
     if (long.holdsEvents) client.output.holdEvents();
+    // What it has cost to begin may be its share of the turn.
+    client.charge(0);
     this.answerWaiting(client);
   }
 

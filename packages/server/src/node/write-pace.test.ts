@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type PacedWriter, WritePace } from './write-pace.ts';
+import { type PacedWriter, PIECE_BYTES, WritePace } from './write-pace.ts';
 
 test('what leaves in a turn is bounded, and those that wait take turns', () => {
   const pace = new WritePace(50);
@@ -25,4 +25,21 @@ test('what leaves in a turn is bounded, and those that wait take turns', () => {
   expect(pace.onTurnEnd()).toBe(false);
   expect(written.splice(0)).toEqual(['long', 'long', 'long', 'long', 'long']);
   expect(pace.onTurnEnd()).toBe(false);
+});
+
+test('two megabytes leave in a turn: as much again as is read for replies', () => {
+  const pace = new WritePace();
+  let bytes = 0;
+  const writer: PacedWriter = {
+    writePiece() {
+      pace.wait(writer);
+      bytes += PIECE_BYTES;
+      return PIECE_BYTES;
+    },
+  };
+  pace.wait(writer);
+  for (const turns of [1, 2, 3]) {
+    expect(pace.onTurnEnd()).toBe(true);
+    expect(bytes).toBe(turns * 2 * 1024 * 1024);
+  }
 });

@@ -39,7 +39,7 @@ export class WritePace {
  * Twice as much as is read for replies in a turn, so that nothing piles up here while clients take what they are sent. What
  * waits counts as not taken, and too much of that disconnects.
  */
-const BYTES_PER_TURN = 4 * 1024 * 1024;
+const BYTES_PER_TURN = 2 * 1024 * 1024;
 /** What a stream writes in a turn without waiting: more than a reply without multiRead and lists needs. */
 export const AT_ONCE_BYTES_MAX: number = 1024 * 1024;
 /** What a stream writes at once of longer output. */

@@ -45,9 +45,10 @@ export class HeldCommits {
     return oldest !== undefined && zxid > oldest;
   }
 
-  hold(entry: HistoryEntry): void {
-    this.#entries.push(entry);
-    this.#bytes += entry.payload.length + ENTRY_BYTES;
+  /** The payload is copied: its memory may be used again before the entry is sent. */
+  hold({ zxid, payload }: HistoryEntry): void {
+    this.#entries.push({ zxid, payload: payload.slice() });
+    this.#bytes += payload.length + ENTRY_BYTES;
   }
 
   /** Takes the oldest entry that need not wait any more; null when there is none. */

@@ -110,7 +110,7 @@ export class Proposals implements SyncSource {
     const writer = this.#memory.begin();
     writeTxn(writer, header, txn);
     if (treeDigest !== null) writeTxnDigest(writer, DIGEST_VERSION, treeDigest);
-    const payload = this.#memory.end();
+    const payload = this.#memory.end(zxid);
     this.log.push({ zxid, payload });
     this.#lastProposed = zxid;
     return payload;
@@ -154,6 +154,7 @@ export class Proposals implements SyncSource {
     if (applied <= this.#applied) return null;
     this.#applied = applied;
     this.log.trim(applied);
+    this.#memory.drop(this.log.floor);
     return applied;
   }
 }

@@ -1,0 +1,93 @@
+/** What holds up all writes of an ensemble is followed by a pause, or made with pauses: others write in between, wherever they are. */
+import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
+import { connectCrowd, createRequest } from '../harness/crowd.ts';
+import { Op, RawClient } from '../harness/raw-client.ts';
+import { record } from '../harness/record-builder.ts';
+import { Ensemble, type Member, THREADED } from './ensemble.ts';
+
+const LIMITS = { timeout: 300_000 };
+const TIMEOUT_MS = 40_000;
+/** Without a pause it would be none, or one: a request and its answer take less time than a write. */
+const WRITES_IN_PAUSE = 3;
+const EPHEMERAL = 1;
+
+let ensemble: Ensemble;
+let leader: Member;
+let follower: Member;
+
+beforeAll(async () => {
+  ensemble = await Ensemble.start([{ kind: 'meerkat' }, { kind: 'meerkat' }, THREADED]);
+  leader = await ensemble.leader();
+  follower = ensemble.members.find((member) => member !== leader)!;
+}, LIMITS.timeout);
+afterAll(() => ensemble?.dispose());
+beforeEach(() => {
+  onTestFailed(() => console.log(ensemble.logs));
+});
+
+for (const place of ['leader', 'follower'] as const) {
+  const memberOf = (here: boolean): Member => ((place === 'leader') === here ? leader : follower);
+
+  test(`a client of the ${place} pauses behind a long multi, while others write`, LIMITS, async () => {
+    const client = await RawClient.connect(memberOf(true).server.port, { timeoutMs: TIMEOUT_MS });
+    const parts = 4096 + 2000;
+    const check = multiHeader(Op.check).ustring('/').int(-1).build();
+    const multi = multiOf(new Array<Buffer>(parts).fill(check));
+    expect(await writesBetween(memberOf(false), client, Op.multi, multi)).toBeGreaterThanOrEqual(WRITES_IN_PAUSE);
+    await client.close();
+  });
+
+  test(
+    `a client of the ${place} with many ephemerals pauses as it makes more, while others write`,
+    LIMITS,
+    async () => {
+      const parent = `/of-${place}`;
+      const other = await RawClient.connect(memberOf(false).server.port);
+      await other.demand(Op.create, createRequest(parent));
+      const owner = await connectCrowd(memberOf(true).server.port, parent, {
+        count: 4096,
+        pathBytes: 40,
+        timeoutMs: TIMEOUT_MS,
+      });
+      const create = (i: number): Buffer =>
+        multiHeader(Op.create)
+          .raw(createRequest(`${parent}/more-${i}`, EPHEMERAL))
+          .build();
+      const multi = multiOf(Array.from({ length: 2000 }, (_, i) => create(i)));
+      expect(await writesBetween(memberOf(false), owner, Op.multi, multi)).toBeGreaterThanOrEqual(WRITES_IN_PAUSE);
+      await owner.demand(Op.closeSession);
+      await other.close();
+    },
+  );
+}
+
+/** How many writes of another client are answered from the answer to a request until that to a read behind it. */
+async function writesBetween(at: Member, client: RawClient, op: number, body: Buffer): Promise<number> {
+  const other = await RawClient.connect(at.server.port);
+  let written = 0;
+  let isOver = false;
+  const write = async (): Promise<void> => {
+    while (!isOver) {
+      await other.demand(Op.setData, record().ustring('/').buffer('x').int(-1).build());
+      written++;
+    }
+  };
+  const writing = write();
+  while (written === 0) await other.demand(Op.exists, record().ustring('/').bool(false).build());
+  await client.demand(op, body);
+  const before = written;
+  await client.demand(Op.exists, record().ustring('/').bool(false).build());
+  const during = written - before;
+  isOver = true;
+  await writing;
+  await other.close();
+  return during;
+}
+
+function multiHeader(op: number): ReturnType<typeof record> {
+  return record().int(op).bool(false).int(-1);
+}
+
+function multiOf(parts: readonly Buffer[]): Buffer {
+  return Buffer.concat([...parts, record().int(-1).bool(true).int(-1).build()]);
+}

@@ -10,6 +10,9 @@ interface Manifest {
   readonly files: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly publishConfig?: object;
+  readonly sideEffects?: boolean;
+  readonly keywords?: readonly string[];
+  readonly exports?: object;
 }
 
 /** Packages that programs import. The others are parts of these, or a command. */
@@ -24,6 +27,16 @@ test('the packages that are published are found', () => {
 test.each(PACKAGES)('%s is published for all, with its provenance', (folder) => {
   expect(readManifest(folder).publishConfig).toEqual({ access: 'public', provenance: true });
 });
+
+test.each(LIBRARIES)(
+  '%s lets a bundler leave out what is not imported, is found by its words, and shows its manifest',
+  (folder) => {
+    const { sideEffects, keywords, exports } = readManifest(folder);
+    expect(sideEffects).toBe(false);
+    expect(keywords).toContain('zookeeper');
+    expect(exports).toHaveProperty(['./package.json'], './package.json');
+  },
+);
 
 /** A README is the page of its package in a registry, where nothing else of the repository is. */
 describe.each(PACKAGES)('the README of %s', (folder) => {

@@ -33,6 +33,13 @@ describe('tables', () => {
   });
 });
 
+test('keys that an error of the client advises are keys of zoo.cfg', () => {
+  const keys = Object.values(ERRORS).flatMap(({ text }) => text.match(/\b[a-zA-Z.]+(?==true)/g) ?? []);
+  expect(keys).toContain('reconfigEnabled');
+  const page = readPage('docs/configuration.md');
+  for (const key of keys) expect(page).toContain(`\n- \`${key}\` (`);
+});
+
 test("docs/metrics.md: every name of ZooKeeper's on the page is filled", () => {
   const page = readPage('docs/metrics.md');
   const known = new Set(

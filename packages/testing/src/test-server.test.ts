@@ -10,6 +10,7 @@ import { ServerError, TestServer, type TestServerOptions, TextLogger } from './i
 const EPHEMERAL = 1;
 const NO_NODE = -101;
 const NO_AUTH = -102;
+const UNIMPLEMENTED = -6;
 /** Event types and states of notifications. */
 const NODE_DELETED = 2;
 
@@ -109,6 +110,15 @@ describe('a test server', () => {
     expect((await client.request(Op.setData, setDataRequest('/closed'))).error).toBe(NO_AUTH);
     await client.auth('digest', 'super:secret');
     expect((await client.request(Op.setData, setDataRequest('/closed'))).error).toBe(0);
+  });
+
+  test('has TTL znodes where they are asked for', async () => {
+    const request = Buffer.concat([createRequest('/ttl', 5), Buffer.from([0, 0, 0, 0, 0, 0, 0x27, 0x10])]);
+    for (const extendedTypesEnabled of [false, true]) {
+      const client = await connect(await start({ extendedTypesEnabled }));
+      const { error } = await client.request(Op.createTTL, request);
+      expect(error).toBe(extendedTypesEnabled ? 0 : UNIMPLEMENTED);
+    }
   });
 
   test('tells its logger and its trace what happens', async () => {

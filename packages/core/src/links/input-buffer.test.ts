@@ -59,4 +59,32 @@ describe('the input', () => {
     input.append(memory.subarray(0, 1));
     expect([...input.bytes.subarray(input.start, input.end)]).toEqual([2, 3, 4, 4, 2]);
   });
+
+  test('gives a reader that asks for more each byte once and in its order, and copies little of long chunks', () => {
+    const input = new InputBuffer();
+    const chunkBytes = 60_000;
+    const frameBytes = 1100;
+    let next = 0;
+    let sent = 0;
+    let memories = 0;
+    for (let i = 0; i < 50; i++) {
+      const chunk = new Uint8Array(chunkBytes).map(() => sent++);
+      input.appendPart(chunk);
+      // Now and then nothing is read before the next chunk comes.
+      if (i % 7 === 6) continue;
+      for (;;) {
+        if (input.end - input.start < frameBytes) {
+          if (!input.more()) break;
+          continue;
+        }
+        for (let at = 0; at < frameBytes; at++)
+          if (input.bytes[input.start + at] !== (next++ & 0xff)) throw new Error(`byte ${next}`);
+        input.start += frameBytes;
+      }
+      if (input.bytes.buffer === chunk.buffer) memories++;
+      expect(next + input.end - input.start).toBe(sent);
+    }
+    expect(memories).toBeGreaterThan(35);
+    expect(input.isEmpty).toBe(input.start === input.end);
+  });
 });

@@ -15,9 +15,13 @@ export class InputBuffer {
   /** The reader moves it. */
   start = 0;
   end = 0;
+  /** A chunk of which only the beginning has been taken; null when there is none. */
+  #chunk: Uint8Array | null = null;
+  /** How many of its bytes have been taken. */
+  #taken = 0;
 
   get isEmpty(): boolean {
-    return this.start === this.end;
+    return this.start === this.end && this.#chunk === null;
   }
 
   /** @param wanted bytes, from `start` on, with which there is something to read; 0 when that is not known */
@@ -39,6 +43,52 @@ export class InputBuffer {
     this.end += chunk.length;
   }
 
+  /**
+   * As `append`, for a reader that calls `more` when it has too little: of a long chunk only so much is copied behind what was left
+   * as completes that, and the rest is read where it has come.
+   *
+   *     left │ beginning of the chunk ──► more ──► the chunk itself, from where the reader is
+   */
+  appendPart(chunk: Uint8Array): void {
+    this.takeRest();
+    if (this.start === this.end || chunk.length <= PART_BYTES || this.#isBehindEnd(chunk)) {
+      this.append(chunk);
+      return;
+    }
+    this.#chunk = chunk;
+    this.#taken = 0;
+    this.#take(PART_BYTES);
+  }
+
+  /** @returns false when there is no more than the reader has */
+  more(): boolean {
+    const chunk = this.#chunk;
+    if (chunk === null) return false;
+    const left = this.end - this.start;
+    if (left > this.#taken) {
+      this.#take(left);
+      return true;
+    }
+    this.#chunk = null;
+    this.bytes = chunk;
+    this.start = this.#taken - left;
+    this.end = chunk.length;
+    return true;
+  }
+
+  #take(count: number): void {
+    const chunk = this.#chunk!;
+    const end = Math.min(this.#taken + count, chunk.length);
+    this.append(chunk.subarray(this.#taken, end));
+    this.#taken = end;
+    if (end === chunk.length) this.#chunk = null;
+  }
+
+  /** All of the chunk is behind what was left. */
+  takeRest(): void {
+    if (this.#chunk !== null) this.#take(this.#chunk.length);
+  }
+
   /** Goes on in this memory, with what is left to be read at its beginning. */
   moveTo(bytes: Uint8Array): void {
     bytes.set(this.bytes.subarray(this.start, this.end));
@@ -48,6 +98,7 @@ export class InputBuffer {
   }
 
   clear(): void {
+    this.#chunk = null;
     this.bytes = EMPTY_BYTES;
     this.start = 0;
     this.end = 0;
@@ -73,3 +124,6 @@ export class InputBuffer {
     this.end = left;
   }
 }
+
+/** So much of a chunk is copied at first; most packets are shorter. */
+const PART_BYTES = 2048;

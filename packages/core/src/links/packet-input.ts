@@ -71,7 +71,7 @@ export class PacketInput<Packet> {
 
   onBytes(chunk: Uint8Array): void {
     if (this.#isOver || this.#endReason !== null) return;
-    this.#input.append(chunk);
+    this.#input.appendPart(chunk);
     this.goOn();
   }
 
@@ -106,7 +106,7 @@ export class PacketInput<Packet> {
   goOn(): void {
     while (!this.#isPaused && !this.#isOver) {
       const hasRead = this.#receiver === null ? this.#tellPacket() : this.#feed(this.#receiver);
-      if (!hasRead) break;
+      if (!hasRead && !this.#input.more()) break;
     }
     if (this.#isPaused || this.#isOver || this.#endReason === null) return;
     this.stop();

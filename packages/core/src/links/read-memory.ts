@@ -34,6 +34,7 @@ export class ReadMemory {
    * @returns where the stream may read to, behind what the input holds
    */
   roomOf(input: InputBuffer, lastZxid: Zxid): Uint8Array {
+    input.takeRest();
     if (input.bytes.length - input.end < PIECE_BYTES_MIN / 8) this.#goOn(input, lastZxid);
     return input.bytes.subarray(input.end);
   }

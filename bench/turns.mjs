@@ -65,9 +65,13 @@ class NullDisk {
 }
 
 let random = 0;
+/** By which the core's clock is ahead of time: whoever is to pause has done so when he asks again. */
+let aheadMs = 0;
+const PAUSE_MS_MAX = 5000;
+
 const core = new ServerCore(
   {
-    clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
+    clock: { monotonicMs: () => performance.now() + aheadMs, wallMs: () => Date.now() },
     random: { uint32: () => (random = (random + 0x9e3779b9) >>> 0) },
     network: {},
     disk: new NullDisk(),
@@ -125,6 +129,7 @@ class Client {
   }
 
   ask(request) {
+    aheadMs += PAUSE_MS_MAX;
     this.send(frameOf(request));
     run();
   }
@@ -153,6 +158,7 @@ function frameOf(request) {
 
 /** @returns milliseconds of each turn until there is nothing left to do */
 function turnsOf(client, frame) {
+  aheadMs += PAUSE_MS_MAX;
   const turns = [];
   let startedMs = performance.now();
   client.send(frame);

@@ -128,6 +128,37 @@ describe('a multiRead', () => {
     expect([reader.int(), reader.bool(), reader.int(), reader.remaining]).toEqual([-1, true, -1, 0]);
     await client.close();
   });
+
+  test('of many clients at once gives each what it has asked for, at both servers', async () => {
+    for (const { port } of servers) {
+      const writer = await RawClient.connect(port);
+      const letters = [0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68];
+      const dataOf = (k: number): Buffer => Buffer.alloc(300_000 + k * 90_001, letters[k]);
+      for (const k of letters.keys()) await writer.demand(Op.create, openCreate(`/letters-${k}`, dataOf(k)).build());
+      const ask = async (first: number): Promise<void> => {
+        const client = await RawClient.connect(port);
+        for (let round = 0; round < 2; round++) {
+          const asked = Array.from({ length: 8 }, (_, i) => (first * 3 + round + i * 5) % letters.length);
+          // Two are under way: the second is read while the first may still stand here.
+          const body = multiReadOf(asked.map((k) => `/letters-${k}`));
+          const replies = await Promise.all([client.demand(Op.multiRead, body), client.demand(Op.multiRead, body)]);
+          for (const reply of replies) {
+            const reader = new RecordReader(reply.body);
+            for (const k of asked) {
+              reader.int();
+              reader.bool();
+              reader.int();
+              expect(reader.buffer()?.equals(dataOf(k))).toBe(true);
+              reader.stat();
+            }
+          }
+        }
+        await client.close();
+      };
+      await Promise.all(Array.from({ length: 6 }, (_, i) => ask(i)));
+      await writer.close();
+    }
+  });
 });
 
 test.for(

@@ -1,4 +1,5 @@
 import type { Trace } from '@meerkat/core';
+import { inlineMore } from './compiler.ts';
 import type { ReadConfiguration } from './config/zoo-cfg.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
 import { type Logger, makeLogger, readLoggerOptions } from './logger.ts';
@@ -35,6 +36,8 @@ export async function runServer(
       logger,
       signal: end.signal,
     });
+    // A start is over before longer compilations would pay.
+    inlineMore();
     // A member of an ensemble says so whenever it has a leader.
     if (configuration.core.ensemble === null) {
       const { host, port } = server.address;

@@ -47,3 +47,4 @@ export {
 export { SnapshotWrite } from './storage/snapshot-write.ts';
 export { Database } from './tree/database.ts';
 export { SnapshotReader } from './tree/snapshot-reader.ts';
+export { LAST_RECORD_BYTES, SnapshotRecord } from './tree/snapshot-record.ts';

@@ -19,6 +19,8 @@ export class SnapshotRecord implements ZnodeRecord {
   pathStart = 0;
   pathEnd = 0;
   dataEnd = 0;
+  /** Of one that is cut: bytes that it has at least. */
+  bytesMin = 0;
   /** What cannot be of one that is broken. */
   fault = '';
 
@@ -34,20 +36,20 @@ export class SnapshotRecord implements ZnodeRecord {
 
   /** Looks at what begins at `at`; the positions are those of a record that is whole. */
   read(bytes: Uint8Array, at: number, end: number): RecordFound {
-    if (end - at < 4) return 'cut';
+    if (end - at < 4) return this.#cut(LAST_RECORD_BYTES);
     const pathLength = getInt(bytes, at);
     if (pathLength < 0 || pathLength > RECORD_BYTES_MAX) return this.#break(`a path has the length ${pathLength}`);
     const pathStart = at + 4;
     const pathEnd = pathStart + pathLength;
     if (pathLength === 1 && pathEnd <= end && bytes[pathStart] === SLASH) return 'last';
-    if (end < pathEnd + 4) return 'cut';
+    if (end < pathEnd + 4) return this.#cut(pathEnd + 4 - at);
     const dataLength = getInt(bytes, pathEnd);
     if (dataLength < -1 || dataLength > RECORD_BYTES_MAX) return this.#break(`data has the length ${dataLength}`);
     this.bytes = bytes;
     this.pathStart = pathStart;
     this.pathEnd = pathEnd;
     this.dataEnd = pathEnd + 4 + Math.max(dataLength, 0);
-    return end < this.end ? 'cut' : 'whole';
+    return end < this.end ? this.#cut(this.end - at) : 'whole';
   }
 
   /** The same of a record that is known to be whole. */
@@ -56,6 +58,11 @@ export class SnapshotRecord implements ZnodeRecord {
     this.pathStart = at + 4;
     this.pathEnd = this.pathStart + getInt(bytes, at);
     this.dataEnd = this.pathEnd + 4 + Math.max(getInt(bytes, this.pathEnd), 0);
+  }
+
+  #cut(bytesMin: number): 'cut' {
+    this.bytesMin = bytesMin;
+    return 'cut';
   }
 
   #break(fault: string): 'broken' {

@@ -6,9 +6,11 @@ import {
   ADLER_START,
   adler32,
   faultOfSnapshotHeader,
+  LAST_RECORD_BYTES,
   readSnapshotEnd,
   SNAPSHOT_HEADER_BYTES,
   type SnapshotDigest,
+  SnapshotRecord,
 } from '@meerkat/core/files';
 import {
   type Acl,
@@ -17,7 +19,6 @@ import {
   getLongBig,
   JuteReader,
   OPEN_ACL,
-  PERSISTED_STAT_BYTES,
   RECORD_BYTES_MAX,
   readAclList,
 } from '@meerkat/protocol';
@@ -100,6 +101,7 @@ class SnapshotScan {
   /** Of the first byte of `rest`. */
   #position = 0;
   #checksum: number = ADLER_START;
+  readonly #record: SnapshotRecord = new SnapshotRecord();
   /** Bytes below which it makes no sense to look at the next record again. */
   #need = 0;
 
@@ -202,29 +204,30 @@ class SnapshotScan {
   }
 
   #readZnode(bytes: Uint8Array, at: number): number {
-    const left = bytes.length - at;
-    if (left < 5) return at;
-    const pathLength = getInt(bytes, at);
-    if (pathLength < 0 || pathLength > RECORD_BYTES_MAX) this.#fail(at, `a path has the length ${pathLength}`);
-    if (pathLength === 1 && bytes[at + 4] === 0x2f) {
-      this.#phase = 'end';
-      return at + 5;
+    const record = this.#record;
+    switch (record.read(bytes, at, bytes.length)) {
+      case 'cut':
+        this.#need = record.bytesMin;
+        return at;
+      case 'broken':
+        return this.#fail(at, record.fault);
+      case 'last':
+        this.#phase = 'end';
+        return at + LAST_RECORD_BYTES;
+      case 'whole':
+        this.#tell(record);
+        return record.end;
     }
-    const dataAt = at + 4 + pathLength;
-    if (left < 8 + pathLength) return this.#await(at, 8 + pathLength);
-    const dataLength = getInt(bytes, dataAt);
-    if (dataLength < -1 || dataLength > RECORD_BYTES_MAX) this.#fail(dataAt, `data has the length ${dataLength}`);
-    const dataEnd = dataAt + 4 + Math.max(dataLength, 0);
-    const next = dataEnd + 8 + PERSISTED_STAT_BYTES;
-    if (bytes.length < next) return this.#await(at, next - at);
-    const path = pathLength === 0 ? '/' : DECODER.decode(bytes.subarray(at + 4, dataAt));
+  }
+
+  #tell({ bytes, pathStart, pathEnd, dataEnd, persisted: stat }: SnapshotRecord): void {
+    const path = pathStart === pathEnd ? '/' : DECODER.decode(bytes.subarray(pathStart, pathEnd));
     const aclId = getLong(bytes, dataEnd);
-    const stat = dataEnd + 8;
     this.#znodes++;
     this.#last = path;
     this.#events.onZnode?.({
       path,
-      data: dataLength < 0 ? null : bytes.subarray(dataAt + 4, dataEnd),
+      data: getInt(bytes, pathEnd) < 0 ? null : bytes.subarray(pathEnd + 4, dataEnd),
       acl: aclId === -1 ? OPEN_ACL : (this.#acls.get(aclId) ?? null),
       czxid: getLong(bytes, stat),
       mzxid: getLong(bytes, stat + 8),
@@ -236,12 +239,6 @@ class SnapshotScan {
       ephemeralOwner: getLongBig(bytes, stat + 44),
       pzxid: getLong(bytes, stat + 52),
     });
-    return next;
-  }
-
-  #await(at: number, bytes: number): number {
-    this.#need = bytes;
-    return at;
   }
 
   #fail(at: number, what: string): never {

@@ -21,8 +21,8 @@ export class PendingIndex {
     }
   }
 
-  /** Takes the place of the one with the same path, if there is one. */
-  set(znode: PendingZnode): void {
+  /** @returns the one with the same path, whose place it takes; null when there was none */
+  set(znode: PendingZnode): PendingZnode | null {
     if ((this.#size + 1) * 2 > this.#slots.length) this.#grow();
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -31,8 +31,10 @@ export class PendingIndex {
       if (there.hash === znode.hash && there.path === znode.path) break;
       at = (at + 1) & mask;
     }
-    if (slots[at] === null) this.#size++;
+    const before = slots[at]!;
+    if (before === null) this.#size++;
     slots[at] = znode;
+    return before;
   }
 
   /** Forgets this very znode; one that took its place stays. */

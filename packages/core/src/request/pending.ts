@@ -14,6 +14,7 @@ import type { Prepared } from '../tree/prepared.ts';
 import { ZnodeKind } from '../tree/znode-kind.ts';
 import { NO_ZNODE } from '../tree/znode-rows.ts';
 import { PendingIndex } from './pending-index.ts';
+import { PendingMulti } from './pending-multi.ts';
 import { PendingZnode } from './pending-znode.ts';
 
 /**
@@ -35,9 +36,7 @@ export class PendingTree {
   readonly #ending: Map<bigint, Zxid> = new Map();
   /** Digest of the tree as it will be. */
   #digest: DigestSum;
-  /** While a multi is being prepared: its puts, and what stood in their places before. */
-  readonly #multiPuts: PendingZnode[] = [];
-  readonly #multiBefore: (PendingZnode | null)[] = [];
+  readonly #multi: PendingMulti = new PendingMulti();
   #isInMulti = false;
   #digestBefore: DigestSum | null = null;
   #lastDigest = 0;
@@ -108,11 +107,8 @@ export class PendingTree {
     // Changed in place, it stands where it stood.
     if (znode.isPut) return;
     znode.isPut = true;
-    if (this.#isInMulti) {
-      this.#multiPuts.push(znode);
-      this.#multiBefore.push(this.#changed.get(znode.hash, znode.path));
-    }
-    this.#changed.set(znode);
+    const before = this.#changed.set(znode);
+    if (this.#isInMulti) this.#multi.push(znode, before);
     this.#queue.push(znode);
     if (znode.kind === ZnodeKind.ephemeral) this.#pushEphemeral(znode);
   }
@@ -134,20 +130,20 @@ export class PendingTree {
   }
 
   endMulti(isKept: boolean): void {
-    const puts = this.#multiPuts;
+    const multi = this.#multi;
     if (!isKept) {
-      for (let i = puts.length - 1; i >= 0; i--) {
-        const before = this.#multiBefore[i]!;
+      for (let i = multi.count - 1; i >= 0; i--) {
+        const put = multi.putAt(i);
+        const before = multi.beforeAt(i);
         // What has been applied since the multi began is in the tree, and nowhere else.
-        if (before === null || before.zxid <= this.tree.lastZxid) this.#changed.delete(puts[i]!);
+        if (before === null || before.zxid <= this.tree.lastZxid) this.#changed.delete(put);
         else this.#changed.set(before);
-        this.#dropEphemeral(puts[i]!, 'newest');
+        this.#dropEphemeral(put, 'newest');
       }
-      this.#queue.dropNewest(puts.length);
+      this.#queue.dropNewest(multi.count);
       if (this.#digestBefore !== null) this.#digest = this.#digestBefore;
     }
-    puts.length = 0;
-    this.#multiBefore.length = 0;
+    multi.clear();
     this.#isInMulti = false;
     this.#digestBefore = null;
   }

@@ -25,6 +25,7 @@ import {
 } from '@meerkat/protocol';
 import type { Identity } from '../base/ports.ts';
 import { ChangeAllowance, weightOf, weightOfAll } from '../tree/change-weight.ts';
+import { UNKNOWN_DIGEST } from '../tree/digest.ts';
 import { hashOf } from '../tree/path-index.ts';
 import { type Prepared, UNPREPARED } from '../tree/prepared.ts';
 import { areReadableStats, type Quotas } from '../tree/quota.ts';
@@ -37,6 +38,7 @@ import {
   ttlOfOwnerLong,
   ZnodeKind,
 } from '../tree/znode-kind.ts';
+import { NO_ZNODE } from '../tree/znode-rows.ts';
 import type { PendingTree } from './pending.ts';
 import { PendingZnode } from './pending-znode.ts';
 import type { Permission } from './permission.ts';
@@ -116,7 +118,7 @@ export class Preparer {
         if (txns.length < ops.length) return null;
         this.#pending.endMulti(!isFailed);
         this.#room = null;
-        this.#multi = { ...UNPREPARED, parts };
+        this.#multi = { digest: UNKNOWN_DIGEST, znode: NO_ZNODE, parts };
         const txn: Txn = { type: OpCode.multi, txns };
         return isFailed && !isTxnWithin(txn, this.#options.txnBytesMax)
           ? { type: OpCode.multi, txns: toErrors(txns) }

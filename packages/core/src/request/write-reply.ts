@@ -2,13 +2,11 @@ import {
   ErrorCode,
   type JuteWriter,
   OpCode,
-  STAT_BYTES,
   type Txn,
   writeMultiEnd,
   writeMultiError,
   writeMultiHeader,
 } from '@meerkat/protocol';
-import { NO_STAT } from '../tree/apply-result.ts';
 import type { ApplyResult, DataTree, PartResult } from '../tree/data-tree.ts';
 import type { WaitingWrite } from './client.ts';
 
@@ -46,7 +44,7 @@ export function writeReplyRecord(
       for (let i = 0; i < parts.length; i++) {
         const part = parts[i]!;
         const isCreate2 = part.type === OpCode.create && partOps !== null && partOps[i] === OpCode.create2;
-        writePart(writer, isCreate2 ? OpCode.create2 : part.type, part, result.stats);
+        writePart(writer, isCreate2 ? OpCode.create2 : part.type, part);
       }
       writeMultiEnd(writer);
       return;
@@ -58,7 +56,7 @@ export function writeReplyRecord(
 
 const NO_PARTS: readonly PartResult[] = [];
 
-function writePart(writer: JuteWriter, type: number, part: PartResult, stats: Uint8Array | null): void {
+function writePart(writer: JuteWriter, type: number, part: PartResult): void {
   switch (type) {
     case OpCode.create:
       writeMultiHeader(writer, OpCode.create, false, ErrorCode.ok);
@@ -69,11 +67,11 @@ function writePart(writer: JuteWriter, type: number, part: PartResult, stats: Ui
     case OpCode.createTTL:
       writeMultiHeader(writer, OpCode.create2, false, ErrorCode.ok);
       writer.ustring(part.path);
-      writePartStat(writer, part, stats);
+      if (part.stat !== null) writer.raw(part.stat);
       return;
     case OpCode.setData:
       writeMultiHeader(writer, OpCode.setData, false, ErrorCode.ok);
-      writePartStat(writer, part, stats);
+      if (part.stat !== null) writer.raw(part.stat);
       return;
     case OpCode.error:
       writeMultiError(writer, part.error);
@@ -81,8 +79,4 @@ function writePart(writer: JuteWriter, type: number, part: PartResult, stats: Ui
     default:
       writeMultiHeader(writer, type, false, ErrorCode.ok);
   }
-}
-
-function writePartStat(writer: JuteWriter, part: PartResult, stats: Uint8Array | null): void {
-  if (part.statAt !== NO_STAT && stats !== null) writer.raw(stats.subarray(part.statAt, part.statAt + STAT_BYTES));
 }

@@ -8,11 +8,12 @@ export interface PartResult {
   readonly error: ErrorCode;
   /** Path of the txn; '' of an ErrorTxn. */
   readonly path: string;
-  /** Where in `ApplyResult.stats` the stat as it was after this part begins; NO_STAT of a delete, a check, a failure. */
-  readonly statAt: number;
+  /**
+   * The stat as it was after this part, 68 bytes; null of a delete, a check, a failure. All multis use the same ones: valid until
+   * the next `apply`.
+   */
+  readonly stat: Uint8Array | null;
 }
-
-export const NO_STAT = -1;
 
 /** What applying a txn came to. */
 export interface ApplyResult {
@@ -25,20 +26,8 @@ export interface ApplyResult {
   readonly znode: ZnodeNumber;
   /** Of a multi, in the order of its parts; null of any other txn. */
   readonly parts: readonly PartResult[] | null;
-  /** Of a multi, the stats of its parts, 68 bytes each. One buffer for all multis: valid until the next `apply`. */
-  readonly stats: Uint8Array | null;
 }
 
-export const APPLIED: ApplyResult = Object.freeze({ error: ErrorCode.ok, znode: NO_ZNODE, parts: null, stats: null });
-export const NO_NODE: ApplyResult = Object.freeze({
-  error: ErrorCode.noNode,
-  znode: NO_ZNODE,
-  parts: null,
-  stats: null,
-});
-export const NODE_EXISTS: ApplyResult = Object.freeze({
-  error: ErrorCode.nodeExists,
-  znode: NO_ZNODE,
-  parts: null,
-  stats: null,
-});
+export const APPLIED: ApplyResult = Object.freeze({ error: ErrorCode.ok, znode: NO_ZNODE, parts: null });
+export const NO_NODE: ApplyResult = Object.freeze({ error: ErrorCode.noNode, znode: NO_ZNODE, parts: null });
+export const NODE_EXISTS: ApplyResult = Object.freeze({ error: ErrorCode.nodeExists, znode: NO_ZNODE, parts: null });

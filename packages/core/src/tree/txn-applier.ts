@@ -26,10 +26,11 @@ import {
   type Txn,
   type TxnHeader,
 } from '@meerkat/protocol';
-import { APPLIED, type ApplyResult, NO_NODE, NO_STAT, NODE_EXISTS, type PartResult } from './apply-result.ts';
+import { APPLIED, type ApplyResult, NO_NODE, NODE_EXISTS, type PartResult } from './apply-result.ts';
 import { copyBytes } from './byte-arena.ts';
 import { isDigestedBytes, UNKNOWN_DIGEST } from './digest.ts';
 import type { KnownZnode } from './known-znode.ts';
+import { PartStats } from './part-stats.ts';
 import { hashOfBytes } from './path-index.ts';
 import type { Prepared } from './prepared.ts';
 import type { Quotas } from './quota.ts';
@@ -48,17 +49,11 @@ type AnyCreateTxn = CreateTxn | CreateContainerTxn | CreateTtlTxn;
 export class TxnApplier {
   readonly #state: TreeState;
   readonly #quotas: Quotas;
-  /** Stats of the parts of the multi applied last. Kept: a new array of this size for each would not be cheap. */
-  #stats = new Uint8Array(16 * STAT_BYTES);
+  readonly #partStats = new PartStats();
 
   constructor(state: TreeState, quotas: Quotas) {
     this.#state = state;
     this.#quotas = quotas;
-  }
-
-  /** Stats of the parts of the multi applied last, 68 bytes each. */
-  get stats(): Uint8Array {
-    return this.#stats;
   }
 
   /** The same as `apply` in steps; null for a txn that is no more than one, or of which nothing is applied. */
@@ -88,7 +83,7 @@ export class TxnApplier {
       case OpCode.closeSession:
         return new CloseSessionSteps(this, header, txn, events).goOn(Number.POSITIVE_INFINITY)!;
       case OpCode.error:
-        return { error: txn.error as ErrorCode, znode: NO_ZNODE, parts: null, stats: null };
+        return { error: txn.error as ErrorCode, znode: NO_ZNODE, parts: null };
       case OpCode.check:
       case OpCode.createSession:
         return APPLIED;
@@ -136,7 +131,7 @@ export class TxnApplier {
     state.refreshDigest(z, digest);
     this.#quotas.onCreated(path, data === null ? 0 : data.length);
     events.onCreated(path, aclId, state.parentPathOf(parent), table.aclOf(parent), header.zxid);
-    return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
+    return { error: ErrorCode.ok, znode: z, parts: null };
   }
 
   /**
@@ -182,7 +177,7 @@ export class TxnApplier {
     state.refreshDigest(z, digest);
     this.#quotas.onDataChanged(path, bytesDelta);
     events.onDataChanged(z === ROOT ? '/' : path, table.aclOf(z), header.zxid);
-    return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
+    return { error: ErrorCode.ok, znode: z, parts: null };
   }
 
   #setAcl(path: string, acl: readonly Acl[], aversion: number): ApplyResult {
@@ -192,7 +187,7 @@ export class TxnApplier {
     if (z === NO_ZNODE) return NO_NODE;
     state.replaceAcl(z, state.acls.intern(acl));
     state.setAversion(z, aversion);
-    return { error: ErrorCode.ok, znode: z, parts: null, stats: null };
+    return { error: ErrorCode.ok, znode: z, parts: null };
   }
 
   ownedBy(sessionId: bigint): ReadonlySet<ZnodeNumber> {
@@ -225,9 +220,9 @@ export class TxnApplier {
       for (const part of txn.txns) {
         const own = part.type === OpCode.error ? part.error : error === ErrorCode.ok ? ErrorCode.ok : LATER_PART;
         if (error === ErrorCode.ok) error = own as ErrorCode;
-        parts.push({ type: OpCode.error, error: own as ErrorCode, path: pathOf(part), statAt: NO_STAT });
+        parts.push({ type: OpCode.error, error: own as ErrorCode, path: pathOf(part), stat: null });
       }
-      return { error, znode: NO_ZNODE, parts, stats: null };
+      return { error, znode: NO_ZNODE, parts };
     }
     return new MultiSteps(this, header, txn, events, prepared).goOn(Number.POSITIVE_INFINITY)!;
   }
@@ -249,18 +244,11 @@ export class TxnApplier {
     return isLegal ? ZnodeKind.ttl : ZnodeKind.ephemeral;
   }
 
-  /** @returns where in `stats` the stat of the multi's part number `part` begins */
-  keepStat(z: ZnodeNumber, part: number): number {
-    const at = part * STAT_BYTES;
-    if (at + STAT_BYTES > this.#stats.length) {
-      // Parts without a stat may have come before: it need not be the next one that there is no room for.
-      const larger = new Uint8Array(Math.max(this.#stats.length * 2, at + STAT_BYTES));
-      larger.set(this.#stats);
-      this.#stats = larger;
-    }
+  keepStat(z: ZnodeNumber, part: number): Uint8Array {
+    const stat = this.#partStats.of(part);
     const start = this.#state.table.statStartOf(z);
-    copyBytes(this.#state.table.pageOf(z), start, start + STAT_BYTES, this.#stats, at);
-    return at;
+    copyBytes(this.#state.table.pageOf(z), start, start + STAT_BYTES, stat, 0);
+    return stat;
   }
 }
 

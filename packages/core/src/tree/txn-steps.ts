@@ -1,5 +1,5 @@
 import { type CloseSessionTxn, ErrorCode, type MultiTxn, type Txn, type TxnHeader } from '@meerkat/protocol';
-import { APPLIED, type ApplyResult, NO_STAT, type PartResult } from './apply-result.ts';
+import { APPLIED, type ApplyResult, type PartResult } from './apply-result.ts';
 import { ChangeAllowance, weightOf } from './change-weight.ts';
 import { type Prepared, UNPREPARED } from './prepared.ts';
 import type { TreeEvents } from './tree-events.ts';
@@ -13,11 +13,9 @@ export interface TxnSteps {
 
 /** What the steps are made with. */
 export interface ChangeApplier {
-  /** Stats of the parts of a multi, one behind the other. */
-  readonly stats: Uint8Array;
   apply(header: TxnHeader, part: Txn, events: TreeEvents, prepared: Prepared): ApplyResult;
-  /** @returns where in `stats` the stat as it is after this part begins */
-  keepStat(z: ZnodeNumber, part: number): number;
+  /** @returns a copy of the stat as it is after part number `part`; the next multi has another one there */
+  keepStat(z: ZnodeNumber, part: number): Uint8Array;
   delete(header: TxnHeader, path: string, events: TreeEvents, znode: ZnodeNumber): ApplyResult;
   /** What a session owns, in the order of creation. */
   ownedBy(sessionId: bigint): ReadonlySet<ZnodeNumber>;
@@ -57,12 +55,12 @@ export class MultiSteps implements TxnSteps {
       const part = txns[i]!;
       const { error, znode } = applier.apply(this.#header, part, this.#events, prepared?.[i] ?? UNPREPARED);
       if (this.#error === ErrorCode.ok) this.#error = error;
-      const statAt = znode === NO_ZNODE ? NO_STAT : applier.keepStat(znode, i);
+      const stat = znode === NO_ZNODE ? null : applier.keepStat(znode, i);
       const path = 'path' in part ? part.path : '';
-      parts.push({ type: part.type, error, path, statAt });
+      parts.push({ type: part.type, error, path, stat });
       this.#allowance.spend(weightOf(path));
     }
-    return { error: this.#error, znode: NO_ZNODE, parts, stats: applier.stats };
+    return { error: this.#error, znode: NO_ZNODE, parts };
   }
 }
 

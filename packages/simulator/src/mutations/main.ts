@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { carry } from './carry.ts';
-import { CHECKER_SOURCES, countTestsWithout, readPromises, switchCheckersOff } from './checkers-off.ts';
+import {
+  CHECKER_SOURCES,
+  type CheckersOffOptions,
+  countTestsWithout,
+  describeRow,
+  readPromises,
+  switchCheckersOff,
+} from './checkers-off.ts';
 import { type Finding, find } from './finding.ts';
 import { Mutant } from './mutant.ts';
 import { describeMutation, type Mutation, readMutations, withSeed } from './mutation.ts';
@@ -13,13 +20,16 @@ import { Workshop } from './workshop.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const MUTATIONS = join(ROOT, 'packages/simulator/mutations');
+/** Seeds in which one checker alone has caught a mutation, after which no other is looked for. */
+const ALONE_AFTER = 10;
 
 const USAGE = `npm run mutations -- [options] [mutation …]
 
   --seeds N     seeds that are tried, from 1 on; default 200. 0: only the tests are run
   --minutes N   time for the seeds of one mutation; default 5
-  --checkers    which checkers find them: with each checker switched off in turn, what is found by seeds; and without a name,
-                how many unit tests fail without each checker
+  --checkers    which checkers find them by seeds, and what else does with each of those switched off in turn, in up to
+                ten seeds that it finds
+  --tests       how many unit tests fail without each checker
   --record      write the seeds that find them into the patches
   --carry       after a refactoring: write the places where their lines stand now into the patches
   --list        say which mutations there are, and what finds them
@@ -35,6 +45,7 @@ async function main(): Promise<number> {
       seeds: { type: 'string', default: '200' },
       minutes: { type: 'string', default: '5' },
       checkers: { type: 'boolean', default: false },
+      tests: { type: 'boolean', default: false },
       record: { type: 'boolean', default: false },
       carry: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
@@ -55,7 +66,8 @@ async function main(): Promise<number> {
   }
   const chosen = mutations.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
   if (values.carry) return carryAll(chosen);
-  if (values.checkers) return findCheckers(chosen, seedsMax, positionals.length === 0);
+  if (values.checkers) return findCheckers(chosen, { seedsMax, aloneAfter: ALONE_AFTER, timeoutMs });
+  if (values.tests) return countTests();
   const workshop = new Workshop(ROOT);
   const original = new Workshop(ROOT);
   const leave = (): void => {
@@ -129,31 +141,37 @@ async function findAll(
   return missed.length === 0 ? 0 : 1;
 }
 
-/** With each checker switched off in turn: what notices which mutation, and which unit tests notice that. */
-async function findCheckers(chosen: readonly Mutation[], seedsMax: number, areTestsRun: boolean): Promise<number> {
-  const promises = readPromises(CHECKER_SOURCES.map((name) => join(ROOT, 'packages/simulator/src', name)));
+/** Writes a table: what catches each mutation, and what does with that checker switched off. @returns the exit code */
+async function findCheckers(chosen: readonly Mutation[], options: CheckersOffOptions): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), 'meerkat-checkers-'));
+  try {
+    const original = await Mutant.make(ROOT, directory, null, 'minutes');
+    process.stdout.write('| mutation | caught by | with that switched off |\n| --- | --- | --- |\n');
+    for (const mutation of chosen) {
+      if (mutation.simulate === null || !mutation.compiles) continue;
+      const mutant = await Mutant.make(ROOT, directory, mutation, 'minutes');
+      const row = await switchCheckersOff(mutant, original, mutation.simulate, options);
+      process.stdout.write(`${describeRow(mutation.id, row, options.seedsMax)}\n`);
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  return 0;
+}
+
+/** @returns the exit code: 1 when no unit test notices that a checker is switched off */
+async function countTests(): Promise<number> {
+  const promises = readPromises(CHECKER_SOURCES.map((name) => join(ROOT, 'packages/simulator/src', name)));
   const workshop = new Workshop(ROOT);
   let unnoticed = 0;
   try {
-    const original = await Mutant.make(ROOT, directory, null);
-    for (const mutation of chosen) {
-      if (mutation.simulate === null) continue;
-      const mutant = await Mutant.make(ROOT, directory, mutation);
-      const { caught, without } = await switchCheckersOff(mutation, mutant, original, seedsMax);
-      const others = [...without].map(
-        ([promise, other]) => `without ${promise} ${other?.invariants.join(' ') ?? 'nothing'}`,
-      );
-      process.stdout.write(`${mutation.id}: ${[caught?.invariants.join(' ') ?? 'nothing', ...others].join('; ')}\n`);
-    }
-    for (const promise of areTestsRun ? promises : []) {
+    for (const promise of promises) {
       const failed = await countTestsWithout(promise, workshop);
       process.stdout.write(`without ${promise} ${failed} unit tests fail\n`);
       if (failed === 0) unnoticed++;
     }
   } finally {
     workshop.dispose();
-    rmSync(directory, { recursive: true, force: true });
   }
   return unnoticed === 0 ? 0 : 1;
 }

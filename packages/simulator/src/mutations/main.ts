@@ -21,14 +21,14 @@ import { Workshop } from './workshop.ts';
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const MUTATIONS = join(ROOT, 'packages/simulator/mutations');
 /** Seeds in which one checker alone has caught a mutation, after which no other is looked for. */
-const ALONE_AFTER = 10;
+const ALONE_AFTER = 5;
 
 const USAGE = `npm run mutations -- [options] [mutation …]
 
   --seeds N     seeds that are tried, from 1 on; default 200. 0: only the tests are run
   --minutes N   time for the seeds of one mutation; default 5
   --checkers    which checkers find them by seeds, and what else does with each of those switched off in turn, in up to
-                ten seeds that it finds
+                five seeds that it finds
   --tests       how many unit tests fail without each checker
   --record      write the seeds that find them into the patches
   --carry       after a refactoring: write the places where their lines stand now into the patches

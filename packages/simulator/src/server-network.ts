@@ -113,6 +113,9 @@ export class ServerNetwork implements Network {
 }
 
 /** The stream that a core sees. */
+/** What is in memory that is given to be read into. */
+const GARBAGE = 0xdb;
+
 class ServerStream implements ByteStream {
   readonly remote: PeerAddress;
   readonly certificate: PeerCertificate | null;
@@ -166,7 +169,7 @@ class ServerStream implements ByteStream {
       return;
     }
     for (let at = 0; at < bytes.length; ) {
-      const room = this.#room();
+      const room = this.#room().fill(GARBAGE);
       const chunk = room.subarray(0, bytes.length - at);
       chunk.set(bytes.subarray(at, at + chunk.length));
       at += chunk.length;

@@ -372,7 +372,7 @@ export class Nemesis {
 }
 
 /** Of what is on its disk. */
-function lastZxidOf({ disk, options }: VirtualServer): number {
+export function lastZxidOf({ disk, options }: VirtualServer): number {
   const { txns, base } = readServerDisk(disk, options.snapshotDirectory, options.logDirectory);
   return txns.at(-1)?.zxid ?? base;
 }

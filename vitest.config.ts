@@ -36,6 +36,7 @@ const NOT_LONG = [...configDefaults.exclude, '**/*.long.test.ts'];
 
 /** They take longest, and nothing should wait for them in the end of their project. */
 const FIRST = [
+  'interop/frames',
   'interop/bench',
   'interop/console/operating',
   'interop/cli/lock',

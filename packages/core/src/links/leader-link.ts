@@ -47,7 +47,7 @@ export class LeaderLink implements StreamEvents, Flushable {
   readonly #events: LeaderLinkEvents;
   readonly #input: PacketInput<LeaderPacket>;
   readonly #output: ConnectionOutput;
-  readonly #memory: ReadMemory;
+  readonly #memory: ReadMemory = new ReadMemory();
   /** The last txn that has been told. */
   #lastZxid: Zxid = ZXID_NONE;
   #snapshot: SnapReceiver | null = null;
@@ -55,15 +55,8 @@ export class LeaderLink implements StreamEvents, Flushable {
   #isOpen = true;
 
   /** @param makeDatabase makes one that is empty, for a snapshot */
-  constructor(
-    stream: ByteStream,
-    host: LinkHost,
-    makeDatabase: () => Database,
-    events: LeaderLinkEvents,
-    memory: ReadMemory = new ReadMemory(),
-  ) {
+  constructor(stream: ByteStream, host: LinkHost, makeDatabase: () => Database, events: LeaderLinkEvents) {
     this.#stream = stream;
-    this.#memory = memory;
     this.#host = host;
     this.#makeDatabase = makeDatabase;
     this.#events = events;
@@ -132,7 +125,7 @@ export class LeaderLink implements StreamEvents, Flushable {
   }
 
   #onPacket(packet: LeaderPacket): void {
-    if (packet.type === PacketType.proposal || packet.type === PacketType.inform) {
+    if ('entry' in packet) {
       this.#lastZxid = packet.entry.header.zxid;
     } else if (packet.type === PacketType.snap) {
       this.#snapshot = new SnapReceiver(this.#makeDatabase(), packet.zxid);

@@ -1,16 +1,22 @@
 import {
+  JuteReader,
   JuteWriter,
   makeZxid,
   OpCode,
   PacketType,
   type ProposalPacket,
+  previousZxid,
+  readTxnEntry,
   type TxnHeader,
   writeTxn,
+  ZXID_NONE,
   type Zxid,
 } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LinkPair } from '../testing/link-pair.ts';
+import { commitOf, LinkPair } from '../testing/link-pair.ts';
+import { InputBuffer } from './input-buffer.ts';
+import { ReadMemory } from './read-memory.ts';
 
 function payloadOf(zxid: Zxid, dataBytes: number): Uint8Array {
   const writer = new JuteWriter();
@@ -70,5 +76,35 @@ describe('the memory of a link to the leader', () => {
     expect(send(sizes, 2, 100_000).size).toBeLessThan(8);
     // 100 KB wait, in pieces of 32 KiB by then.
     expect(send(sizes, 100, 100_000).size).toBeLessThan(20);
+  });
+
+  test('keeps a change of the membership that an observer is told until it is applied', () => {
+    const pair = new LinkPair(1, { windowBytes: 1 << 20 });
+    const zxid = makeZxid(1, 1);
+    const payload = payloadOf(zxid, 100);
+    const entry = readTxnEntry(new JuteReader(payload))!;
+    pair.learnerLink.send({ type: PacketType.informAndActivate, designatedLeader: 1, entry, payload });
+    pair.run();
+    const [told] = pair.packetsAtLearner;
+    if (told?.type !== PacketType.informAndActivate) throw new Error('it is told of the change');
+    for (let i = 0; i < 2000; i++) {
+      pair.leaderLink.onApplied(previousZxid(zxid));
+      pair.learnerLink.send(commitOf(1));
+      pair.run();
+    }
+    expect(told.payload).toEqual(payload);
+  });
+
+  test('is read into again at once where no txn is shown, as in a snapshot', () => {
+    const memory = new ReadMemory();
+    const input = new InputBuffer();
+    const rooms = new Set<ArrayBufferLike>();
+    for (let i = 0; i < 1000; i++) {
+      const room = memory.roomOf(input, ZXID_NONE);
+      rooms.add(room.buffer);
+      input.append(room);
+      input.start = input.end - 3;
+    }
+    expect(rooms.size).toBeLessThan(4);
   });
 });

@@ -1,4 +1,4 @@
-import { Fifo, type Zxid } from '@meerkat/protocol';
+import { Fifo, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { InputBuffer } from './input-buffer.ts';
 
 /** Bytes of a piece, at first, and when more pieces than `USED_FEW` were full of what is not applied. */
@@ -28,6 +28,7 @@ export class ReadMemory {
   readonly #free: Uint8Array[] = [];
   /** Null before the first, and while one packet takes more than a piece. */
   #inUse: Uint8Array | null = null;
+  #applied: Zxid = ZXID_NONE;
 
   /**
    * @param lastZxid the last txn that the input has shown
@@ -41,7 +42,17 @@ export class ReadMemory {
 
   /** Everything up to `zxid` is applied. */
   onApplied(zxid: Zxid): void {
-    for (let oldest = this.#used.peek(); oldest !== undefined && oldest.lastZxid <= zxid; oldest = this.#used.peek()) {
+    this.#applied = zxid;
+    this.#freeApplied();
+  }
+
+  #freeApplied(): void {
+    const applied = this.#applied;
+    for (
+      let oldest = this.#used.peek();
+      oldest !== undefined && oldest.lastZxid <= applied;
+      oldest = this.#used.peek()
+    ) {
       this.#used.shift();
       if (oldest.bytes.length === this.#pieceBytes && this.#free.length < FREE_MAX) this.#free.push(oldest.bytes);
     }
@@ -49,6 +60,8 @@ export class ReadMemory {
 
   #goOn(input: InputBuffer, lastZxid: Zxid): void {
     if (this.#inUse !== null) this.#used.push({ bytes: this.#inUse, lastZxid });
+    // A snapshot shows no txn, however long it is: its pieces are free as soon as they are full.
+    this.#freeApplied();
     const left = input.end - input.start;
     this.#inUse = left > PIECE_BYTES_MAX / 2 ? null : this.#pieceFor(left);
     input.moveTo(this.#inUse ?? new Uint8Array(2 * left));

@@ -64,8 +64,8 @@ export function ephemeralsMadeBy(txn: Txn): number {
 /**
  * All writes wait for a multi, and for the end of a session. Behind a long multi its client leaves the server to the others: for
  * some three times as long as the multi has taken, and up to fifty times while others write. One of 1 MB holds all of them up for
- * a tenth of a second, so it may be no more than one or two per cent of the time that has one in it. Nobody can be made to pause
- * behind the end of his session: he does so before, as he makes the many ephemerals that it deletes.
+ * a tenth of a second, so it may be no more than one or two per cent of the time that has one in it. A client cannot pause behind
+ * the end of its session: it pauses before, as it makes the many ephemerals that the end deletes.
  *
  * @param excess parts of the multi, or ephemerals that it adds, beyond what is not long
  * @param isContended others have written lately

@@ -20,7 +20,7 @@ export class LearnedHistory {
   /** What the log has reported since `begin`; null before anything. */
   #logged: Durable<Zxid> | null = null;
   #committed: Zxid;
-  /** Apache's leader counts by zxid; to ours, who acknowledges a txn has all before it. */
+  /** Apache's leader counts ACKs by zxid; ours takes one for all before it. */
   acknowledgesEach = true;
 
   /** @param logs false for an observer that keeps no log */

@@ -19,7 +19,7 @@ import { killAll, start } from './processes.mjs';
 
 const COMMAND = fileURLToPath(new URL('../packages/cli/bin/meerkat.js', import.meta.url));
 const ASSETS = fileURLToPath(new URL('../packages/console/dist/web/assets/', import.meta.url));
-const CHROMIUM = '/usr/bin/chromium';
+const CHROMIUM = '/usr/bin/chromium-headless-shell';
 const PATIENCE_MS = 600_000;
 const TICK_MS = 100;
 

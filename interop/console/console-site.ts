@@ -15,7 +15,7 @@ const FLAGS = [
 ];
 
 export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS, timeout: 120_000 });
+  return chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: FLAGS, timeout: 120_000 });
 }
 
 export interface SiteOptions extends Look, Partial<Omit<ConsoleOptions, 'clusters'>> {

@@ -53,8 +53,8 @@ const PEERS = {
   },
   chromium: {
     name: 'Chromium, which shows the console',
-    packages: 'chromium',
-    isInstalled: () => existsSync('/usr/bin/chromium'),
+    packages: 'chromium-headless-shell',
+    isInstalled: () => existsSync('/usr/bin/chromium-headless-shell'),
   },
   tmux: {
     name: 'tmux, a terminal to type into',

@@ -148,7 +148,7 @@ describe('the share of a turn', () => {
     expect(xidsOf(greedy)).toEqual([]);
     server.advance(1);
     expect(xidsOf(greedy)).toEqual([2]);
-    server.advance(1599);
+    server.advance(3199);
     expect(xidsOf(greedy)).toEqual([]);
     server.advance(1);
     expect(xidsOf(greedy)).toEqual([3]);
@@ -173,7 +173,7 @@ describe('the share of a turn', () => {
     expect(pauseBehindMulti()).toBe(256);
     other.send({ op: OpCode.setData, path: '/', data: null, version: -1 });
     server.run();
-    expect(pauseBehindMulti()).toBe(1000);
+    expect(pauseBehindMulti()).toBe(1334);
     server.advance(1000);
     expect(pauseBehindMulti()).toBe(256);
   });

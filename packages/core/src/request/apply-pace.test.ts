@@ -151,8 +151,8 @@ describe('a txn of many changes', () => {
     owner.send(create('/many'));
     const ops = Array.from({ length: MANY }, (_, i) => create(`/many/n${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
-    // Behind that it pauses for a quarter of its session's timeout at most.
-    server.advance(2500);
+    // Behind that it pauses for a third of its session's timeout at most.
+    server.advance(3334);
     owner.takeArrivals();
     owner.send({ op: OpCode.closeSession });
     untilSynced(server);

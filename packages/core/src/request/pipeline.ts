@@ -404,11 +404,11 @@ export class Pipeline implements TxnHost {
     const parts = txn.type === OpCode.multi ? txn.txns.length - SHORT_MULTI_PARTS : 0;
     const made = ephemeralsMadeBy(txn);
     const owned = made === 0 ? 0 : this.ephemeralCountOf(session!.id) - SHORT_END_EPHEMERALS;
-    const excess = Math.max(parts, Math.min(made, owned));
-    if (excess <= 0) return;
+    const ephemerals = Math.min(made, owned);
+    if (parts <= 0 && ephemerals <= 0) return;
     const isContended = this.#writers.haveOthersWritten(client, nowMs);
     const leftMs = Math.max(0, waiting.pausedUntilMs - nowMs);
-    waiting.pauseUntil(nowMs + pauseFor(excess, isContended, session!.timeoutMs, leftMs));
+    waiting.pauseUntil(nowMs + pauseFor(parts, ephemerals, isContended, session!.timeoutMs, leftMs));
   }
 
   #onSessionCreated(sessionId: bigint, nowMs: number): void {

@@ -63,24 +63,33 @@ export function ephemeralsMadeBy(txn: Txn): number {
 
 /**
  * All writes wait for a multi, and for the end of a session. Behind a long multi its client leaves the server to the others: for
- * some three times as long as the multi has taken, and up to fifty times while others write. One of 1 MB holds all of them up for
- * a tenth of a second, so it may be no more than one or two per cent of the time that has one in it. A client cannot pause behind
- * the end of its session: it pauses before, as it makes the many ephemerals that the end deletes.
+ * some three times as long as the multi has taken, and up to a hundred times while others write. One of 1 MB holds all of them up
+ * for a tenth of a second, so it may be no more than one per cent of the time that has one in it. A client cannot pause behind the
+ * end of its session: it pauses before, as it makes the many ephemerals that the end deletes.
  *
- * @param excess parts of the multi, or ephemerals that it adds, beyond what is not long
+ * @param parts of the multi, beyond what is not long
+ * @param ephemerals that it adds, beyond what is not long to end
  * @param isContended others have written lately
- * @param timeoutMs of the session: a client that is not read has no answer to its pings
+ * @param timeoutMs of the session: a client that is not read has no answer to its pings, and gives up after two thirds of it
  * @param leftMs of the pause before
  * @returns milliseconds from now on
  */
-export function pauseFor(excess: number, isContended: boolean, timeoutMs: number, leftMs: number): number {
-  const pauseMs = leftMs + excess / (isContended ? PARTS_PER_MS_CONTENDED : PARTS_PER_MS);
-  return Math.min(pauseMs, PAUSE_MS_MAX, timeoutMs / 4);
+export function pauseFor(
+  parts: number,
+  ephemerals: number,
+  isContended: boolean,
+  timeoutMs: number,
+  leftMs: number,
+): number {
+  const forParts = parts / (isContended ? PARTS_PER_MS_CONTENDED : PARTS_PER_MS);
+  const forEphemerals = ephemerals / (isContended ? EPHEMERALS_PER_MS_CONTENDED : PARTS_PER_MS);
+  return Math.min(leftMs + Math.max(forParts, forEphemerals), PAUSE_MS_MAX, timeoutMs / 3);
 }
 
 const PARTS_PER_MS = 64;
-const PARTS_PER_MS_CONTENDED = 4;
-const PAUSE_MS_MAX = 5000;
+const PARTS_PER_MS_CONTENDED = 2;
+const EPHEMERALS_PER_MS_CONTENDED = 4;
+const PAUSE_MS_MAX = 10_000;
 
 /** To be decoded, prepared and logged; to be applied and answered. */
 const PREPARE_UNITS = 16;

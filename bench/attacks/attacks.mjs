@@ -12,9 +12,9 @@ import { WRITES } from './writes.mjs';
 
 /**
  * `make` connects and prepares; `attack` asks until `isOver()`. `{ port, adminPort, scale }`: the sizes are those of the title
- * times `scale`, which is 1 unless the bench is in a hurry.
+ * times `scale`, which is 1 unless the bench is in a hurry. `seconds`: for how long at least, at that size.
  *
- * @typedef {{ name: string, make(world: object): Promise<object>, attack(made: object, isOver: () => boolean): Promise<void> }} Attack
+ * @typedef {{ name: string, seconds?: number, make(world: object): Promise<object>, attack(made: object, isOver: () => boolean): Promise<void> }} Attack
  */
 export const ATTACKS = [
   {

@@ -67,7 +67,8 @@ export async function measureAttacks({ engine, only, isQuick, isFirst }, directo
   await fill(server.port, znodes);
   await locked(() => zkload('load', server, { ...WITNESS, read: 90, secs: 3 }));
   for (const attack of ATTACKS.filter(({ name }) => only.test(name))) {
-    const row = await locked(() => measure(attack, server, { seconds, scale, znodes, scheduler, meter })).catch(
+    const times = { seconds: Math.max(seconds, (attack.seconds ?? 0) * scale), scale };
+    const row = await locked(() => measure(attack, server, { ...times, znodes, scheduler, meter })).catch(
       ({ message }) => ({ name: attack.name, fault: message.split('\n')[0] }),
     );
     rows.push(row);
@@ -78,7 +79,7 @@ export async function measureAttacks({ engine, only, isQuick, isFirst }, directo
   if (rows.some(({ fault }) => fault !== undefined)) process.exitCode = 1;
   const sizes = scale === 1 ? 'those of the titles' : `${scale} times those of the titles`;
   const load = loadavg()[1].toFixed(1);
-  return `${formatRows(rows)}\n\nSizes are ${sizes}; ${seconds} s each; load average over the last 5 minutes ${load}.`;
+  return `${formatRows(rows)}\n\nSizes are ${sizes}; at least ${seconds} s each; load average over the last 5 minutes ${load}.`;
 }
 
 async function measure(attack, server, { seconds, scale, znodes, scheduler, meter }) {

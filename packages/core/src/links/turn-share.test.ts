@@ -137,14 +137,14 @@ describe('the share of a turn', () => {
     const [greedy, modest] = [server.connect(), server.connect()];
     server.advance(1000);
     const check = { op: OpCode.check, path: '/', version: -1 } as const;
-    const multi: Request = { op: OpCode.multi, ops: new Array(4096 + 6400).fill(check) };
+    const multi: Request = { op: OpCode.multi, ops: new Array(4096 + 4800).fill(check) };
     greedy.sendTogether([multi, multi, readRoot]);
     server.run();
     expect(xidsOf(greedy)).toEqual([1]);
     modest.send(multi);
     server.run();
     expect(xidsOf(modest)).toEqual([1]);
-    server.advance(99);
+    server.advance(74);
     expect(xidsOf(greedy)).toEqual([]);
     server.advance(1);
     expect(xidsOf(greedy)).toEqual([2]);
@@ -173,7 +173,7 @@ describe('the share of a turn', () => {
     expect(pauseBehindMulti()).toBe(256);
     other.send({ op: OpCode.setData, path: '/', data: null, version: -1 });
     server.run();
-    expect(pauseBehindMulti()).toBe(1334);
+    expect(pauseBehindMulti()).toBe(1600);
     server.advance(1000);
     expect(pauseBehindMulti()).toBe(256);
   });

@@ -151,8 +151,9 @@ describe('a txn of many changes', () => {
     owner.send(create('/many'));
     const ops = Array.from({ length: MANY }, (_, i) => create(`/many/n${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
-    // Behind that it pauses for a third of its session's timeout at most.
-    server.advance(3334);
+    // Behind that it pauses for two fifths of its session's timeout at most.
+    server.run();
+    server.advance(4000);
     owner.takeArrivals();
     owner.send({ op: OpCode.closeSession });
     untilSynced(server);

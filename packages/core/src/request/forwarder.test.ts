@@ -38,7 +38,7 @@ describe('a learner forwards', () => {
   test('nothing for a while behind a long multi, longer while others write at other servers', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect(8000);
-    const parts = 4096 + 640;
+    const parts = 4096 + 960;
     const multi: Request = {
       op: OpCode.multi,
       ops: new Array(parts).fill({ op: OpCode.check, path: '/', version: -1 }),
@@ -49,10 +49,10 @@ describe('a learner forwards', () => {
       learner.commit(learner.proposeTxn(idOf(client), xid, { type: OpCode.multi, txns }), nowMs);
       return client.waiting.pausedUntilMs - nowMs;
     };
-    expect(answer(1, 10_000)).toBe(10);
+    expect(answer(1, 10_000)).toBe(15);
     learner.commit(learner.proposeTxn(5n, 1, errorTxn(ErrorCode.noNode)), 10_000);
-    expect(answer(2, 10_500)).toBe(320);
-    expect(answer(3, 20_000)).toBe(10);
+    expect(answer(2, 10_500)).toBe(640);
+    expect(answer(3, 20_000)).toBe(15);
   });
 
   test('a megabyte of one client at most, until the leader has answered some of it', () => {

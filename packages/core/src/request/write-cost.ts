@@ -63,8 +63,8 @@ export function ephemeralsMadeBy(txn: Txn): number {
 
 /**
  * All writes wait for a multi, and for the end of a session. Behind a long multi its client leaves the server to the others: for
- * some three times as long as the multi has taken, and up to a hundred times while others write. One of 1 MB holds all of them up
- * for a tenth of a second, so it may be no more than one per cent of the time that has one in it. A client cannot pause behind the
+ * some three times as long as the multi has taken, and a hundred times while others write. One of 1 MB holds all of them up
+ * for a tenth of a second, so it must be less than one per cent of the time. A client cannot pause behind the
  * end of its session: it pauses before, as it makes the many ephemerals that the end deletes.
  *
  * @param parts of the multi, beyond what is not long
@@ -83,13 +83,13 @@ export function pauseFor(
 ): number {
   const forParts = parts / (isContended ? PARTS_PER_MS_CONTENDED : PARTS_PER_MS);
   const forEphemerals = ephemerals / (isContended ? EPHEMERALS_PER_MS_CONTENDED : PARTS_PER_MS);
-  return Math.min(leftMs + Math.max(forParts, forEphemerals), PAUSE_MS_MAX, timeoutMs / 3);
+  return Math.min(leftMs + Math.max(forParts, forEphemerals), PAUSE_MS_MAX, timeoutMs * 0.4);
 }
 
 const PARTS_PER_MS = 64;
-const PARTS_PER_MS_CONTENDED = 2;
+const PARTS_PER_MS_CONTENDED = 1.5;
 const EPHEMERALS_PER_MS_CONTENDED = 4;
-const PAUSE_MS_MAX = 10_000;
+const PAUSE_MS_MAX = 12_000;
 
 /** To be decoded, prepared and logged; to be applied and answered. */
 const PREPARE_UNITS = 16;

@@ -9,6 +9,7 @@ interface Manifest {
   readonly engines: { readonly node: string };
   readonly files: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly publishConfig?: object;
   readonly sideEffects?: boolean;
   readonly keywords?: readonly string[];
@@ -65,6 +66,20 @@ describe.each(PACKAGES)('the README of %s', (folder) => {
       expect(pageExists(path), path).toBe(true);
     }
   });
+});
+
+test('the page of the client packs and installs whatever its packages need of each other', () => {
+  const page = readPage('docs/client/README.md');
+  const packed = [...page.matchAll(/-w packages\/(\w+)/g)].map(([, folder = '']) => folder);
+  const installed = [...page.matchAll(/meerkat-\{([\w,]+)\}/g)].flatMap(([, folders = '']) => folders.split(','));
+  expect(packed).toContain('testing');
+  expect(installed).toEqual(packed);
+  for (const folder of packed) {
+    const { dependencies = {}, peerDependencies = {} } = readManifest(folder);
+    for (const name of Object.keys({ ...dependencies, ...peerDependencies })) {
+      if (name.startsWith('@meerkat/')) expect(packed, `for ${folder}`).toContain(name.slice('@meerkat/'.length));
+    }
+  }
 });
 
 function readManifest(folder: string): Manifest {

@@ -1,17 +1,36 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { TestServer } from '@meerkat/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOOLS = join(ROOT, 'deploy/tools/node_modules');
 const CONSUMER = fileURLToPath(new URL('./consumer/', import.meta.url));
 const NAMES = readdirSync(join(ROOT, 'packages'));
+
+/** What programs import, and check with every TypeScript that docs/client/README.md promises. */
+const LIBRARIES = ['protocol', 'client', 'recipes', 'testing', 'simulator'];
+/** The oldest of them, and ours. */
+const COMPILERS = {
+  '5.2': join(TOOLS, 'typescript-5.2/bin/tsc'),
+  newest: join(ROOT, 'node_modules/typescript/bin/tsc'),
+};
 
 interface Ended {
   readonly status: number | null;
@@ -26,6 +45,7 @@ async function run(program: string, args: readonly string[], cwd: string): Promi
 }
 
 describeWith(['packagingTools'], 'the packages, as a registry would have them', () => {
+  /** Where they are packed, and a project of somebody else that has them installed. */
   let directory = '';
   const fileOf = (name: string): string => join(directory, `meerkat-${name}-0.1.0.tgz`);
 
@@ -37,12 +57,20 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     });
     if (packed.status !== 0) throw new Error(`npm pack failed:\n${packed.stderr}`);
   });
+  beforeAll(async () => {
+    writeFileSync(join(directory, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
+    const files = NAMES.map(fileOf);
+    const installed = await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...files], directory);
+    expect(installed.status, installed.output).toBe(0);
+    mkdirSync(join(directory, 'node_modules/@types'), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules/@types/node'), join(directory, 'node_modules/@types/node'));
+  });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   test('have no fault that publint and attw know, and about the size that is told', async () => {
     const check = join(ROOT, 'deploy/tools/check-packages.mjs');
     expect(await run(process.execPath, [check, ...NAMES.map(fileOf)], ROOT)).toEqual({ status: 0, output: '' });
-    const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+    const page = readPage('docs/operations.md');
     const [, list = ''] = /packed, in KB: ([^.]*)\./.exec(page) ?? [];
     const told = new Map(list.split(',').map((part) => part.trim().split(' ') as [string, string]));
     expect([...told.keys()].toSorted()).toEqual(NAMES.toSorted());
@@ -58,29 +86,47 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     for (const name of NAMES) expect(output).toContain(`+ @meerkat/${name}@0.1.0`);
   });
 
-  test('are installed, compiled against and run by a program of somebody else, on Node.js 20, 22, 24 and 26; the client also on Bun and Deno', async () => {
-    const files = NAMES.map(fileOf);
-    writeFileSync(join(directory, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
-    const installed = await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...files], directory);
-    expect(installed.status, installed.output).toBe(0);
+  describe.each(Object.entries(COMPILERS))('for TypeScript %s', (version, compiler) => {
+    test.each([
+      { moduleResolution: 'node16', module: 'node16' },
+      { moduleResolution: 'bundler', module: 'esnext' },
+    ])('their types and the examples are right, by moduleResolution $moduleResolution', async (resolution) => {
+      const project = join(directory, `types-${version}-${resolution.moduleResolution}`);
+      mkdirSync(project);
+      cpSync(join(ROOT, 'examples'), project, {
+        recursive: true,
+        filter: (path) => path.endsWith('/examples') || /(?<!\.test)\.ts$/.test(path),
+      });
+      const entries = LIBRARIES.flatMap((name) => entriesOf(join(directory, 'node_modules/@meerkat', name)));
+      expect(entries).toContain('@meerkat/recipes');
+      const imports = entries.map((entry, i) => `export * as entry${i} from '${entry}';\n`);
+      writeFileSync(join(project, 'entries.ts'), imports.join(''));
+      expect(readPage('docs/client/README.md')).toContain('TypeScript (5.2 or newer) needs `@types/node`');
+      const compilerOptions = {
+        ...resolution,
+        strict: true,
+        skipLibCheck: false,
+        target: 'es2022',
+        lib: ['es2023'],
+        types: ['node'],
+        noEmit: true,
+      };
+      writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+      expect(await run(process.execPath, [compiler, '-p', project], project)).toEqual({ status: 0, output: '' });
+    });
+  });
 
+  test('are compiled against and run by a program, on Node.js 20, 22, 24 and 26; the client also on Bun and Deno', async () => {
     for (const name of ['main.ts', 'client.ts']) copyFileSync(join(CONSUMER, name), join(directory, name));
-    const compilerOptions = {
-      strict: true,
-      module: 'nodenext',
-      target: 'es2022',
-      lib: ['es2023', 'esnext.disposable'],
-      types: ['node'],
-      typeRoots: [join(ROOT, 'node_modules/@types')],
-    };
+    const compilerOptions = { strict: true, module: 'nodenext', target: 'es2022', types: ['node'] };
     writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
-    expect(await run(join(ROOT, 'node_modules/.bin/tsc'), ['-p', directory], directory)).toEqual({
+    expect(await run(process.execPath, [COMPILERS.newest, '-p', directory], directory)).toEqual({
       status: 0,
       output: '',
     });
 
     const { output } = await run(join(directory, 'node_modules/.bin/meerkat'), ['--version'], directory);
-    expect(output).toBe(`${readVersion()}\n`);
+    expect(output).toBe(`${readManifest(join(ROOT, 'packages/cli')).version}\n`);
 
     await using server = await TestServer.start();
     const events = { status: 0, output: 'changed\ngood morning\n' };
@@ -97,9 +143,22 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
   });
 });
 
-function readVersion(): string {
-  const manifest = JSON.parse(readFileSync(join(ROOT, 'packages/cli/package.json'), 'utf8')) as {
-    readonly version: string;
-  };
-  return manifest.version;
+function readPage(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8');
+}
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly exports?: Readonly<Record<string, string | object>>;
+}
+
+function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+}
+
+/** What a program can import of the package in a folder. */
+function entriesOf(folder: string): string[] {
+  const { name, exports = {} } = readManifest(folder);
+  return Object.entries(exports).flatMap(([path, entry]) => (typeof entry === 'string' ? [] : [name + path.slice(1)]));
 }

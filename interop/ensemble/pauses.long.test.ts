@@ -1,6 +1,9 @@
 /** What holds up all writes of an ensemble is followed by a pause, or made with pauses: others write in between, wherever they are. */
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
+import { ConsoleProcess } from '../harness/console-process.ts';
 import { connectCrowd, createRequest } from '../harness/crowd.ts';
+import { describeWith } from '../harness/peers.ts';
 import { Op, RawClient } from '../harness/raw-client.ts';
 import { record } from '../harness/record-builder.ts';
 import { Ensemble, type Member, THREADED } from './ensemble.ts';
@@ -60,6 +63,15 @@ for (const place of ['leader', 'follower'] as const) {
     },
   );
 }
+
+describeWith(['kazoo'], 'the Python client kazoo', () => {
+  test('stays connected in such a pause', LIMITS, async () => {
+    const script = fileURLToPath(new URL('../kazoo/pause.py', import.meta.url));
+    await using client = new ConsoleProcess('/usr/bin/python3', [script, `127.0.0.1:${leader.server.port}`]);
+    await client.waitFor(/done/);
+    expect(await client.end()).toBe(0);
+  });
+});
 
 /** How many writes of another client are answered from the answer to a request until that to a read behind it. */
 async function writesBetween(at: Member, client: RawClient, op: number, body: Buffer): Promise<number> {

@@ -135,7 +135,7 @@ describe('the share of a turn', () => {
   test('is no long multi directly behind another one: for some time others have the server to themselves', () => {
     const server = new TestServer();
     const [greedy, modest] = [server.connect(), server.connect()];
-    server.advance(1000);
+    server.advance(5000);
     const check = { op: OpCode.check, path: '/', version: -1 } as const;
     const multi: Request = { op: OpCode.multi, ops: new Array(4096 + 4800).fill(check) };
     greedy.sendTogether([multi, multi, readRoot]);
@@ -156,9 +156,9 @@ describe('the share of a turn', () => {
 
   test('is a long multi soon behind another one where nobody else writes, and never late for a ping', () => {
     const server = new TestServer();
-    const client = server.connect(4000);
+    const client = server.connect(8000);
     const other = server.connect();
-    server.advance(1000);
+    server.advance(5000);
     const check = { op: OpCode.check, path: '/', version: -1 } as const;
     const multi: Request = { op: OpCode.multi, ops: new Array(4096 + 16_384).fill(check) };
     const pauseBehindMulti = () => {
@@ -173,15 +173,15 @@ describe('the share of a turn', () => {
     expect(pauseBehindMulti()).toBe(256);
     other.send({ op: OpCode.setData, path: '/', data: null, version: -1 });
     server.run();
-    expect(pauseBehindMulti()).toBe(1600);
-    server.advance(1000);
+    expect(pauseBehindMulti()).toBe(3200);
+    server.advance(5000);
     expect(pauseBehindMulti()).toBe(256);
   });
 
   test('is little for one that makes ever more ephemerals while others write: their end is long', () => {
     const server = new TestServer();
     const [owner, other] = [server.connect(), server.connect()];
-    server.advance(1000);
+    server.advance(5000);
     let made = 0;
     const create = () => {
       const path = `/${made++}`;

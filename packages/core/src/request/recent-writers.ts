@@ -1,8 +1,9 @@
 import type { Client } from './client.ts';
 
 /**
- * Whether others than a client have written lately: their txns were applied within the last second. Clients of other servers
- * count as one; so do sessions that begin and end, which wait for a long multi as writes do.
+ * Whether others than a client have written lately: their txns were applied within the last five seconds. Where the disk is slow
+ * writes are rare, and wait all the more. Clients of other servers count as one; so do sessions that begin and end, which wait
+ * for a long multi as writes do.
  */
 export class RecentWriters {
   #last: Client | null = null;
@@ -28,4 +29,4 @@ export class RecentWriters {
   }
 }
 
-const LATELY_MS = 1000;
+const LATELY_MS = 5000;

@@ -13,7 +13,7 @@ export interface CoreSideEvents {
   onGone(stream: ByteStream): void;
   /** What the other half's `note` was given. */
   onNote(text: string): void;
-  onBytesRead(bytes: number): void;
+  onBytesRead(bytes: number, stream: ByteStream): void;
 }
 
 /**
@@ -61,8 +61,8 @@ export class CoreSide implements StreamShare {
     this.#halfClosed.push(stream);
   }
 
-  onBytesRead(bytes: number): void {
-    this.#events.onBytesRead(bytes);
+  onBytesRead(bytes: number, stream: ByteStream): void {
+    this.#events.onBytesRead(bytes, stream);
   }
 
   /** Delivers what has come: at most a batch, so that a turn stays short. @returns how many records */

@@ -14,7 +14,7 @@ export interface StreamShare {
   /** It is told of it at the end of this turn. */
   onHalfClosed(stream: ThreadStream): void;
   /** Of bytes that the core has read. */
-  onBytesRead(bytes: number): void;
+  onBytesRead(bytes: number, stream: ThreadStream): void;
 }
 
 /**
@@ -157,7 +157,7 @@ export class ThreadStream implements ByteStream, RoomSeeker {
   /* ------------------------------------------------------------------------------------------------------- */
 
   #read(bytes: Uint8Array): void {
-    this.#share.onBytesRead(bytes.length);
+    this.#share.onBytesRead(bytes.length, this);
     this.#readBytes += bytes.length;
     if (this.#readBytes >= INPUT_STEP) {
       this.#share.outlet.tellNumber(Order.credit, this.#id, this.#readBytes);

@@ -198,6 +198,32 @@ describe('a file', () => {
     await synced;
   });
 
+  test('a lone write of one of several clients goes through the thread pool: the others would wait', async () => {
+    const file = await create('log');
+    const now = vi.spyOn(performance, 'now').mockReturnValue(1000);
+    disk.pace.onSynced(0.1, false);
+    const writeAlone = async (): Promise<readonly string[]> => {
+      const order: string[] = [];
+      file.write(0, bytes('lone'), () => order.push('written'));
+      const synced = completion<void>((done) => file.sync(done));
+      void synced.then(() => order.push('synced'));
+      await new Promise((resolve) => setImmediate(resolve));
+      const seen = [...order];
+      await synced;
+      return seen;
+    };
+    const [one, other] = [{}, {}];
+    turn.clients.onHeard(one);
+    turn.clients.onHeard(one);
+    expect(await writeAlone()).toEqual(['written', 'synced']);
+    turn.clients.onHeard(other);
+    expect(await writeAlone()).not.toContain('synced');
+    now.mockReturnValue(2000);
+    turn.clients.onHeard(other);
+    expect(await writeAlone()).toEqual(['written', 'synced']);
+    now.mockRestore();
+  });
+
   describe('that is synced often', () => {
     const createLog = (name: string): Promise<DiskFile> =>
       completion((done) => disk.create(join(directory, name), done, true));

@@ -58,7 +58,7 @@ export class SocketStream implements ByteStream, PacedWriter {
   /**
    * @param share of the port that has accepted it; left out, it counts nowhere
    * @param secured of a socket of TLS whose handshake is done
-   * @param pace how much leaves in a turn; null: as much as there is
+   * @param pace how much leaves in a turn; null: as much as there is, to another server
    * @param reads of a socket that was made with them
    */
   constructor(
@@ -301,6 +301,7 @@ export class SocketStream implements ByteStream, PacedWriter {
       }
     }
     this.#traffic.onBytesReceived(chunk.length);
+    if (this.#pace !== null) this.#turn.clients.onHeard(this);
     try {
       this.#events?.onBytes(chunk);
     } catch (error) {

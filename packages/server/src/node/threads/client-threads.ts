@@ -209,7 +209,10 @@ class Thread {
       onStream: (stream, port) => events.onStream(stream, port),
       onGone: (stream) => events.onGone(stream),
       onNote: (text) => events.onNote(JSON.parse(text) as ThreadNote),
-      onBytesRead: events.onBytesRead,
+      onBytesRead(bytes, stream) {
+        turn.clients.onHeard(stream);
+        events.onBytesRead(bytes);
+      },
     });
     turn.join(this.#side);
     worker.on('message', (message: ToServer) => {

@@ -1,9 +1,15 @@
-import { OpCode, type Txn } from '@meerkat/protocol';
+import { OPEN_ACL, OpCode, type Txn } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { Dice, describeDatabase, StorageHost, TEST_DIRECTORY, TEST_ENSEMBLE } from '../testing/storage-host.ts';
 import { type DiskOperation, MemoryDisk } from './memory-disk.ts';
 
 const NOTHING: Txn = { type: OpCode.error, error: -101 };
+const LARGE_ZNODE = {
+  type: OpCode.create,
+  data: new Uint8Array(1_000_000).fill(1),
+  acl: OPEN_ACL,
+  isEphemeral: false,
+} as const;
 
 /** The disk of a server that wrote `count` txns and was killed. */
 function usedDisk(count: number, options = {}): MemoryDisk {
@@ -267,6 +273,41 @@ describe('snapshots', () => {
     expect(host.eventsOf('snapshot-failed')).toHaveLength(1);
     expect(host.eventsOf('snapshot-written').length).toBeGreaterThan(1);
     expect(host.disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('unfinished'))).toEqual([]);
+  });
+
+  it('that are large are synced piece by piece, since a sync of the log may wait for all that is not', () => {
+    const writer = new StorageHost().recover().startAppending();
+    for (let i = 0; i < 12; i++) writer.append({ ...LARGE_ZNODE, path: `/${i}`, parentCversion: i + 1 });
+    writer.settle();
+    writer.disk.kill();
+    for (const code of [null, 'EIO']) {
+      const host = new StorageHost(writer.disk).recover();
+      let unsynced = 0;
+      let unsyncedMax = 0;
+      let bytes = 0;
+      host.disk.observer = {
+        onWritten(_path, _position, written) {
+          unsynced += written.length;
+          bytes += written.length;
+          unsyncedMax = Math.max(unsyncedMax, unsynced);
+        },
+        onSynced() {
+          unsynced = 0;
+        },
+        onRenamed() {},
+        onDirectorySynced() {},
+        onFailed() {},
+      };
+      if (code !== null) host.disk.failNext({ operation: 'sync', code, path: 'unfinished' });
+      host.clock.nowMs = 1000;
+      host.storage.onTick(1000);
+      host.settle();
+      expect(host.eventsOf(code === null ? 'snapshot-written' : 'snapshot-failed')).toHaveLength(1);
+      if (code === null) expect(bytes).toBeGreaterThan(12_000_000);
+      expect(unsyncedMax).toBeLessThan(6_000_000);
+      removeNames(host.disk, /^snapshot\.c$/);
+      host.disk.kill();
+    }
   });
 
   it('that a crash cut short are removed at the next start', () => {

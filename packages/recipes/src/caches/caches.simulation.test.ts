@@ -10,7 +10,7 @@
 import { type Client, isZooKeeperError } from '@meerkat/client';
 import { type CommittedTree, DEFAULT_LINK, type SeededRandom } from '@meerkat/simulator';
 import { expect } from 'vitest';
-import { committedSince0 } from '../testing/commit-mark.ts';
+import { committedSince0 } from '../testing/committed.ts';
 import type { Fleet } from '../testing/fleet.ts';
 import { simulate } from '../testing/simulate.ts';
 import type { Cache } from './cache.ts';

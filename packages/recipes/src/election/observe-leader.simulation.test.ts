@@ -3,10 +3,9 @@
  * `SEEDS=17 npx vitest run packages/recipes/src/election/observe-leader.simulation.test.ts`.
  */
 import { ZooKeeperError } from '@meerkat/client';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { LineHistory } from '../testing/line-history.ts';
-import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { drawLimits, runStorm, type Worker } from '../testing/storm.ts';
+import { drawLimits, runStorm, simulateStorm, type Worker } from '../testing/storm.ts';
 import { Election, type ElectionOptions } from './election.ts';
 
 const SHAPES: readonly ElectionOptions[] = [{ style: 'latch' }, { style: 'selector' }, { layout: 'kazoo' }];
@@ -22,18 +21,21 @@ interface Told {
   readonly untilZxid: number;
 }
 
-test.each(seeds(4))(
-  'an observer sees leaders in their order, each of whom led, and the one who leads in the end (seed %i)',
-  async (seed) => {
+simulateStorm(
+  'an observer sees leaders in their order, each of whom led, and the one who leads in the end',
+  4,
+  async (fleet, seed) => {
     const shape = SHAPES[seed % SHAPES.length]!;
     const leaders = new Map<bigint, string>();
     const seen = new Map<string, Told[]>(OBSERVERS.map((host) => [host, []]));
     const following: Promise<void>[] = [];
     const end = new AbortController();
 
-    const follow = async ({ station, client, mark }: Worker): Promise<void> => {
+    const follow = async ({ station, client }: Worker): Promise<void> => {
       for await (const leader of new Election(client, '/leader', shape).observe({ signal: end.signal })) {
-        seen.get(station.host)!.push({ token: leader?.token ?? null, id: leader?.id ?? null, untilZxid: mark.zxid });
+        seen
+          .get(station.host)!
+          .push({ token: leader?.token ?? null, id: leader?.id ?? null, untilZxid: fleet.committedZxid });
         expect(leader?.isLeader ?? true).toBe(true);
       }
     };
@@ -62,13 +64,14 @@ test.each(seeds(4))(
     };
     const hosts = [...CANDIDATES, ...OBSERVERS];
     await runStorm(
-      { seed, hosts },
+      fleet,
+      { hosts },
       work,
       () => {},
-      async ({ client, world, committed }) => {
+      async (client) => {
         const lastOf = (host: string): bigint | null | undefined => seen.get(host)!.at(-1)?.token;
         const whenAllTold = async (token: bigint | null): Promise<void> => {
-          await world.until(() => OBSERVERS.every((host) => lastOf(host) === token), 30_000);
+          await fleet.world.until(() => OBSERVERS.every((host) => lastOf(host) === token), 30_000);
           for (const host of OBSERVERS) expect(lastOf(host), `whom ${host} saw last`).toBe(token);
         };
         await whenAllTold(null);
@@ -79,14 +82,13 @@ test.each(seeds(4))(
         await whenAllTold(null);
         end.abort();
         await Promise.all(following);
-        const tree = await committed();
+        const tree = await fleet.committedTree();
         for (const [host, told] of seen)
           check(host, told, leaders, tree === null ? null : new LineHistory(tree, '/leader'));
       },
     );
     expect(leaders.size).toBeGreaterThan(1);
   },
-  testTimeoutMs(1),
 );
 
 function check(

@@ -10,8 +10,9 @@ import {
   ThrottledError,
   TimeoutError,
 } from '@meerkat/client';
-import { makeClientClock, VirtualWorld } from '@meerkat/simulator';
+import { makeClientClock, type VirtualWorld } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
+import { Fleet } from '../testing/fleet.ts';
 import { leftAt } from '../testing/left-at.ts';
 import { Attempt } from './attempt.ts';
 
@@ -20,7 +21,7 @@ const LOST = new ConnectionLossError({ operation: 'set', path: '/it', outcome: '
 
 /** A client that has nothing but a clock, a state and a connection, which may be away. */
 function inTime(program: (client: Client, world: VirtualWorld) => Promise<void>): () => Promise<void> {
-  const world = new VirtualWorld({ seed: 1 });
+  const { world } = new Fleet(1, { servers: 1 });
   const clock = makeClientClock(world.timeline, world.clockOf('one'));
   const client: unknown = { surroundings: { clock }, state: 'connected', whenConnected: () => Promise.resolve() };
   return () => world.run(() => program(client as Client, world));

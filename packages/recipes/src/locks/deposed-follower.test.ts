@@ -4,12 +4,13 @@
  * beside Apache's servers there are none.
  */
 import { type Client, text } from '@meerkat/client';
-import { VirtualWorld } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
 import { Queue } from '../queues/queue.ts';
+import { Fleet } from '../testing/fleet.ts';
 import { openStation } from '../testing/station.ts';
 import { Mutex } from './mutex.ts';
 
+/** Of all simulated servers. */
 const TICK_MS = 100;
 const SYNC_LIMIT = 20;
 
@@ -23,9 +24,7 @@ const TAKES: Record<string, Take> = {
 
 /** Whether a holder is sure at the moment when another one gets what it has. */
 async function isSureBesideAnother(take: Take, marginMs: number, leaseTicks: number): Promise<boolean> {
-  const world = new VirtualWorld({ seed: 1 });
-  const limits = { syncLimit: SYNC_LIMIT, leaseTicks };
-  const ensemble = world.startEnsemble({ servers: 3, tickTimeMs: TICK_MS, ensemble: limits });
+  const { world, ensemble } = new Fleet(1, { ensemble: { syncLimit: SYNC_LIMIT, leaseTicks } });
   return world.run(async () => {
     await world.until(() => ensemble.isWhole, 60_000);
     const follower = ensemble.servers.find((server) => server !== ensemble.leader)!;

@@ -4,22 +4,22 @@
  */
 import { type CallOptions, joinPath, ZooKeeperError } from '@meerkat/client';
 import type { SeededRandom } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { Held } from '../kernel/holding.ts';
 import { NotHeldError } from '../kernel/not-held-error.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
-import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { runStorm, type Worker } from '../testing/storm.ts';
+import { runStorm, simulateStorm, type Worker } from '../testing/storm.ts';
 import { MultiLock } from './multi-lock.ts';
 
 const PATHS = ['/locks/a', '/locks/b', '/locks/c'];
 const HOSTS = ['one', 'two', 'three', 'four', 'five'];
 const VANDAL = 'vandal';
 
-test.each(seeds(4))(
-  'has one holder of each of its locks at a time, all or none, and leaves nothing behind (seed %i)',
-  async (seed) => {
+simulateStorm(
+  'has one holder of each of its locks at a time, all or none, and leaves nothing behind',
+  4,
+  async (fleet, seed) => {
     /** A client deletes znodes by hand. Their holders cannot know at once, and only what they write is checked. */
     const hasVandal = seed % 3 === 0;
     /** Checks those who hold all: only they have the same locks, so that their tokens can be compared. */
@@ -78,10 +78,10 @@ test.each(seeds(4))(
       }
     };
     const hosts = hasVandal ? [...HOSTS, VANDAL] : HOSTS;
-    await runStorm({ seed, hosts }, work, check, async ({ client, committed }) => {
+    await runStorm(fleet, { hosts }, work, check, async (client) => {
       await store.checkWritten(client);
       for (const path of PATHS) expect((await client.exists(path))?.numChildren ?? 0, path).toBe(0);
-      const tree = await committed();
+      const tree = await fleet.committedTree();
       if (tree === null) return;
       const lines = new Map(PATHS.map((path) => [path, new LineHistory(tree, path)]));
       const marks = tree.childrenAt('/marks', tree.lastZxid);
@@ -98,7 +98,6 @@ test.each(seeds(4))(
     });
     expect(store.acquired).toBeGreaterThan(0);
   },
-  testTimeoutMs(1),
 );
 
 /** Deletes what one of those has or waits for who hold locks. */

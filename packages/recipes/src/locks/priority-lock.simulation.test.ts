@@ -2,23 +2,23 @@
  * Mutual exclusion and order under faults. A failure names its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/locks/priority-lock.simulation.test.ts`.
  */
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { OrderlyEnds } from '../testing/orderly-ends.ts';
-import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { simulate } from '../testing/simulate.ts';
-import { contendInStorm, drawLimits } from '../testing/storm.ts';
+import { contendInStorm, drawLimits, simulateStorm } from '../testing/storm.ts';
 import type { PriorityContending } from './priority-line.ts';
 import { PriorityLock } from './priority-lock.ts';
 
 describe('a lock with priorities in a storm', () => {
-  test.each(seeds(6))(
-    'has one holder at a time, leaves nothing behind, and says so when no holder died (seed %i)',
-    (seed) => {
+  simulateStorm(
+    'has one holder at a time, leaves nothing behind, and says so when no holder died',
+    6,
+    (fleet, seed) => {
       const lockDelayMs = seed % 3 === 0 ? 200 : 0;
       const ends = new OrderlyEnds('/lock');
       return contendInStorm(
-        seed,
+        fleet,
         new FencedStore('/entries'),
         ['/lock'],
         async ({ client, random }) => {
@@ -28,14 +28,13 @@ describe('a lock with priorities in a storm', () => {
           return held === null ? null : { held, access: 'write' };
         },
         {
-          onBegin: ({ client, mark }) => ends.follow(client, mark),
+          onBegin: ({ client }) => ends.follow(client, fleet),
           onTaken: (held) => ends.onTaken(held),
           onGivenBack: (held) => ends.onGivenBack(held),
           check: (tree) => ends.check(tree, (name) => name === 'held'),
         },
       );
     },
-    testTimeoutMs(1),
   );
 });
 

@@ -4,14 +4,13 @@
  */
 import { type CallOptions, type Client, ZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { Contending } from '../kernel/line.ts';
 import { NotHeldError } from '../kernel/not-held-error.ts';
-import { EPOCH_MS } from '../testing/commit-mark.ts';
+import { EPOCH_MS } from '../testing/committed.ts';
 import { FencedStore } from '../testing/fenced-store.ts';
 import { LineHistory } from '../testing/line-history.ts';
-import { seeds, testTimeoutMs } from '../testing/seeds.ts';
-import { drawLimits, runStorm, type Worker } from '../testing/storm.ts';
+import { drawLimits, runStorm, simulateStorm, type Worker } from '../testing/storm.ts';
 import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
 import { HELD } from './priority-line.ts';
@@ -61,27 +60,28 @@ interface Request {
   readonly wasSent: boolean;
 }
 
-test.each(seeds(4))(
-  'a holder hears that its lock is asked for, and keeps it until it gives it back (seed %i)',
-  async (seed) => {
+simulateStorm(
+  'a holder hears that its lock is asked for, and keeps it until it gives it back',
+  4,
+  async (fleet, seed) => {
     const open = KINDS[seed % KINDS.length]!;
     const store = new FencedStore('/entries');
     const tenures: Tenure[] = [];
     const requests: Request[] = [];
     let holding = HOLDERS.length;
 
-    const hold = async ({ station, client, random, world }: Worker): Promise<void> => {
+    const hold = async ({ station, client, random }: Worker): Promise<void> => {
       await client.ensurePath('/entries');
       const lock = await open(client).acquire(drawLimits(random));
       const { path, token } = lock;
       const tenure: Tenure = { path, token, heardMs: null, endedMs: Number.POSITIVE_INFINITY };
       tenures.push(tenure);
       lock.revocation.addEventListener('abort', () => {
-        tenure.heardMs = world.nowMs;
+        tenure.heardMs = fleet.world.nowMs;
       });
-      if (lock.revocation.aborted) tenure.heardMs = world.nowMs;
+      if (lock.revocation.aborted) tenure.heardMs = fleet.world.nowMs;
       lock.signal.addEventListener('abort', () => {
-        tenure.endedMs = world.nowMs;
+        tenure.endedMs = fleet.world.nowMs;
       });
       try {
         store.onAcquired(station.host, lock);
@@ -95,15 +95,15 @@ test.each(seeds(4))(
         await lock.release();
       }
     };
-    const ask = async ({ client, mark, random, station }: Worker): Promise<void> => {
+    const ask = async ({ client, random, station }: Worker): Promise<void> => {
       await station.sleep(random.chance(0.5) ? random.between(1, 20) : random.between(1, 1500));
       const lock = open(client);
       // Once has to be enough.
       const [first] = await lock.contenders();
       if (first !== undefined && isRevocation(first.data)) return;
-      const { zxid: sinceZxid } = mark;
+      const { committedZxid: sinceZxid } = fleet;
       const wasSent = await lock.revoke();
-      requests.push({ sinceZxid, untilZxid: mark.zxid, wasSent });
+      requests.push({ sinceZxid, untilZxid: fleet.committedZxid, wasSent });
     };
     const work = async (worker: Worker): Promise<void> => {
       const isHolder = HOLDERS.includes(worker.station.host);
@@ -119,13 +119,14 @@ test.each(seeds(4))(
     };
     const hosts = [...HOLDERS, 'asking'];
     await runStorm(
-      { seed, hosts },
+      fleet,
+      { hosts },
       work,
       () => store.check(),
-      async ({ client, committed }) => {
+      async (client) => {
         await store.checkWritten(client);
         expect((await client.exists('/lock'))?.numChildren ?? 0).toBe(0);
-        const tree = await committed();
+        const tree = await fleet.committedTree();
         if (tree === null) return;
         for (const tenure of tenures) checkTenure(tenure, tree);
         const stands = (path: string): boolean => seed % KINDS.length !== PRIORITY || path === `/lock/${HELD}`;
@@ -136,7 +137,6 @@ test.each(seeds(4))(
     expect(tenures.some(({ heardMs }) => heardMs !== null)).toBe(true);
     expect(requests.some(({ wasSent }) => wasSent)).toBe(true);
   },
-  testTimeoutMs(1),
 );
 
 function whenAskedOrOver({ revocation, signal }: Lock): Promise<void> {

@@ -5,7 +5,7 @@
 import { json } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { sequenceOf } from '../kernel/sequence.ts';
-import { EPOCH_MS } from '../testing/commit-mark.ts';
+import { EPOCH_MS } from '../testing/committed.ts';
 import type { ItemHistory } from '../testing/queue-history.ts';
 import { type Job, keyOf } from '../testing/queue-job.ts';
 import { runQueueStorm } from '../testing/queue-storm.ts';

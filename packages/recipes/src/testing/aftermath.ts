@@ -1,6 +1,6 @@
 import type { CommittedTree, ZnodeState } from '@meerkat/simulator';
 import { expect } from 'vitest';
-import { committedSince0 } from './commit-mark.ts';
+import { committedSince0 } from './committed.ts';
 import type { Fleet } from './fleet.ts';
 
 /**

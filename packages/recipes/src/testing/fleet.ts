@@ -8,18 +8,23 @@ import {
   type VirtualEnsemble,
   VirtualWorld,
 } from '@meerkat/simulator';
-import { CommitMark, committedSince0 } from './commit-mark.ts';
+import { committedSince0 } from './committed.ts';
 
 /** What goes wrong by default: servers that die, links that break, sessions that end. */
 export const FAULTS: readonly FaultKind[] = ['crash', 'power', 'partition', 'isolate', 'break', 'pause', 'slow'];
 
 /** Of the servers. */
-export type CoreOptions = NonNullable<NonNullable<Parameters<VirtualWorld['startEnsemble']>[0]>['core']>;
+export type CoreOptions = NonNullable<EnsembleShape['core']>;
+
+type EnsembleShape = Parameters<VirtualWorld['startEnsemble']>[0];
 
 export interface WorldOptions {
   /** Default 3. */
   readonly servers?: number | undefined;
   readonly core?: CoreOptions | undefined;
+  readonly ensemble?: EnsembleShape['ensemble'];
+  /** Of a server that ended by itself, milliseconds. Default: it stays away until it is started. */
+  readonly restartDelayMs?: number | undefined;
   /** Of all links. */
   readonly link?: NonNullable<ConstructorParameters<typeof VirtualWorld>[0]>['link'];
 }
@@ -30,14 +35,13 @@ export class Fleet {
   readonly ensemble: VirtualEnsemble;
   readonly #nemesis: Nemesis;
   #clientCount = 0;
-  readonly #mark: CommitMark;
 
   /** With LINES=1 it says what happens. */
-  constructor(seed: number, { servers = 3, core = {}, link }: WorldOptions = {}) {
+  constructor(seed: number, { servers = 3, core = {}, ensemble, restartDelayMs, link }: WorldOptions = {}) {
     const onLine = process.env['LINES'] === '1' ? (line: string) => console.log(line) : undefined;
     this.world = new VirtualWorld({ seed, onLine, ...(link === undefined ? {} : { link }) });
-    this.ensemble = this.world.startEnsemble({ servers, core: { extendedTypesEnabled: true, ...core } });
-    this.#mark = new CommitMark(this.ensemble);
+    const shape = { servers, ensemble, restartDelayMs, core: { extendedTypesEnabled: true, ...core } };
+    this.ensemble = this.world.startEnsemble(shape);
     this.#nemesis = new Nemesis(this.world, this.ensemble);
   }
 
@@ -46,9 +50,9 @@ export class Fleet {
     return Array.from({ length: this.#clientCount }, (_, i) => `client${i + 1}`);
   }
 
-  /** See `CommitMark`. */
+  /** What is committed at this moment for certain: a caller that asks from now on sees that much, and no client has seen more. */
   get committedZxid(): number {
-    return this.#mark.zxid;
+    return Math.max(...this.ensemble.servers.map(({ committedEverZxid }) => committedEverZxid));
   }
 
   /** Runs a program in virtual time; whatever it has left connected does not matter any more. */
@@ -81,16 +85,17 @@ export class Fleet {
    * Faults by chance for so long, among the servers and clients.
    *
    * @param clients their hosts, or how many of `client1` …
+   * @param pauseMs between two of them on average; null: drawn
    */
   unleash(
     durationMs: number,
     clients: number | readonly string[],
     kinds: readonly FaultKind[] = FAULTS,
-    pauseMs = 1500,
+    pauseMs: number | null = 1500,
   ): void {
     const servers = this.ensemble.servers.map(({ host }) => host);
     const hosts = typeof clients === 'number' ? Array.from({ length: clients }, (_, i) => `client${i + 1}`) : clients;
-    const plan = { kinds, durationMs, servers, clients: hosts, pauseMs };
+    const plan = { kinds, durationMs, servers, clients: hosts, pauseMs: pauseMs ?? undefined };
     this.#nemesis.unleash(planFaults(this.world.random.fork('faults'), plan));
   }
 

@@ -1,5 +1,5 @@
 import type { Client } from '@meerkat/client';
-import type { CommitMark } from './commit-mark.ts';
+import type { Fleet } from './fleet.ts';
 
 /** Which sessions their clients have taken for lost, and when. */
 export class LostSessions {
@@ -11,7 +11,7 @@ export class LostSessions {
    *
    * @returns ends that: what a client that is closed in an orderly way had is no excuse for anything
    */
-  follow(client: Client, mark: Pick<CommitMark, 'zxid'>): () => void {
+  follow(client: Client, fleet: Fleet): () => void {
     const known = new Set<AbortSignal>();
     let isOver = false;
     const note = (): void => {
@@ -19,7 +19,7 @@ export class LostSessions {
       if (session === null || known.has(lostSignal)) return;
       known.add(lostSignal);
       const onLost = (): void => {
-        if (!isOver && !this.#zxids.has(session.id)) this.#zxids.set(session.id, mark.zxid);
+        if (!isOver && !this.#zxids.has(session.id)) this.#zxids.set(session.id, fleet.committedZxid);
       };
       if (lostSignal.aborted) onLost();
       else lostSignal.addEventListener('abort', onLost);

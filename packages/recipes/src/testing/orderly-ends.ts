@@ -2,7 +2,7 @@ import type { Client } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
 import { expect } from 'vitest';
 import type { Held } from '../kernel/holding.ts';
-import type { CommitMark } from './commit-mark.ts';
+import type { Fleet } from './fleet.ts';
 import { LostSessions } from './lost-sessions.ts';
 
 /**
@@ -22,8 +22,8 @@ export class OrderlyEnds {
     this.#parent = parent;
   }
 
-  follow(client: Client, mark: CommitMark): void {
-    this.#lost.follow(client, mark);
+  follow(client: Client, fleet: Fleet): void {
+    this.#lost.follow(client, fleet);
   }
 
   onTaken({ token }: Held): void {

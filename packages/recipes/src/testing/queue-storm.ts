@@ -83,12 +83,7 @@ export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<
   const lost = new LostSessions();
   const history = await fleet.run(async () => {
     const clients = await fleet.connectAll(PRODUCERS + CONSUMERS + 1);
-    const follow = (client: Client): (() => void) =>
-      lost.follow(client, {
-        get zxid() {
-          return fleet.committedZxid;
-        },
-      });
+    const follow = (client: Client): (() => void) => lost.follow(client, fleet);
     for (const client of clients) follow(client);
     storm.prepare?.(fleet, fleet.hosts);
     if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);

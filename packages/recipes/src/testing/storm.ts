@@ -3,17 +3,25 @@ import {
   type CommittedTree,
   FAULT_KINDS,
   type FaultKind,
-  Nemesis,
-  planFaults,
   type SeededRandom,
-  VirtualWorld,
+  type VirtualWorld,
 } from '@meerkat/simulator';
 import { expect } from 'vitest';
 import type { Held } from '../kernel/holding.ts';
 import { NotHeldError } from '../kernel/not-held-error.ts';
-import { CommitMark, committedSince0 } from './commit-mark.ts';
 import type { Access, FencedStore } from './fenced-store.ts';
+import type { Fleet } from './fleet.ts';
+import { simulate } from './simulate.ts';
 import { openStation, type Station } from './station.ts';
+
+/** A simulation of a storm: as others, but that servers which end by themselves come back, since the disks fail, too. */
+export function simulateStorm(
+  title: string,
+  seedCount: number,
+  program: (fleet: Fleet, seed: number) => Promise<void>,
+): void {
+  simulate(title, seedCount, program, () => ({ restartDelayMs: 500 }));
+}
 
 /** What a worker takes in each round: null when it did not get it. It fails only at its limit, and then has nothing. */
 export type Take = (worker: Worker) => Promise<{ readonly held: Held; readonly access: Access } | null>;
@@ -25,7 +33,7 @@ export type Take = (worker: Worker) => Promise<{ readonly held: Held; readonly a
  * @param lines znodes below which nothing may be left in the end
  */
 export async function contendInStorm(
-  seed: number,
+  fleet: Fleet,
   store: FencedStore,
   lines: readonly string[],
   take: Take,
@@ -61,15 +69,15 @@ export async function contendInStorm(
       await station.sleep(random.between(1, 200));
     }
   };
-  const after = async ({ client: observer, committed }: Aftermath): Promise<void> => {
+  const after = async (observer: Client): Promise<void> => {
     await store.checkWritten(observer);
     expect(store.acquired).toBeGreaterThan(0);
     for (const path of lines) expect((await observer.exists(path))?.numChildren ?? 0, path).toBe(0);
     if (options.check === undefined) return;
-    const tree = await committed();
+    const tree = await fleet.committedTree();
     if (tree !== null) options.check(tree);
   };
-  await runStorm({ ...options, seed, hosts: ['one', 'two', 'three', 'four'] }, work, () => store.check(), after);
+  await runStorm(fleet, { ...options, hosts: ['one', 'two', 'three', 'four'] }, work, () => store.check(), after);
 }
 
 export interface ContendOptions extends Pick<StormOptions, 'skews'> {
@@ -118,14 +126,11 @@ export function drawLimits(random: SeededRandom): CallOptions {
 const KINDS: readonly FaultKind[] = FAULT_KINDS.filter((kind) => !['wipe', 'rot', 'skew'].includes(kind));
 
 export interface StormOptions {
-  readonly seed: number;
   readonly hosts: readonly string[];
   /** Virtual milliseconds of trouble. Default 30,000. */
   readonly durationMs?: number;
   /** Clocks that run apart beyond what the recipes assume. Default false. */
   readonly skews?: boolean;
-  /** What happens, line by line. */
-  readonly onLine?: ((line: string) => void) | undefined;
 }
 
 /** What a worker of a storm has to do with. */
@@ -135,18 +140,7 @@ export interface Worker {
   readonly random: SeededRandom;
   /** True once everything is healed and it is time to end. */
   readonly isOver: () => boolean;
-  readonly world: VirtualWorld;
-  /** How far the ensemble has committed. */
-  readonly mark: CommitMark;
-}
-
-/** The end of a storm, for those who check it. */
-export interface Aftermath {
-  /** A client of its own. */
-  readonly client: Client;
-  readonly world: VirtualWorld;
-  /** Everything that was committed up to now; null when no server has the beginning any more. */
-  readonly committed: () => Promise<CommittedTree | null>;
+  readonly fleet: Fleet;
 }
 
 /**
@@ -155,70 +149,48 @@ export interface Aftermath {
  *
  * @param work what one worker does until `isOver`
  * @param everyNow looked at every few virtual milliseconds
- * @param after what must hold in the end
+ * @param after what must hold in the end, with a client of its own
  */
 export async function runStorm(
-  options: StormOptions,
+  fleet: Fleet,
+  { hosts, durationMs = 30_000, skews = false }: StormOptions,
   work: (worker: Worker) => Promise<void>,
   everyNow: () => void,
-  after: (aftermath: Aftermath) => Promise<void>,
+  after: (client: Client) => Promise<void>,
 ): Promise<void> {
-  const { seed, hosts, durationMs = 30_000, skews = false } = options;
-  const world = new VirtualWorld({ seed, onLine: options.onLine });
+  const { world, ensemble } = fleet;
   const random = world.random.fork('storm');
-  const ensemble = world.startEnsemble({ servers: 3, restartDelayMs: 500 });
-  const mark = new CommitMark(ensemble);
-  await world.run(async () => {
-    const stations = await Promise.all(hosts.map((host) => openStation(world, ensemble, host)));
-    // A second of a server lasts at least as long as one of a client: so much the locks assume.
-    for (const host of hosts) world.clockOf(host).setDrift(random.between(0, 20_000));
-    for (const { host } of ensemble.servers) world.clockOf(host).setDrift(-random.between(0, 20_000));
+  const stations = await Promise.all(hosts.map((host) => openStation(world, ensemble, host)));
+  // A second of a server lasts at least as long as one of a client: so much the locks assume.
+  for (const host of hosts) world.clockOf(host).setDrift(random.between(0, 20_000));
+  for (const { host } of ensemble.servers) world.clockOf(host).setDrift(-random.between(0, 20_000));
 
-    const nemesis = new Nemesis(world, ensemble);
-    const kinds: readonly FaultKind[] = skews ? [...KINDS, 'skew'] : KINDS;
-    const servers = ensemble.servers.map(({ host }) => host);
-    nemesis.unleash(planFaults(random.fork('faults'), { kinds, durationMs, servers, clients: hosts }));
-    let isOver = false;
-    const isCalm = (): boolean => isOver;
-    const pausing = pauseByChance(world, stations, random.fork('pauses'), isCalm);
-    const watching = (async () => {
-      while (!isOver) {
-        everyNow();
-        await world.sleep(20);
-      }
-    })();
-    const working = stations.map((station) =>
-      work({
-        station,
-        client: station.client,
-        random: random.fork(`worker ${station.host}`),
-        isOver: isCalm,
-        world,
-        mark,
-      }),
-    );
-    // An error of a worker is reported at once.
-    await Promise.race([world.sleep(durationMs), Promise.all(working).then(() => world.sleep(durationMs))]);
-    nemesis.heal();
-    isOver = true;
-    await Promise.all([pausing, watching]);
-    await Promise.all(working);
-    // Whatever is removed in the background is gone by then, and sessions that no client has any more are over.
-    await Promise.all(stations.map(({ client }) => client.whenConnected()));
-    await world.sleep(30_000);
-    const observer = await world.connect('judge', { servers: ensemble.connectString, connectTimeoutMs: 60_000 });
-    await observer.sync('/');
-    const committed = async (): Promise<CommittedTree | null> => {
-      const isAtRest = (): boolean => {
-        nemesis.tend();
-        return ensemble.isAtRest;
-      };
-      if (!(await world.until(isAtRest, 60_000))) throw new Error('the ensemble does not recover');
-      return committedSince0(ensemble);
-    };
-    await after({ client: observer, world, committed });
-    await Promise.all([...stations.map(({ client }) => client.close()), observer.close()]);
-  });
+  fleet.unleash(durationMs, hosts, skews ? [...KINDS, 'skew'] : KINDS, null);
+  let isOver = false;
+  const isCalm = (): boolean => isOver;
+  const pausing = pauseByChance(world, stations, random.fork('pauses'), isCalm);
+  const watching = (async () => {
+    while (!isOver) {
+      everyNow();
+      await world.sleep(20);
+    }
+  })();
+  const working = stations.map((station) =>
+    work({ station, client: station.client, random: random.fork(`worker ${station.host}`), isOver: isCalm, fleet }),
+  );
+  // An error of a worker is reported at once.
+  await Promise.race([world.sleep(durationMs), Promise.all(working).then(() => world.sleep(durationMs))]);
+  fleet.heal();
+  isOver = true;
+  await Promise.all([pausing, watching]);
+  await Promise.all(working);
+  // Whatever is removed in the background is gone by then, and sessions that no client has any more are over.
+  await Promise.all(stations.map(({ client }) => client.whenConnected()));
+  await world.sleep(30_000);
+  const observer = await fleet.connectAs('judge');
+  await observer.sync('/');
+  await after(observer);
+  await Promise.all([...stations.map(({ client }) => client.close()), observer.close()]);
 }
 
 /** Stops processes: mostly shortly, sometimes for longer than their session lives. */

@@ -1,19 +1,5 @@
 import { type CommittedTree, committedTree, readLogs, type VirtualEnsemble } from '@meerkat/simulator';
 
-/** How far an ensemble has committed, as a spectator knows it who sees all servers at once. */
-export class CommitMark {
-  readonly #ensemble: VirtualEnsemble;
-
-  constructor(ensemble: VirtualEnsemble) {
-    this.#ensemble = ensemble;
-  }
-
-  /** What is committed at this moment for certain: a caller that asks from now on sees that much, and no client has seen more. */
-  get zxid(): number {
-    return Math.max(...this.#ensemble.servers.map(({ committedEverZxid }) => committedEverZxid));
-  }
-}
-
 /**
  * Everything that was committed, of an ensemble that is whole. null when no server has the beginning any more: a learner that
  * is sent a snapshot drops its log, and in one world of some hundred all of them were. What is checked by it is not, then.

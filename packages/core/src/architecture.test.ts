@@ -132,6 +132,13 @@ describe('the three rings', () => {
     expect(violations).toEqual([]);
   });
 
+  test('the tests of recipes have one world, that of the fleet', () => {
+    const makers = everyFileBelow(join(PACKAGES, 'recipes'))
+      .map(readSource)
+      .filter(({ code }) => /\bnew VirtualWorld\b/.test(code));
+    expect(makers.map(({ path }) => path)).toEqual(['recipes/src/testing/fleet.ts']);
+  });
+
   test('no file needs itself through the files that it imports, not for a type and not in a test', () => {
     const everything = ['packages', 'interop', 'examples', 'torture', 'bench', 'docs/check']
       .flatMap((folder) => everyFileBelow(join(PACKAGES, '..', folder)))

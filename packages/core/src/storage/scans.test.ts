@@ -1,5 +1,5 @@
 /** Recoveries for which another thread looks through the files ahead: nothing that they say or leave behind is different. */
-import { OPEN_ACL, OpCode } from '@meerkat/protocol';
+import { OPEN_ACL, OpCode, READ_ACL } from '@meerkat/protocol';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../base/options.ts';
 import {
@@ -32,6 +32,15 @@ function grownDisk(options: Partial<CoreOptions>): MemoryDisk {
     if (kind === 5) host.appendRandom(dice);
     else if (kind === 4) create(`/öffentlich-${i}`, data);
     else create(i % 60 === 0 ? `/zookeeper/n${i}` : `/node-${i}`, kind === 3 ? null : data);
+    if (i % 12 === 2) {
+      const path = `/node-${i}`;
+      for (const parentCversion of [1, 2]) {
+        const child = `${path}/${parentCversion}`;
+        host.append({ type: OpCode.create, path: child, data, acl: READ_ACL, isEphemeral: false, parentCversion });
+        if (i % 24 === 2) host.append({ type: OpCode.delete, path: child });
+      }
+      host.append({ type: OpCode.setACL, path, acl: READ_ACL, version: 1 });
+    }
     if (i % 20 === 19) host.settle();
   }
   host.settle();

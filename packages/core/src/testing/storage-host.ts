@@ -10,6 +10,7 @@ import {
   OPEN_ACL,
   OpCode,
   READ_ACL,
+  StatOffset,
   type Txn,
   type TxnHeader,
   ZXID_ZERO,
@@ -205,6 +206,9 @@ export class StorageHost {
   }
 }
 
+const { cversion, ephemeralOwner, dataLength, numChildren } = StatOffset;
+const STAT_INTS = [cversion, ephemeralOwner, ephemeralOwner + 4, dataLength, numChildren];
+
 /** All there is to know of a database, as text that is equal when the databases are. */
 export function describeDatabase(database: Database): string {
   const { tree } = database;
@@ -225,6 +229,8 @@ export function describeDatabase(database: Database): string {
         tree.aversionOf(z),
         tree.znodes.sequenceOf(z),
         tree.persistedOwnerOf(z).toString(16),
+        // Of the stat as clients see it, which is not all persisted.
+        STAT_INTS.map((offset) => tree.znodes.getStatInt(z, offset)).join(','),
       ].join(' '),
     );
     tree.forEachChild(z, visit);

@@ -22,7 +22,6 @@ import { CLOSED_ACL } from './acl-table.ts';
 import { copyBytes } from './byte-arena.ts';
 import { COMING_MAX, ComingPaths } from './coming-paths.ts';
 import type { Database } from './database.ts';
-import { UNKNOWN_DIGEST } from './digest.ts';
 import { hashOfBytes, isAscii } from './path-index.ts';
 import { areZxids, PersistedOffset } from './persisted-stat.ts';
 import type { Quotas } from './quota.ts';
@@ -217,8 +216,8 @@ export class SnapshotReader {
     if (state.table.findBytesByHash(hash, bytes, pathStart, pathEnd) !== NO_ZNODE) return false;
     const parent = state.findParentBytes(bytes, pathStart, pathEnd);
     if (parent === NO_ZNODE) return false;
-    const z = state.addRecord(record, hash, parent, ZnodeKind.persistent, this.#aclIdOf(record));
-    this.#fillStat(z, record, digest);
+    this.#last = state.addPersisted(record, hash, parent, this.#aclIdOf(record), digest);
+    this.#znodes++;
     return true;
   }
 
@@ -263,7 +262,7 @@ export class SnapshotReader {
   }
 
   /** The last of a znode that was read: everything of the stat but what follows from data, children and kind. */
-  #fillStat(z: ZnodeNumber, { bytes, persisted }: SnapshotRecord, digest: number = UNKNOWN_DIGEST): void {
+  #fillStat(z: ZnodeNumber, { bytes, persisted }: SnapshotRecord): void {
     const { table } = this.#state;
     const page = table.pageOf(z);
     const stat = table.statStartOf(z);
@@ -273,7 +272,7 @@ export class SnapshotReader {
     const pzxid = persisted + PersistedOffset.pzxid;
     copyBytes(bytes, pzxid, pzxid + 8, page, stat + StatOffset.pzxid);
     table.setSequence(z, getInt(bytes, persisted + PersistedOffset.cversion));
-    this.#state.refreshDigest(z, digest);
+    this.#state.refreshDigest(z);
     this.#znodes++;
     this.#last = z;
   }

@@ -6,6 +6,7 @@ import {
   getInt,
   getLong,
   getLongBig,
+  PERSISTED_STAT_BYTES,
   type PersistedStat,
   type PlainCreate,
   putInt,
@@ -26,8 +27,9 @@ import {
   UNKNOWN_DIGEST,
 } from './digest.ts';
 import { Ephemerals } from './ephemerals.ts';
+import { PersistedOffset } from './persisted-stat.ts';
 import type { TreeObserver } from './tree-observer.ts';
-import type { ZnodeRecord } from './znode-block.ts';
+import { LENGTH_BYTES, type PersistedRecord, type ZnodeRecord } from './znode-block.ts';
 import { CONTAINER_OWNER_HIGH, TTL_OWNER_HIGH, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 import { ZnodeTable } from './znode-table.ts';
@@ -157,6 +159,24 @@ export class TreeState {
     if (!this.digestEnabled) return;
     this.digestSum.add(digest);
     table.setDigest(z, digest);
+  }
+
+  /** Adds a persistent znode from its record in a snapshot; `hash` is that of its path, which is not there, `digest` its own. */
+  addPersisted(record: PersistedRecord, hash: number, parent: ZnodeNumber, aclId: number, digest: number): ZnodeNumber {
+    const table = this.table;
+    const { bytes, pathStart, dataEnd, end } = record;
+    const sequence = getInt(bytes, end - PERSISTED_STAT_BYTES + PersistedOffset.cversion);
+    const z = table.addPersisted(record, hash, sequence);
+    table.link(parent, z);
+    table.setAcl(z, aclId);
+    this.acls.addReference(aclId);
+    // Of null as of no bytes nothing stands behind the length.
+    this.#dataSize += dataEnd - pathStart - LENGTH_BYTES;
+    if (this.digestEnabled) {
+      this.digestSum.add(digest);
+      table.setDigest(z, digest);
+    }
+    return z;
   }
 
   #place(z: ZnodeNumber, parent: ZnodeNumber, aclId: number): ZnodeNumber {

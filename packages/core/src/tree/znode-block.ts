@@ -5,10 +5,11 @@
  *                     └─────────── body of a getData reply ──────────┘
  *     info := pathBytes << 4 | isDigested << 3 | isAscii << 2 | ZnodeKind
  */
-import { type PlainCreate, putInt, STAT_BYTES, StatOffset } from '@meerkat/protocol';
+import { getInt, PERSISTED_STAT_BYTES, type PlainCreate, putInt, STAT_BYTES, StatOffset } from '@meerkat/protocol';
 import { copyBytes } from './byte-arena.ts';
 import { crc32OfCopy } from './crc32.ts';
 import { isDigestedBytes } from './digest.ts';
+import { PersistedOffset } from './persisted-stat.ts';
 import { ZnodeKind } from './znode-kind.ts';
 
 /** Bytes of the info and of the length in a block. */
@@ -29,6 +30,11 @@ export interface ZnodeRecord {
   readonly pathStart: number;
   readonly pathEnd: number;
   readonly dataEnd: number;
+}
+
+/** The same, behind which a snapshot has the number of the ACL and the stat, up to `end`. */
+export interface PersistedRecord extends ZnodeRecord {
+  readonly end: number;
 }
 
 /** Size of a block; `dataLength` −1 of null counts as 0. */
@@ -69,6 +75,29 @@ export function fillRecord(page: Uint8Array, at: number, record: ZnodeRecord, ki
   const stat = at + INFO_BYTES + dataEnd - pathStart;
   page.set(ZERO_STAT, stat);
   putInt(page, stat + StatOffset.dataLength, dataEnd - pathEnd - LENGTH_BYTES);
+}
+
+/**
+ * Writes the whole block of a persistent znode from its record in a snapshot; its path counts in the digest.
+ *
+ *     path │ int length │ data │ aclId, 8 │ StatPersisted, 60: czxid … aversion, 44 │ owner, 8 │ pzxid
+ *     path │ int length │ data │ Stat, 68: czxid … aversion, 44 │ owner, dataLength, numChildren, 16 │ pzxid
+ *
+ * Both are of one length and begin and end alike, so it is one copy, of which 44 bytes then move: a view of bytes for each part
+ * would cost more than they do.
+ */
+export function fillPersisted(page: Uint8Array, at: number, record: PersistedRecord): void {
+  const { bytes, pathStart, pathEnd, dataEnd, end } = record;
+  putInt(page, at, ((pathEnd - pathStart) << PATH_SHIFT) | IS_ASCII | IS_DIGESTED | ZnodeKind.persistent);
+  copyBytes(bytes, pathStart, end, page, at + INFO_BYTES);
+  const stat = at + INFO_BYTES + dataEnd - pathStart;
+  const shift = STAT_BYTES - PERSISTED_STAT_BYTES;
+  page.copyWithin(stat, stat + shift, stat + shift + PersistedOffset.ephemeralOwner);
+  putInt(page, stat + StatOffset.ephemeralOwner, 0);
+  putInt(page, stat + StatOffset.ephemeralOwner + 4, 0);
+  putInt(page, stat + StatOffset.dataLength, dataEnd - pathEnd - LENGTH_BYTES);
+  // In the place of numChildren stands the second half of the owner: 0 of a persistent znode, as it has no children yet.
+  putInt(page, stat + StatOffset.cversion, getInt(page, stat + StatOffset.cversion) << 1);
 }
 
 /**

@@ -27,6 +27,7 @@ import { hashOf, hashOfBytes, PathIndex, type PathSource } from './path-index.ts
 import {
   blockBytes,
   fillBlock,
+  fillPersisted,
   fillPlain,
   fillPlainWithCrc,
   fillRecord,
@@ -37,6 +38,7 @@ import {
   KIND_MASK,
   LENGTH_BYTES,
   PATH_SHIFT,
+  type PersistedRecord,
   type ZnodeRecord,
 } from './znode-block.ts';
 import type { ZnodeKind } from './znode-kind.ts';
@@ -142,6 +144,21 @@ export class ZnodeTable implements PathSource {
     const reference = this.arena.allocate(blockBytes(pathEnd - pathStart, dataEnd - pathEnd - LENGTH_BYTES));
     fillRecord(this.arena.page(reference), this.arena.offset(reference), record, kind);
     this.#rows.reset(z, reference);
+    this.#index.add(hash, z);
+    return z;
+  }
+
+  /**
+   * Makes a persistent znode from its record in a snapshot, with its stat; its path has the hash `hash` and counts in the
+   * digest.
+   */
+  addPersisted(record: PersistedRecord, hash: number, sequence: number): ZnodeNumber {
+    const { pathStart, pathEnd, dataEnd } = record;
+    const z = this.#rows.allocate();
+    const reference = this.arena.allocate(blockBytes(pathEnd - pathStart, dataEnd - pathEnd - LENGTH_BYTES));
+    fillPersisted(this.arena.page(reference), this.arena.offset(reference), record);
+    this.#rows.reset(z, reference);
+    this.#rows.set(z, SEQUENCE, sequence);
     this.#index.add(hash, z);
     return z;
   }

@@ -94,20 +94,23 @@ async function writesBehind(at: Member, client: RawClient, multi: Buffer): Promi
     if (isAnswered && !isOver) written++;
   };
   await write();
-  const answered = client.demand(Op.multi, multi).then(() => {
-    isAnswered = true;
-  });
-  const read = client.demand(Op.exists, record().ustring('/').bool(false).build()).then(
-    () => {
-      isOver = true;
-    },
-    (error: unknown) => {
-      if (!isOver) throw error;
-    },
-  );
+  // What a client has sent before the answer may be accepted already.
+  const read = client
+    .demand(Op.multi, multi)
+    .then(() => {
+      isAnswered = true;
+      return client.demand(Op.exists, record().ustring('/').bool(false).build());
+    })
+    .then(
+      () => {
+        isOver = true;
+      },
+      (error: unknown) => {
+        if (!isOver) throw error;
+      },
+    );
   while (!isOver && written < WRITES_IN_PAUSE) await write();
   isOver = true;
-  await answered;
   await other.close();
   if (written < WRITES_IN_PAUSE) await read;
   return written;

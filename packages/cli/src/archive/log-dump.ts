@@ -1,4 +1,4 @@
-import { openFile, recordOf, scanLog, showZxid, type TxnRecord } from '@meerkat/server/archive';
+import { type LogEntry, openFile, recordOf, scanLog, showZxid, type TxnRecord } from '@meerkat/server/archive';
 import type { Column } from '../output/column.ts';
 import { hex, isoTime, localTime } from '../output/stat-columns.ts';
 import { CommandFailure, InvocationFailure } from '../run/command-failure.ts';
@@ -39,57 +39,66 @@ export function dumpLogs(context: Context, names: readonly string[], options: Lo
   const isWanted = selectionOf(options);
   return withArchive(async () => {
     const list = report.isForPeople ? null : await report.list(COLUMNS);
+    const write = async (slice: readonly Dumped[]): Promise<void> => {
+      signal.throwIfAborted();
+      if (list === null) await report.write(slice.map(lineOf).join(''));
+      else for (const dumped of slice) await list.add(dumped);
+    };
     let damage: string | null = null;
     for (const path of await namedFiles(names, 'log')) {
-      const file = await openFile(path);
-      // What a slice has is printed before the next one is read.
-      let lines: Dumped[] = [];
-      let unknown: string | null = null;
-      const flush = async (): Promise<void> => {
-        signal.throwIfAborted();
-        if (list === null) await report.write(lines.map(lineOf).join(''));
-        else for (const dumped of lines) await list.add(dumped);
-        lines = [];
-      };
-      try {
-        const scanned = await scanLog(
-          file,
-          {
-            onEntry: (entry) => {
-              const decoded = entry.decode();
-              if (decoded === null) {
-                unknown = `${path} at position ${entry.position}: zxid ${showZxid(entry.zxid)} is no txn that this version knows`;
-                return false;
-              }
-              const { header, digest } = decoded;
-              const dumped: Dumped = {
-                file: path,
-                position: entry.position,
-                zxid: entry.zxid,
-                timeMs: header.time,
-                session: header.sessionId,
-                cxid: header.cxid,
-                record: recordOf(decoded),
-                digest: digest?.treeDigest ?? null,
-              };
-              if (isWanted(dumped)) lines.push(dumped);
-              return true;
-            },
-            onSlice: flush,
-          },
-          0,
-          signal,
-        );
-        if (scanned.headerFault !== null) damage ??= `${path}: ${scanned.headerFault}`;
-        damage ??= unknown;
-      } finally {
-        await file.close();
-      }
+      const found = await dumpLog(path, isWanted, write, signal);
+      damage ??= found;
     }
     await list?.end();
     if (damage !== null) throw new CommandFailure(CommandExit.file, `${damage}; "meerkat log verify" says more`);
     return CommandExit.ok;
   });
+}
+
+/**
+ * @param write what a slice of the file has is written before the next one is read
+ * @returns what is wrong with the file, behind what was written; null: nothing
+ */
+async function dumpLog(
+  path: string,
+  isWanted: (dumped: Dumped) => boolean,
+  write: (slice: readonly Dumped[]) => Promise<void>,
+  signal: AbortSignal,
+): Promise<string | null> {
+  await using file = await openFile(path);
+  let slice: Dumped[] = [];
+  let unknown: string | null = null;
+  const onEntry = (entry: LogEntry): boolean => {
+    const dumped = dumpedOf(path, entry);
+    if (dumped === null) {
+      unknown = `${path} at position ${entry.position}: zxid ${showZxid(entry.zxid)} is no txn that this version knows`;
+      return false;
+    }
+    if (isWanted(dumped)) slice.push(dumped);
+    return true;
+  };
+  const onSlice = async (): Promise<void> => {
+    await write(slice);
+    slice = [];
+  };
+  const { headerFault } = await scanLog(file, { onEntry, onSlice }, 0, signal);
+  return headerFault === null ? unknown : `${path}: ${headerFault}`;
+}
+
+function dumpedOf(path: string, entry: LogEntry): Dumped | null {
+  const decoded = entry.decode();
+  if (decoded === null) return null;
+  const { header, digest } = decoded;
+  return {
+    file: path,
+    position: entry.position,
+    zxid: entry.zxid,
+    timeMs: header.time,
+    session: header.sessionId,
+    cxid: header.cxid,
+    record: recordOf(decoded),
+    digest: digest?.treeDigest ?? null,
+  };
 }
 
 /** In the order of the lines of Apache's LogFormatter: time, session, cxid, zxid, type, details. */

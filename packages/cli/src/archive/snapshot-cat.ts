@@ -1,4 +1,4 @@
-import { openFile, type SnapshotZnode, scanSnapshot, showZxid } from '@meerkat/server/archive';
+import { type OpenFile, openFile, type SnapshotZnode, scanSnapshot, showZxid } from '@meerkat/server/archive';
 import type { Cell, Column } from '../output/column.ts';
 import { hex, isoTime } from '../output/stat-columns.ts';
 import type { Context } from '../run/context.ts';
@@ -36,46 +36,39 @@ export function catSnapshot(
 ): Promise<CommandExit> {
   const { report, signal } = context;
   return withArchive(async () => {
-    const file = await openFile(await oneSnapshot(names, 'cat'));
-    try {
-      if (sessions === true) {
-        const list = await report.list(SESSION_COLUMNS);
-        let found: Session[] = [];
-        const onSession = (id: bigint, timeoutMs: number): void => void found.push({ id, timeoutMs });
-        const onSlice = async (): Promise<void> => {
-          for (const session of found) await list.add(session);
-          found = [];
-        };
-        await scanSnapshot(file, { onSession, onSlice }, signal);
-        await list.end();
-        return CommandExit.ok;
-      }
-      const list = report.isForPeople ? null : await report.list(COLUMNS);
-      let text = '';
-      let cells: Znode[] = [];
-      await scanSnapshot(
-        file,
-        {
-          onZnode: (znode) => {
-            if (!isBelow(znode.path, top)) return;
-            if (list === null) text += linesOf(znode, stat === true);
-            else cells.push(cellsOf(znode));
-          },
-          onSlice: async () => {
-            if (list === null) await report.write(text);
-            else for (const znode of cells) await list.add(znode);
-            text = '';
-            cells = [];
-          },
-        },
-        signal,
-      );
-      await list?.end();
-      return CommandExit.ok;
-    } finally {
-      await file.close();
-    }
+    await using file = await openFile(await oneSnapshot(names, 'cat'));
+    if (sessions === true) return listSessions(context, file);
+    const list = report.isForPeople ? null : await report.list(COLUMNS);
+    let text = '';
+    let cells: Znode[] = [];
+    const onZnode = (znode: SnapshotZnode): void => {
+      if (!isBelow(znode.path, top)) return;
+      if (list === null) text += linesOf(znode, stat === true);
+      else cells.push(cellsOf(znode));
+    };
+    const onSlice = async (): Promise<void> => {
+      if (list === null) await report.write(text);
+      else for (const znode of cells) await list.add(znode);
+      text = '';
+      cells = [];
+    };
+    await scanSnapshot(file, { onZnode, onSlice }, signal);
+    await list?.end();
+    return CommandExit.ok;
   });
+}
+
+async function listSessions({ report, signal }: Context, file: OpenFile): Promise<CommandExit> {
+  const list = await report.list(SESSION_COLUMNS);
+  let found: Session[] = [];
+  const onSession = (id: bigint, timeoutMs: number): void => void found.push({ id, timeoutMs });
+  const onSlice = async (): Promise<void> => {
+    for (const session of found) await list.add(session);
+    found = [];
+  };
+  await scanSnapshot(file, { onSession, onSlice }, signal);
+  await list.end();
+  return CommandExit.ok;
 }
 
 function linesOf(znode: SnapshotZnode, hasStat: boolean): string {

@@ -90,21 +90,16 @@ export function diffSnapshots(
       },
     );
     await tellChanged();
-    if (table.left > 0) {
-      let deleted: Side[] = [];
-      await scan(
-        oldPath!,
-        signal,
-        (znode) => {
-          if (isBelow(znode.path, top) && table.isLeft(znode.path)) deleted.push(sideOf(znode));
-        },
-        async () => {
-          for (const side of deleted)
-            await tell({ path: side.path, change: 'deleted', what: [], old: shown(side), new: null });
-          deleted = [];
-        },
-      );
-    }
+    let deleted: Side[] = [];
+    const takeDeleted = (znode: SnapshotZnode): void => {
+      if (isBelow(znode.path, top) && table.isLeft(znode.path)) deleted.push(sideOf(znode));
+    };
+    const tellDeleted = async (): Promise<void> => {
+      for (const side of deleted)
+        await tell({ path: side.path, change: 'deleted', what: [], old: shown(side), new: null });
+      deleted = [];
+    };
+    if (table.left > 0) await scan(oldPath!, signal, takeDeleted, tellDeleted);
     await list.end();
     if (differences === 0) context.note('the same znodes with the same data, ACLs and owners');
     return differences === 0 ? CommandExit.ok : CommandExit.no;
@@ -117,12 +112,8 @@ async function scan(
   onZnode: (znode: SnapshotZnode) => void,
   onSlice?: () => Promise<void>,
 ): Promise<void> {
-  const file = await openFile(path);
-  try {
-    await scanSnapshot(file, { onZnode, ...(onSlice === undefined ? {} : { onSlice }) }, signal);
-  } finally {
-    await file.close();
-  }
+  await using file = await openFile(path);
+  await scanSnapshot(file, { onZnode, ...(onSlice === undefined ? {} : { onSlice }) }, signal);
 }
 
 /** What makes two znodes of one path the same. */

@@ -1,4 +1,4 @@
-import { openFile, scanSnapshot, showZxid } from '@meerkat/server/archive';
+import { openFile, type SnapshotZnode, scanSnapshot, showZxid } from '@meerkat/server/archive';
 import type { Column } from '../output/column.ts';
 import { byteCount, count } from '../output/stat-columns.ts';
 import { InvocationFailure } from '../run/command-failure.ts';
@@ -41,48 +41,39 @@ export function sumUpSnapshot(
   const top = path ?? '/';
   const levels = levelsOf(depth) + depthOf(top);
   return withArchive(async () => {
-    const file = await openFile(await oneSnapshot(names, 'summary'));
-    try {
-      const sums = new Map<string, Sum>();
-      let isCut = false;
-      const sumOf = (at: string): Sum | null => {
-        const known = sums.get(at);
-        if (known !== undefined) return known;
-        if (sums.size >= LINES_MAX) {
-          isCut = true;
-          return null;
-        }
-        const made = { path: at, znodes: 0, ephemerals: 0, bytes: 0 };
-        sums.set(at, made);
-        return made;
-      };
-      const found = await scanSnapshot(
-        file,
-        {
-          onZnode: ({ path: at, data, ephemeralOwner }) => {
-            if (!isBelow(at, top)) return;
-            for (const ancestor of ancestorsOf(at, depthOf(top), levels)) {
-              const sum = sumOf(ancestor);
-              if (sum === null) continue;
-              sum.znodes++;
-              sum.bytes += data?.length ?? 0;
-              if (kindOfOwner(ephemeralOwner) === 'ephemeral') sum.ephemerals++;
-            }
-          },
-        },
-        context.signal,
-      );
-      const list = await context.report.list(COLUMNS);
-      for (const sum of [...sums.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1))) await list.add(sum);
-      await list.end();
-      const complete = found.completeZxid === null ? '' : `, complete at zxid ${showZxid(found.completeZxid)}`;
-      context.note(`${file.path}: ${count(found.znodes)} znodes, ${count(found.sessions)} sessions${complete}`);
-      if (isCut)
-        context.note(`only the first ${count(LINES_MAX)} places are listed: name a --path, or a smaller --depth`);
-      return CommandExit.ok;
-    } finally {
-      await file.close();
-    }
+    await using file = await openFile(await oneSnapshot(names, 'summary'));
+    const sums = new Map<string, Sum>();
+    let isCut = false;
+    const sumOf = (at: string): Sum | null => {
+      const known = sums.get(at);
+      if (known !== undefined) return known;
+      if (sums.size >= LINES_MAX) {
+        isCut = true;
+        return null;
+      }
+      const made = { path: at, znodes: 0, ephemerals: 0, bytes: 0 };
+      sums.set(at, made);
+      return made;
+    };
+    const onZnode = ({ path: at, data, ephemeralOwner }: SnapshotZnode): void => {
+      if (!isBelow(at, top)) return;
+      for (const ancestor of ancestorsOf(at, depthOf(top), levels)) {
+        const sum = sumOf(ancestor);
+        if (sum === null) continue;
+        sum.znodes++;
+        sum.bytes += data?.length ?? 0;
+        if (kindOfOwner(ephemeralOwner) === 'ephemeral') sum.ephemerals++;
+      }
+    };
+    const found = await scanSnapshot(file, { onZnode }, context.signal);
+    const list = await context.report.list(COLUMNS);
+    for (const sum of [...sums.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1))) await list.add(sum);
+    await list.end();
+    const complete = found.completeZxid === null ? '' : `, complete at zxid ${showZxid(found.completeZxid)}`;
+    context.note(`${file.path}: ${count(found.znodes)} znodes, ${count(found.sessions)} sessions${complete}`);
+    if (isCut)
+      context.note(`only the first ${count(LINES_MAX)} places are listed: name a --path, or a smaller --depth`);
+    return CommandExit.ok;
   });
 }
 

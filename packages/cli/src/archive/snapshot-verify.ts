@@ -54,7 +54,7 @@ export function verifySnapshots(context: Context, names: readonly string[]): Pro
 }
 
 async function verify(path: string, signal: AbortSignal): Promise<Verified> {
-  const file = await openFile(path);
+  await using file = await openFile(path);
   try {
     const { znodes, sessions, bytes, completeZxid, digest } = await scanSnapshot(file, {}, signal);
     return { path, problem: null, znodes, sessions, bytes, completeZxid, digest: digest?.treeDigest ?? null };
@@ -62,7 +62,5 @@ async function verify(path: string, signal: AbortSignal): Promise<Verified> {
     if (!(error instanceof ArchiveError) || error.fault !== 'damaged') throw error;
     const nothing = { znodes: null, sessions: null, bytes: null, completeZxid: null, digest: null };
     return { path, problem: error.message, ...nothing };
-  } finally {
-    await file.close();
   }
 }

@@ -17,37 +17,33 @@ export interface DataFeatures {
 
 /** @throws ArchiveError when the snapshot is damaged */
 export async function readFeatures(path: string, signal: AbortSignal): Promise<DataFeatures> {
-  const file = await openFile(path);
+  await using file = await openFile(path);
   const kinds = { persistent: 0, ephemeral: 0, container: 0, ttl: 0 };
   const schemes = new Map<string, number>();
   const children = new Map<string, number>();
   let [znodes, bytes] = [0, 0];
   let largest = { path: '/', bytes: 0 };
-  try {
-    const { sessions } = await scanSnapshot(
-      file,
-      {
-        onZnode: ({ path: at, data, acl, ephemeralOwner }) => {
-          const length = data?.length ?? 0;
-          znodes++;
-          bytes += length;
-          kinds[kindOfOwner(ephemeralOwner)]++;
-          if (length > largest.bytes) largest = { path: at, bytes: length };
-          const parent = at.slice(0, Math.max(1, at.lastIndexOf('/')));
-          if (at !== '/') children.set(parent, (children.get(parent) ?? 0) + 1);
-          for (const { scheme } of acl ?? []) {
-            if (scheme !== null && scheme !== 'world') schemes.set(scheme, (schemes.get(scheme) ?? 0) + 1);
-          }
-        },
+  const { sessions } = await scanSnapshot(
+    file,
+    {
+      onZnode: ({ path: at, data, acl, ephemeralOwner }) => {
+        const length = data?.length ?? 0;
+        znodes++;
+        bytes += length;
+        kinds[kindOfOwner(ephemeralOwner)]++;
+        if (length > largest.bytes) largest = { path: at, bytes: length };
+        const parent = at.slice(0, Math.max(1, at.lastIndexOf('/')));
+        if (at !== '/') children.set(parent, (children.get(parent) ?? 0) + 1);
+        for (const { scheme } of acl ?? []) {
+          if (scheme !== null && scheme !== 'world') schemes.set(scheme, (schemes.get(scheme) ?? 0) + 1);
+        }
       },
-      signal,
-    );
-    let mostChildren = { path: '/', count: 0 };
-    for (const [at, found] of children) if (found > mostChildren.count) mostChildren = { path: at, count: found };
-    return { znodes, bytes, kinds, schemes, largest, mostChildren, sessions };
-  } finally {
-    await file.close();
-  }
+    },
+    signal,
+  );
+  let mostChildren = { path: '/', count: 0 };
+  for (const [at, found] of children) if (found > mostChildren.count) mostChildren = { path: at, count: found };
+  return { znodes, bytes, kinds, schemes, largest, mostChildren, sessions };
 }
 
 /** What is to be known of them before servers are replaced. */

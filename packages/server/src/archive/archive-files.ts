@@ -26,7 +26,7 @@ export interface ArchiveListing {
 }
 
 /** A file that can be read although it is renamed or removed meanwhile, as far as its place allows it. */
-export interface OpenFile {
+export interface OpenFile extends AsyncDisposable {
   readonly path: string;
   /** Up to `length` bytes; fewer only at the end of the file. The bytes are the receiver's. */
   read(position: number, length: number): Promise<Uint8Array>;

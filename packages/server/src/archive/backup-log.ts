@@ -51,38 +51,34 @@ export class BackupLog {
     let last: Zxid = (newest.zxid - 1) as Zxid;
     let lastMs: number | null = null;
     let isOurs = false;
-    const opened = await openFile(path);
-    try {
-      const scanned = await scanLog(opened, {
-        onHeader: (before) => {
-          isOurs = before !== null;
-        },
-        onEntry: ({ zxid, timeMs }) => {
-          last = zxid;
-          lastMs = timeMs;
-          return true;
-        },
-      });
-      if (scanned.entries === 0 && (await judgeEnd(opened, LOG_HEADER_BYTES, last)).bytes === 0) {
-        // Begun, and nothing written: perhaps not even its header, which is synced before anything else.
-        await remove(path);
-        return await BackupLog.open(directory, logs.slice(0, -1));
-      }
-      const { judgement } = await judgeEnd(opened, scanned.position, last);
-      const fault = scanned.headerFault ?? (judgement.kind === 'rotten' ? judgement.reason : null);
-      if (fault !== null) {
-        throw new ArchiveError(
-          'damaged',
-          `${path} at position ${scanned.position}: ${fault}. "meerkat log repair" cuts it there, and what is missing is copied again; or ` +
-            'begin a new backup in another directory',
-        );
-      }
-      const log = new BackupLog(directory, last, lastMs);
-      await log.#continue(path, scanned.position, isOurs, judgement.kind === 'torn');
-      return log;
-    } finally {
-      await opened.close();
+    await using opened = await openFile(path);
+    const scanned = await scanLog(opened, {
+      onHeader: (before) => {
+        isOurs = before !== null;
+      },
+      onEntry: ({ zxid, timeMs }) => {
+        last = zxid;
+        lastMs = timeMs;
+        return true;
+      },
+    });
+    if (scanned.entries === 0 && (await judgeEnd(opened, LOG_HEADER_BYTES, last)).bytes === 0) {
+      // Begun, and nothing written: perhaps not even its header, which is synced before anything else.
+      await remove(path);
+      return await BackupLog.open(directory, logs.slice(0, -1));
     }
+    const { judgement } = await judgeEnd(opened, scanned.position, last);
+    const fault = scanned.headerFault ?? (judgement.kind === 'rotten' ? judgement.reason : null);
+    if (fault !== null) {
+      throw new ArchiveError(
+        'damaged',
+        `${path} at position ${scanned.position}: ${fault}. "meerkat log repair" cuts it there, and what is missing is copied again; or ` +
+          'begin a new backup in another directory',
+      );
+    }
+    const log = new BackupLog(directory, last, lastMs);
+    await log.#continue(path, scanned.position, isOurs, judgement.kind === 'torn');
+    return log;
   }
 
   private constructor(directory: string, last: Zxid, lastMs: number | null) {

@@ -224,14 +224,10 @@ export class Backup {
       await source.close();
     }
     // A reader goes by the end of the name, so the copy is read as what it is.
-    const copied = await openFile(path);
-    try {
-      const { completeZxid, znodes } = await scanSnapshot(copied, {}, signal);
-      this.#options.onNotice(`${name}: ${znodes} znodes copied and verified`);
-      return { name, zxid, completeZxid };
-    } finally {
-      await copied.close();
-    }
+    await using copied = await openFile(path);
+    const { completeZxid, znodes } = await scanSnapshot(copied, {}, signal);
+    this.#options.onNotice(`${name}: ${znodes} znodes copied and verified`);
+    return { name, zxid, completeZxid };
   }
 
   async #maybeFinishSnapshot(): Promise<void> {

@@ -71,22 +71,18 @@ async function eachEntry(
   onEntry: (zxid: Zxid, checksum: number) => void,
   signal?: AbortSignal,
 ): Promise<void> {
-  const file = await files.open(name);
-  try {
-    await scanLog(
-      file,
-      {
-        onEntry: (entry) => {
-          onEntry(entry.zxid, getInt(entry.bytes, 4));
-          return true;
-        },
+  await using file = await files.open(name);
+  await scanLog(
+    file,
+    {
+      onEntry: (entry) => {
+        onEntry(entry.zxid, getInt(entry.bytes, 4));
+        return true;
       },
-      0,
-      signal,
-    );
-  } finally {
-    await file.close();
-  }
+    },
+    0,
+    signal,
+  );
 }
 
 /** Takes the txns behind `zxid` away; the files with them stay as `replaced-<n>-<name>`. */
@@ -101,9 +97,8 @@ export async function cutBehind(directory: string, logs: readonly ZxidFile[], zx
         await rename(path, kept);
         continue;
       }
-      const file = await openFile(path);
+      await using file = await openFile(path);
       const { position, isStopped } = await scanLog(file, { onEntry: (entry) => entry.zxid <= zxid });
-      await file.close();
       if (!isStopped) continue;
       await copyFile(path, kept);
       const handle = await open(path, 'r+');

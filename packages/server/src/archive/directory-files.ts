@@ -101,6 +101,10 @@ class LocalFile implements OpenFile {
   close(): Promise<void> {
     return this.#handle.close();
   }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
 }
 
 async function versionDirectoryOf(directory: string): Promise<string> {

@@ -31,7 +31,7 @@ export interface CheckedLog {
 /** @param previous the file before, as it was checked; null: whatever comes before this one is of no interest */
 export async function checkLog(path: string, previous: CheckedLog | null, signal?: AbortSignal): Promise<CheckedLog> {
   const [file] = logFilesOf([{ name: basename(path), size: 0 }]);
-  const opened = await openFile(path);
+  await using opened = await openFile(path);
   let sequence: LogSequence | null = null;
   let entries = 0;
   let first: Zxid | null = null;
@@ -43,63 +43,59 @@ export async function checkLog(path: string, previous: CheckedLog | null, signal
   const refuse = (position: number, reason: string | null): void => {
     if (reason !== null) gap ??= `${path} at position ${position}: ${reason}. ${MISSING}`;
   };
-  try {
-    const scanned = await scanLog(
-      opened,
-      {
-        onHeader: (before) => {
-          const start = previous?.last ?? before ?? (file === undefined ? null : previousZxid(file.zxid));
-          if (start === null || file === undefined) return;
-          sequence = new LogSequence({ after: start, isEnsemble: false });
-          if (previous?.last != null) refuse(0, sequence.beginFile(file, before));
-          else sequence.beginFile(file, before);
-        },
-        onEntry: (entry) => {
-          first ??= entry.zxid;
-          if (file !== undefined && entries === 0 && entry.zxid !== file.zxid && !isLater(entry.zxid, file.zxid)) {
-            notes.push(`${path} begins with zxid 0x${entry.zxid.toString(16)}, which is not what its name says`);
-          }
-          sequence ??= new LogSequence({ after: previousZxid(entry.zxid), isEnsemble: false });
-          if (!sequence.isKnown(entry.zxid)) {
-            const reason = sequence.take(entry.zxid);
-            refuse(entry.position, reason);
-            if (reason !== null) sequence = startAnew(entry.zxid);
-          }
-          if (entry.decode() === null) {
-            unknown ??= `${path} at position ${entry.position}: the entry has the right checksum but is no txn that this version knows`;
-          }
-          last = entry.zxid;
-          lastMs = entry.timeMs;
-          entries++;
-          return true;
-        },
+  const scanned = await scanLog(
+    opened,
+    {
+      onHeader: (before) => {
+        const start = previous?.last ?? before ?? (file === undefined ? null : previousZxid(file.zxid));
+        if (start === null || file === undefined) return;
+        sequence = new LogSequence({ after: start, isEnsemble: false });
+        if (previous?.last != null) refuse(0, sequence.beginFile(file, before));
+        else sequence.beginFile(file, before);
       },
-      0,
-      signal,
-    );
-    const seen = sequence as LogSequence | null;
-    for (const text of seen?.endFile() ?? []) notes.push(`${path}: ${text}`);
-    const base = { path, entries, first, last, lastMs, end: scanned.position };
-    if (scanned.headerFault !== null) {
-      const problem = `${path}: ${scanned.headerFault}. Without entries a start removes a last file; else ${RESTORE}`;
-      return { ...base, state: 'damaged', problem, notes };
-    }
-    const { judgement } = await judgeEnd(opened, scanned.position, last ?? ZXID_NONE, signal);
-    if (judgement.kind === 'rotten' || unknown !== null) {
-      const behind =
-        judgement.kind === 'end' || judgement.intact === null ? '' : describeIntact(judgement.intact, scanned.position);
-      const found = judgement.kind === 'end' ? unknown : `${path} at position ${scanned.position}: ${judgement.reason}`;
-      return { ...base, state: 'damaged', problem: `${found}.${behind} ${RESTORE}`, notes };
-    }
-    if (judgement.kind === 'torn') {
-      const text = `${path} at position ${scanned.position}: ${judgement.reason}: as a crash leaves it, or as it is being written; a start cuts it`;
-      notes.push(text);
-    }
-    const state = gap !== null ? 'gap' : judgement.kind === 'torn' ? 'torn' : 'whole';
-    return { ...base, state, problem: gap, notes };
-  } finally {
-    await opened.close();
+      onEntry: (entry) => {
+        first ??= entry.zxid;
+        if (file !== undefined && entries === 0 && entry.zxid !== file.zxid && !isLater(entry.zxid, file.zxid)) {
+          notes.push(`${path} begins with zxid 0x${entry.zxid.toString(16)}, which is not what its name says`);
+        }
+        sequence ??= new LogSequence({ after: previousZxid(entry.zxid), isEnsemble: false });
+        if (!sequence.isKnown(entry.zxid)) {
+          const reason = sequence.take(entry.zxid);
+          refuse(entry.position, reason);
+          if (reason !== null) sequence = startAnew(entry.zxid);
+        }
+        if (entry.decode() === null) {
+          unknown ??= `${path} at position ${entry.position}: the entry has the right checksum but is no txn that this version knows`;
+        }
+        last = entry.zxid;
+        lastMs = entry.timeMs;
+        entries++;
+        return true;
+      },
+    },
+    0,
+    signal,
+  );
+  const seen = sequence as LogSequence | null;
+  for (const text of seen?.endFile() ?? []) notes.push(`${path}: ${text}`);
+  const base = { path, entries, first, last, lastMs, end: scanned.position };
+  if (scanned.headerFault !== null) {
+    const problem = `${path}: ${scanned.headerFault}. Without entries a start removes a last file; else ${RESTORE}`;
+    return { ...base, state: 'damaged', problem, notes };
   }
+  const { judgement } = await judgeEnd(opened, scanned.position, last ?? ZXID_NONE, signal);
+  if (judgement.kind === 'rotten' || unknown !== null) {
+    const behind =
+      judgement.kind === 'end' || judgement.intact === null ? '' : describeIntact(judgement.intact, scanned.position);
+    const found = judgement.kind === 'end' ? unknown : `${path} at position ${scanned.position}: ${judgement.reason}`;
+    return { ...base, state: 'damaged', problem: `${found}.${behind} ${RESTORE}`, notes };
+  }
+  if (judgement.kind === 'torn') {
+    const text = `${path} at position ${scanned.position}: ${judgement.reason}: as a crash leaves it, or as it is being written; a start cuts it`;
+    notes.push(text);
+  }
+  const state = gap !== null ? 'gap' : judgement.kind === 'torn' ? 'torn' : 'whole';
+  return { ...base, state, problem: gap, notes };
 }
 
 function startAnew(zxid: Zxid): LogSequence {

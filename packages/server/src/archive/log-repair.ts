@@ -86,29 +86,25 @@ async function statOf(path: string): Promise<Stats> {
 }
 
 async function repairHeld(path: string, { recomputes, isDryRun }: LogRepairOptions): Promise<LogRepair> {
-  const opened = await openFile(path);
+  await using opened = await openFile(path);
   let last: Zxid | null = null;
-  try {
-    const scanned = await scanLog(opened, {
-      onEntry: ({ zxid }) => {
-        last = zxid;
-        return true;
-      },
-    });
-    const { judgement, bytes } = await judgeEnd(opened, scanned.position, last ?? ZXID_NONE);
-    const { position, headerFault } = scanned;
-    const reason = headerFault ?? (judgement.kind === 'end' ? null : judgement.reason);
-    const found = { path, position, last, reason, bytesBehind: bytes };
-    if (reason === null) return { ...found, recomputed: 0, kept: null };
-    const repaired = recomputes && headerFault === null ? await recompute(path, position) : null;
-    if (isDryRun) return { ...found, recomputed: repaired?.count ?? 0, kept: null };
-    const kept = await keepCopy(path);
-    if (repaired !== null && repaired.count > 0) await replace(path, repaired.bytes);
-    else await cut(path, position);
-    return { ...found, recomputed: repaired?.count ?? 0, kept };
-  } finally {
-    await opened.close();
-  }
+  const scanned = await scanLog(opened, {
+    onEntry: ({ zxid }) => {
+      last = zxid;
+      return true;
+    },
+  });
+  const { judgement, bytes } = await judgeEnd(opened, scanned.position, last ?? ZXID_NONE);
+  const { position, headerFault } = scanned;
+  const reason = headerFault ?? (judgement.kind === 'end' ? null : judgement.reason);
+  const found = { path, position, last, reason, bytesBehind: bytes };
+  if (reason === null) return { ...found, recomputed: 0, kept: null };
+  const repaired = recomputes && headerFault === null ? await recompute(path, position) : null;
+  if (isDryRun) return { ...found, recomputed: repaired?.count ?? 0, kept: null };
+  const kept = await keepCopy(path);
+  if (repaired !== null && repaired.count > 0) await replace(path, repaired.bytes);
+  else await cut(path, position);
+  return { ...found, recomputed: repaired?.count ?? 0, kept };
 }
 
 /** Walks on over entries whose frame is right, whatever their checksum; ends where there is none any more. */

@@ -134,12 +134,8 @@ export class LogTailReader {
     }
     if (this.#lastHead === null) return true;
     const { position, bytes } = this.#lastHead;
-    const now = await this.#files.open(this.#file.file.name);
-    try {
-      return Buffer.compare(await now.read(position, bytes.length), bytes) === 0;
-    } finally {
-      await now.close();
-    }
+    await using now = await this.#files.open(this.#file.file.name);
+    return Buffer.compare(await now.read(position, bytes.length), bytes) === 0;
   }
 }
 

@@ -79,18 +79,14 @@ export async function zxidAt(
 async function lastFileBegunBefore(files: ArchiveFiles, ms: number, signal?: AbortSignal): Promise<Zxid> {
   const { logs } = await files.list();
   for (const { name, zxid } of logs.toReversed()) {
-    const file = await files.open(name);
-    try {
-      let firstMs = Number.POSITIVE_INFINITY;
-      const onEntry = ({ timeMs }: { readonly timeMs: number }): boolean => {
-        firstMs = timeMs;
-        return false;
-      };
-      await scanLog(file, { onEntry }, 0, signal);
-      if (firstMs <= ms) return (zxid - 1) as Zxid;
-    } finally {
-      await file.close();
-    }
+    await using file = await files.open(name);
+    let firstMs = Number.POSITIVE_INFINITY;
+    const onEntry = ({ timeMs }: { readonly timeMs: number }): boolean => {
+      firstMs = timeMs;
+      return false;
+    };
+    await scanLog(file, { onEntry }, 0, signal);
+    if (firstMs <= ms) return (zxid - 1) as Zxid;
   }
   return -1 as Zxid;
 }

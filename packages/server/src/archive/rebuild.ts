@@ -175,15 +175,11 @@ function digestError({ place }: ArchiveFiles, zxid: number, expected: bigint, ac
 
 /** @throws ArchiveError `damaged` */
 async function loadSnapshot(files: ArchiveFiles, { name, zxid }: ZxidFile, signal?: AbortSignal): Promise<Loaded> {
-  const file = await files.open(name);
-  try {
-    const database = new Database(DATABASE_OPTIONS, { emit() {} });
-    const end = await readInto(database, file, signal);
-    database.tree.lastZxid = zxid;
-    return { database, end };
-  } finally {
-    await file.close();
-  }
+  await using file = await files.open(name);
+  const database = new Database(DATABASE_OPTIONS, { emit() {} });
+  const end = await readInto(database, file, signal);
+  database.tree.lastZxid = zxid;
+  return { database, end };
 }
 
 /** Also the admin command `restore` reads what it is sent so. @throws ArchiveError `damaged` */

@@ -42,10 +42,12 @@ export class RemoteFiles implements ArchiveFiles {
   }
 
   open(name: string): Promise<OpenFile> {
+    const close = (): Promise<void> => Promise.resolve();
     return Promise.resolve({
       path: this.pathOf(name),
       read: async (position, length) => this.#read(name, position, length),
-      close: () => Promise.resolve(),
+      close,
+      [Symbol.asyncDispose]: close,
     });
   }
 

@@ -40,52 +40,48 @@ export async function readHistory(
   let torn: string | null = null;
   for (const [index, file] of wanted.entries()) {
     const isLastFile = index === wanted.length - 1;
-    const opened = await files.open(file.name);
-    try {
-      let fault: string | null = null;
-      const refuse = (position: number, reason: string | null): boolean => {
-        if (reason === null) return false;
-        fault = `${opened.path} at position ${position}: ${reason}${torn === null ? '' : `. The file before: ${torn}`}`;
-        return true;
-      };
-      const scanned = await scanLog(
-        opened,
-        {
-          onHeader: (before) => {
-            sequence ??= new LogSequence({
-              after: maxZxid(after, before ?? previousZxid(file.zxid)),
-              isEnsemble: false,
-            });
-            refuse(0, sequence.beginFile(file, before));
-          },
-          onEntry: (entry) => {
-            if (fault !== null || (limit !== null && entry.zxid > limit)) return false;
-            if (sequence!.isKnown(entry.zxid)) return true;
-            if (refuse(entry.position, sequence!.take(entry.zxid))) return false;
-            return events.onTxn(entry, file);
-          },
-          onSlice: () => events.onSlice?.(),
+    await using opened = await files.open(file.name);
+    let fault: string | null = null;
+    const refuse = (position: number, reason: string | null): boolean => {
+      if (reason === null) return false;
+      fault = `${opened.path} at position ${position}: ${reason}${torn === null ? '' : `. The file before: ${torn}`}`;
+      return true;
+    };
+    const scanned = await scanLog(
+      opened,
+      {
+        onHeader: (before) => {
+          sequence ??= new LogSequence({
+            after: maxZxid(after, before ?? previousZxid(file.zxid)),
+            isEnsemble: false,
+          });
+          refuse(0, sequence.beginFile(file, before));
         },
-        0,
-        signal,
-      );
-      if (fault !== null) throw new ArchiveError('damaged', `${fault}. ${RESTORE}`);
-      for (const text of sequence?.endFile() ?? []) events.onWarning?.(`${opened.path}: ${text}`);
-      if (scanned.isStopped) break;
-      // Behind that a server that runs may be writing: half of it is no damage.
-      if (limit !== null && sequence !== null && sequence.last >= limit) break;
-      if (scanned.headerFault !== null) {
-        if (isLastFile) break;
-        throw new ArchiveError('damaged', `${opened.path}: ${scanned.headerFault}. ${RESTORE}`);
-      }
-      const { judgement } = await judgeEnd(opened, scanned.position, sequence?.last ?? after, signal);
-      if (judgement.kind === 'end') continue;
-      torn = `${opened.path} at position ${scanned.position}: ${judgement.reason}`;
-      if (judgement.kind === 'rotten') throw new ArchiveError('damaged', `${torn}. ${RESTORE}`);
-      if (isLastFile) events.onWarning?.(`${torn}: what is being written, or what a crash has torn, is left out`);
-    } finally {
-      await opened.close();
+        onEntry: (entry) => {
+          if (fault !== null || (limit !== null && entry.zxid > limit)) return false;
+          if (sequence!.isKnown(entry.zxid)) return true;
+          if (refuse(entry.position, sequence!.take(entry.zxid))) return false;
+          return events.onTxn(entry, file);
+        },
+        onSlice: () => events.onSlice?.(),
+      },
+      0,
+      signal,
+    );
+    if (fault !== null) throw new ArchiveError('damaged', `${fault}. ${RESTORE}`);
+    for (const text of sequence?.endFile() ?? []) events.onWarning?.(`${opened.path}: ${text}`);
+    if (scanned.isStopped) break;
+    // Behind that a server that runs may be writing: half of it is no damage.
+    if (limit !== null && sequence !== null && sequence.last >= limit) break;
+    if (scanned.headerFault !== null) {
+      if (isLastFile) break;
+      throw new ArchiveError('damaged', `${opened.path}: ${scanned.headerFault}. ${RESTORE}`);
     }
+    const { judgement } = await judgeEnd(opened, scanned.position, sequence?.last ?? after, signal);
+    if (judgement.kind === 'end') continue;
+    torn = `${opened.path} at position ${scanned.position}: ${judgement.reason}`;
+    if (judgement.kind === 'rotten') throw new ArchiveError('damaged', `${torn}. ${RESTORE}`);
+    if (isLastFile) events.onWarning?.(`${torn}: what is being written, or what a crash has torn, is left out`);
   }
   return sequence?.last ?? after;
 }

@@ -47,27 +47,23 @@ export async function readZnodeHistory(files: ArchiveFiles, options: ZnodeHistor
     oldest !== undefined && (firstLog === undefined || firstLog.zxid <= oldest.zxid + 1 || oldest.zxid === 0);
   const tracker = new Tracker(options);
   if (hasBase && oldest !== undefined) {
-    const file = await files.open(oldest.name);
-    try {
-      await scanSnapshot(
-        file,
-        {
-          onZnode: ({ path, data, acl, ephemeralOwner, mzxid }) => {
-            if (!tracker.isWanted(path)) return;
-            // It changed while the snapshot was taken: the log says how.
-            const isLater = mzxid > oldest.zxid || acl === null;
-            tracker.begin(
-              path,
-              isLater ? undefined : { data: data && Uint8Array.from(data), acl: acl ?? [], owner: ephemeralOwner },
-            );
-          },
+    await using file = await files.open(oldest.name);
+    await scanSnapshot(
+      file,
+      {
+        onZnode: ({ path, data, acl, ephemeralOwner, mzxid }) => {
+          if (!tracker.isWanted(path)) return;
+          // It changed while the snapshot was taken: the log says how.
+          const isLater = mzxid > oldest.zxid || acl === null;
+          tracker.begin(
+            path,
+            isLater ? undefined : { data: data && Uint8Array.from(data), acl: acl ?? [], owner: ephemeralOwner },
+          );
         },
-        options.signal,
-      );
-      tracker.knowsAll = true;
-    } finally {
-      await file.close();
-    }
+      },
+      options.signal,
+    );
+    tracker.knowsAll = true;
   }
   await readHistory(
     files,

@@ -32,13 +32,15 @@ export class BoundedFiles implements ArchiveFiles {
 
   async open(name: string): Promise<OpenFile> {
     const file = await this.#files.open(name);
+    const close = (): Promise<void> => file.close();
     return {
       path: file.path,
       read: (position, length) => {
         this.#check();
         return file.read(position, length);
       },
-      close: () => file.close(),
+      close,
+      [Symbol.asyncDispose]: close,
     };
   }
 

@@ -57,18 +57,14 @@ async function writeBody(body: Readable, { path, freeBytesMin, bytesMax }: Resto
 
 /** The last zxid that anything in it has. */
 async function lastZxidOf(path: string): Promise<number> {
-  const file = await openFile(path);
-  try {
-    let last = 0;
-    const { completeZxid, digest } = await scanSnapshot(file, {
-      onZnode: ({ czxid, mzxid, pzxid }) => {
-        last = Math.max(last, czxid, mzxid, pzxid);
-      },
-    });
-    last = Math.max(last, completeZxid ?? 0, digest?.zxid ?? 0);
-    if (!isZxid(last)) throw new ArchiveError('damaged', `it has a zxid that no server has given: ${last}`);
-    return last;
-  } finally {
-    await file.close();
-  }
+  await using file = await openFile(path);
+  let last = 0;
+  const { completeZxid, digest } = await scanSnapshot(file, {
+    onZnode: ({ czxid, mzxid, pzxid }) => {
+      last = Math.max(last, czxid, mzxid, pzxid);
+    },
+  });
+  last = Math.max(last, completeZxid ?? 0, digest?.zxid ?? 0);
+  if (!isZxid(last)) throw new ArchiveError('damaged', `it has a zxid that no server has given: ${last}`);
+  return last;
 }

@@ -180,23 +180,32 @@ export class OneShotTree implements WatchListener {
       else if (isRoot || (watches & NEW) !== 0 || this.#known.has(path)) level.push([path, watches]);
     }
     while (level.length > 0) {
-      const next: [string, number][] = [];
-      let failure: unknown = null;
-      await forEachInFlight(level, READS_MAX, async ([path, watches]) => {
-        try {
-          for (const child of await this.#look(path, watches, round)) next.push([child, ALL]);
-        } catch (error) {
-          failure ??= error;
-          round.isComplete = false;
-          this.#mark(path, watches | NEW);
-        }
-      });
+      const { children, failure } = await this.#lookAtAll(level, round);
       if (this.#isOver) return round;
       if (failure !== null) await this.#recover(failure);
-      if (this.#known.size + next.length > ZNODES_MAX) throw this.#tooLarge();
-      level = next;
+      if (this.#known.size + children.length > ZNODES_MAX) throw this.#tooLarge();
+      level = children.map((child) => [child, ALL]);
     }
     return round;
+  }
+
+  /** What cannot be read stays dirty. @returns children that were not known, and the first failure */
+  async #lookAtAll(
+    level: readonly (readonly [string, number])[],
+    round: Round,
+  ): Promise<{ readonly children: readonly string[]; readonly failure: unknown }> {
+    const children: string[] = [];
+    let failure: unknown = null;
+    await forEachInFlight(level, READS_MAX, async ([path, watches]) => {
+      try {
+        for (const child of await this.#look(path, watches, round)) children.push(child);
+      } catch (error) {
+        failure ??= error;
+        round.isComplete = false;
+        this.#mark(path, watches | NEW);
+      }
+    });
+    return { children, failure };
   }
 
   /** Waits until it makes sense to continue. @throws what cannot be waited for */

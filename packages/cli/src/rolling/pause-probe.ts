@@ -72,13 +72,15 @@ export class PauseProbe {
       } catch (error) {
         if (!(error instanceof ZooKeeperError)) throw error;
         this.#failures++;
-        // A dead session comes back as another one, whose ephemeral znode is not there.
-        if (error.code === 'NONODE' && this.#path !== null) {
-          await this.#client.create(this.#path, '', { mode: 'ephemeral' }).catch(() => {});
-        }
+        if (error.code === 'NONODE') await this.#remake();
       }
       await sleep(PERIOD_MS, undefined, { signal }).catch(() => {});
     }
+  }
+
+  /** A dead session comes back as another one, whose ephemeral znode is not there. */
+  async #remake(): Promise<void> {
+    if (this.#path !== null) await this.#client.create(this.#path, '', { mode: 'ephemeral' }).catch(() => {});
   }
 
   async #ask(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Client, joinPath, NoAuthError, NoNodeError, type WatchStream } from '@meerkat/client';
+import { type Children, type Client, joinPath, NoAuthError, NoNodeError, type WatchStream } from '@meerkat/client';
 import type { IndexState, SearchResult } from '../api/messages.ts';
 
 /**
@@ -130,28 +130,8 @@ export class TreeIndex {
     await new Promise<void>((resolve, reject) => {
       const goOn = (): void => {
         while (inFlight < IN_FLIGHT_MAX && queue.length > 0 && !this.#isStopped) {
-          const path = queue.pop()!;
           inFlight++;
-          this.#client.children(path, { timeoutMs: REPLY_MS }).then(
-            ({ children, stat }) => {
-              if (stream !== null && this.#takeEvents(stream)) this.#isGapped = true;
-              this.#add(path, stat.dataLength);
-              const room = Math.max(0, this.#max - this.#sizes.size - queue.length);
-              if (children.length > room) this.#isCut = true;
-              for (const name of children.slice(0, room)) queue.push(joinPath(path, name));
-              landed();
-            },
-            (error) => {
-              if (error instanceof NoAuthError) {
-                this.#add(path, 0);
-                this.#refused++;
-              } else if (!(error instanceof NoNodeError)) {
-                reject(error);
-                return;
-              }
-              landed();
-            },
-          );
+          this.#visit(queue.pop()!, queue, stream).then(landed, reject);
         }
         if (inFlight === 0) resolve();
       };
@@ -163,6 +143,30 @@ export class TreeIndex {
     });
     this.#isComplete = true;
     this.#revision++;
+  }
+
+  /** Adds a znode, and its children to the queue as far as there is room. */
+  async #visit(path: string, queue: string[], stream: WatchStream | null): Promise<void> {
+    const found = await this.#childrenOf(path);
+    if (found === null) return;
+    if (stream !== null && this.#takeEvents(stream)) this.#isGapped = true;
+    this.#add(path, found.stat.dataLength);
+    const room = Math.max(0, this.#max - this.#sizes.size - queue.length);
+    if (found.children.length > room) this.#isCut = true;
+    for (const name of found.children.slice(0, room)) queue.push(joinPath(path, name));
+  }
+
+  /** @returns null when it has gone, or may not be read: that one is added without its size */
+  async #childrenOf(path: string): Promise<Children | null> {
+    try {
+      return await this.#client.children(path, { timeoutMs: REPLY_MS });
+    } catch (error) {
+      if (error instanceof NoNodeError) return null;
+      if (!(error instanceof NoAuthError)) throw error;
+      this.#add(path, 0);
+      this.#refused++;
+      return null;
+    }
   }
 
   async #follow(stream: WatchStream): Promise<void> {

@@ -286,25 +286,26 @@ export class Storage {
         { database, mark: this.#mark },
         (error, bytes) => {
           this.#install = null;
-          if (error !== null) {
-            if (this.#stopping === null) {
-              this.#fail(new Error(`cannot install the snapshot of the leader: ${error.message}`, { cause: error }));
-            }
-            this.#reopen();
-            return;
+          if (error === null) this.#adopt(database, bytes);
+          else if (this.#stopping === null) {
+            this.#fail(new Error(`cannot install the snapshot of the leader: ${error.message}`, { cause: error }));
           }
-          this.#history.clear();
-          this.#logFiles.reset([]);
-          this.#database = database;
-          this.#durableZxid = onDisk(database.lastZxid);
-          const compression = this.#options.snapshotCompression;
-          this.#upkeep.follow(database, { zxid: database.lastZxid, compression, bytes });
-          this.#upkeep.restartCount();
-          if (this.#reopen()) onInstalled(this.#durableZxid);
+          if (this.#reopen() && error === null) onInstalled(this.#durableZxid);
         },
       );
       this.#install.start();
     });
+  }
+
+  /** From now on the history is this database, whose snapshot has so many bytes. */
+  #adopt(database: Database, bytes: number): void {
+    this.#history.clear();
+    this.#logFiles.reset([]);
+    this.#database = database;
+    this.#durableZxid = onDisk(database.lastZxid);
+    const compression = this.#options.snapshotCompression;
+    this.#upkeep.follow(database, { zxid: database.lastZxid, compression, bytes });
+    this.#upkeep.restartCount();
   }
 
   /** Closes the log, so that nobody but `exchange` touches the directory. */

@@ -5,7 +5,15 @@
 import { hexZxid } from '@meerkat/protocol';
 import type { Operation } from '../history.ts';
 import { type Identity, mayRead } from './access.ts';
-import { type ClientLog, type ConnectionLog, describe, type Event, type Rearmed, type Told } from './client-log.ts';
+import {
+  type ClientLog,
+  type ConnectionLog,
+  describe,
+  type Event,
+  type Rearmed,
+  type Reply,
+  type Told,
+} from './client-log.ts';
 import { type Change, type ChangeType, type CommittedTree, countUpTo } from './committed-tree.ts';
 import type { Violations } from './violation.ts';
 import type { ZnodeState } from './znode-state.ts';
@@ -90,18 +98,21 @@ export class WatchRules {
           this.#violations.reportAt(entry.atMs, invariant, [], message);
           return false;
         });
-        const request = entry.operation?.request;
-        const isAsked = entry.operation?.isWatchCovered === false;
-        if (isAsked && request !== undefined && 'hasWatch' in request && request.hasWatch) {
-          const kind = kindOfWatch(request.op, entry.errorCode);
-          if (kind !== null) {
-            const { path } = request;
-            const due = this.#firstChange({ path, kind }, entry.zxid);
-            armed.push({ path, kind, zxid: entry.zxid, due, isRearmed: false, requestsBefore: 0 });
-          }
-        }
+        const watch = this.#armedBy(entry);
+        if (watch !== null) armed.push(watch);
       }
     }
+  }
+
+  /** @returns null when no watch was asked for, or the answer leaves none */
+  #armedBy({ operation, errorCode, zxid }: Reply): Armed | null {
+    if (operation === null || operation.isWatchCovered) return null;
+    const { request } = operation;
+    if (!('hasWatch' in request && request.hasWatch)) return null;
+    const kind = kindOfWatch(request.op, errorCode);
+    if (kind === null) return null;
+    const { path } = request;
+    return { path, kind, zxid, due: this.#firstChange({ path, kind }, zxid), isRearmed: false, requestsBefore: 0 };
   }
 
   #checkEvent(who: string, event: Event, identity: Identity): void {

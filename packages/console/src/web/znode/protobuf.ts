@@ -28,18 +28,24 @@ function decode(type: protobuf.Type, reader: protobuf.Reader, end: number, depth
     } else if (field instanceof protobuf.MapField) {
       const [key, value] = decodeEntry(field, reader, depth);
       made[field.name] = { ...(made[field.name] as Fields | undefined), [key]: value };
-    } else if (!field.repeated) made[field.name] = decodeValue(field, reader, depth);
-    else {
+    } else if (field.repeated) {
       const list = (made[field.name] as unknown[] | undefined) ?? [];
       made[field.name] = list;
-      // Numbers stand packed behind one length, unless they do not.
-      if ((tag & 7) === 2 && field.type in protobuf.types.packed) {
-        const listEnd = reader.uint32() + reader.pos;
-        while (reader.pos < listEnd) list.push(decodeValue(field, reader, depth));
-      } else list.push(decodeValue(field, reader, depth));
-    }
+      decodeItems(field, tag & 7, reader, depth, list);
+    } else made[field.name] = decodeValue(field, reader, depth);
   }
   return made;
+}
+
+/** Numbers stand packed behind one length, unless they do not. */
+function decodeItems(field: protobuf.Field, wireType: number, reader: protobuf.Reader, depth: number, list: unknown[]) {
+  const isPacked = wireType === 2 && field.type in protobuf.types.packed;
+  if (!isPacked) {
+    list.push(decodeValue(field, reader, depth));
+    return;
+  }
+  const end = reader.uint32() + reader.pos;
+  while (reader.pos < end) list.push(decodeValue(field, reader, depth));
 }
 
 function decodeEntry(field: protobuf.MapField, reader: protobuf.Reader, depth: number): [key: string, value: unknown] {

@@ -96,13 +96,12 @@ class Answer {
           const parts = this.#parts.splice(0);
           if (!this.#hasLast) this.#onTaken(parts.length);
           yield parts.join('');
-        } else if (this.#hasLast) {
-          return;
-        } else {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
+          continue;
         }
+        if (this.#hasLast) return;
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
       }
     } finally {
       this.#onOver(this.#hasLast);

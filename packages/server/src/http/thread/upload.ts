@@ -39,10 +39,7 @@ async function writeBody(body: Readable, { path, freeBytesMin, bytesMax }: Resto
       }
       if (position >= lookAt) {
         lookAt = position + LOOK_BYTES;
-        const { bavail, bsize } = await statfs(dirname(path));
-        if (bavail * bsize < freeBytesMin + LOOK_BYTES) {
-          throw new ArchiveError('disk', `there is no room for it on the disk of ${path}, behind disk.freeBytesMin`);
-        }
+        await checkRoom(path, freeBytesMin);
       }
       await writeWhole(file, chunk, position);
       position += chunk.length;
@@ -53,6 +50,13 @@ async function writeBody(body: Readable, { path, freeBytesMin, bytesMax }: Resto
   } finally {
     await file.close();
   }
+}
+
+/** @throws ArchiveError when the disk has no room for as much as is written until it is looked at again */
+async function checkRoom(path: string, freeBytesMin: number): Promise<void> {
+  const { bavail, bsize } = await statfs(dirname(path));
+  if (bavail * bsize >= freeBytesMin + LOOK_BYTES) return;
+  throw new ArchiveError('disk', `there is no room for it on the disk of ${path}, behind disk.freeBytesMin`);
 }
 
 /** The last zxid that anything in it has. */

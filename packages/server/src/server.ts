@@ -20,12 +20,12 @@ import { loadOwnProviders } from './auth/own-provider.ts';
 import { SessionSecrets } from './auth/session-secrets.ts';
 import { ClientPorts } from './client-ports.ts';
 import type { Configuration } from './config/options.ts';
-import { Deferred } from './deferred.ts';
 import { describeFailure } from './describe-failure.ts';
 import { ExitCode, ServerError } from './exit-codes.ts';
 import { GrowthWatch } from './growth-watch.ts';
 import { HttpFigures } from './http/figures.ts';
 import type { HttpThread } from './http/http-thread.ts';
+import { Lifetime } from './lifetime.ts';
 import { type Logger, SILENT_LOGGER } from './logger.ts';
 import { type ClientAddress, ClientPortWatch } from './membership/client-port.ts';
 import { copyMode } from './membership/copy-mode.ts';
@@ -72,8 +72,7 @@ export async function startServer(configuration: Configuration, options: StartOp
 const DRAIN_MS = 500;
 
 class Server implements RunningServer {
-  readonly failed: Promise<ServerError>;
-  readonly serving: Promise<void>;
+  readonly #lifetime = new Lifetime();
   readonly #configuration: Configuration;
   readonly #logger: Logger;
   readonly #metrics: Metrics;
@@ -89,31 +88,19 @@ class Server implements RunningServer {
   readonly #growthWatch: GrowthWatch;
   /** Null without a port that answers by HTTP. */
   readonly #http: HttpThread | null;
-  #failedWith: ServerError | null = null;
   readonly #clientPorts: ClientPorts;
   readonly #credentials: ServerCredentials;
   readonly #sessionSecrets: SessionSecrets | null = null;
   readonly #audit: AuditLog | null = null;
   readonly #sessionEnds = new SessionEnds();
-  #state: 'starting' | 'serving' | 'stopping' | 'ended' = 'starting';
   /** Resolves once nothing takes place any more, after the end. */
   #atRest: Promise<void> = Promise.resolve();
-  /** What a start waits for. */
-  readonly #started = new Deferred<void>();
-  readonly #served = new Deferred<void>();
-  readonly #stopped = new Deferred<void>();
-  readonly #failure = new Deferred<ServerError>();
 
   constructor(configuration: Configuration, options: StartOptions, authenticator: Authenticator, metrics: Metrics) {
     const { logger = SILENT_LOGGER, trace, disk, decorateDisk, decorateNetwork } = options;
     this.#configuration = configuration;
     this.#logger = logger;
     this.#metrics = metrics;
-    this.failed = this.#failure.promise;
-    this.serving = this.#served.promise;
-    // Whoever waits for the start hears of its failure there; nobody has to.
-    this.#started.promise.catch(() => {});
-    this.#served.promise.catch(() => {});
     this.#turn = new Turn(NODE_CLOCK, (error) => this.#onFailed(error));
     this.#disk = disk ?? new NodeDisk(this.#turn);
     const traceLog = new TraceLog(logger, NODE_CLOCK);
@@ -169,7 +156,7 @@ class Server implements RunningServer {
       new ClientPortWatch(configuration.core.serverId, clientAddressOf(configuration), (address) =>
         this.#clientPorts.move(address),
       ),
-      { emit: ({ kind }) => (kind === 'role-changed' ? this.#started.resolve() : undefined) },
+      { emit: ({ kind }) => (kind === 'role-changed' ? this.#lifetime.onStarted() : undefined) },
       ...(trace === undefined ? [] : [trace]),
     ];
     const deliver = (event: () => void): void => this.#turn.run(event);
@@ -228,8 +215,8 @@ class Server implements RunningServer {
       configuration.core,
       { fourLetterWords },
       {
-        onServing: () => this.#onServing(),
-        onStopped: () => this.#stopped.resolve(),
+        onServing: () => this.#lifetime.onServed(),
+        onStopped: () => this.#lifetime.onStopped(),
         onFailed: (error) => this.#onFailed(error),
       },
     );
@@ -249,8 +236,8 @@ class Server implements RunningServer {
       source: { ...parts, view: this.view, lastSnapshot: () => this.#core.newestSnapshot() },
       health: {
         view: this.view,
-        failure: () => this.#failedWith?.message ?? null,
-        isStopping: () => this.#state === 'stopping',
+        failure: () => this.#lifetime.failure?.message ?? null,
+        isStopping: () => this.#lifetime.state === 'stopping',
         isDraining: () => this.#core.isDraining,
       },
       authenticator: ports.authenticator,
@@ -261,6 +248,14 @@ class Server implements RunningServer {
       figures,
       deliver,
     });
+  }
+
+  get failed(): Promise<ServerError> {
+    return this.#lifetime.failed;
+  }
+
+  get serving(): Promise<void> {
+    return this.#lifetime.served;
   }
 
   get address(): { readonly host: string; readonly port: number } {
@@ -307,13 +302,13 @@ class Server implements RunningServer {
     this.#growthWatch.start();
     this.#http?.start();
     const onAbort = (): void => {
-      void this.stop().then(() => this.#settle(new ServerError(ExitCode.ok, 'the start was given up')));
+      void this.stop().then(() => this.#giveUp(new ServerError(ExitCode.ok, 'the start was given up')));
     };
     if (signal?.aborted === true) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      await this.#started.promise;
-      if (this.#state === 'starting') this.#state = 'serving';
+      await this.#lifetime.started;
+      this.#lifetime.beginServing();
     } catch (error) {
       await this.#atRest;
       throw error;
@@ -323,25 +318,24 @@ class Server implements RunningServer {
   }
 
   async stop(): Promise<void> {
-    if (this.#state === 'starting' || this.#state === 'serving') {
+    if (this.#lifetime.beginStopping()) {
       this.resume();
       this.#audit?.add({ operation: 'serverStop', result: 'invoked' });
-      this.#state = 'stopping';
       this.#quorumWait.stop();
       this.#clientPorts.close();
       this.#turn.run(() => this.#core.stop());
     }
-    await this.#stopped.promise;
-    if (this.#state !== 'ended') await this.#clientPorts.drain(DRAIN_MS);
+    await this.#lifetime.stopped;
+    if (this.#lifetime.state !== 'ended') await this.#clientPorts.drain(DRAIN_MS);
     this.#end();
-    this.#served.reject(new ServerError(ExitCode.ok, 'the server was stopped'));
+    this.#lifetime.onNeverServed(new ServerError(ExitCode.ok, 'the server was stopped'));
     await this.#audit?.flush();
     await this.#atRest;
   }
 
   async kill(): Promise<void> {
     this.#end();
-    this.#settle(new ServerError(ExitCode.unexpected, 'the server was killed'));
+    this.#giveUp(new ServerError(ExitCode.unexpected, 'the server was killed'));
     await this.#atRest;
   }
 
@@ -359,7 +353,8 @@ class Server implements RunningServer {
   }
 
   async expireSession(id: bigint): Promise<boolean> {
-    if (this.#state !== 'serving') throw new ServerError(ExitCode.unexpected, `the server is ${this.#state}`);
+    const { state } = this.#lifetime;
+    if (state !== 'serving') throw new ServerError(ExitCode.unexpected, `the server is ${state}`);
     const isKnown = await new Promise<boolean>((resolve, reject) => {
       const forget = this.#sessionEnds.onNext(id, (error) => (error === null ? resolve(true) : reject(error)));
       this.#turn.run(() => {
@@ -390,27 +385,21 @@ class Server implements RunningServer {
     return this.#core.onStreamOpened(stream);
   }
 
-  #onServing(): void {
-    this.#started.resolve();
-    this.#served.resolve();
-  }
-
   /** The core told that it cannot go on, or threw. */
   #onFailed(error: unknown): void {
-    if (this.#state === 'ended') return;
-    const isStart = this.#state === 'starting';
+    const { state } = this.#lifetime;
+    if (state === 'ended') return;
+    const isStart = state === 'starting';
     const failure = describeFailure(error, isStart ? this.#configuration.server : null);
     if (!isStart) this.#logger.log('error', `the server stops: ${failure.message}`, { event: 'stopping' });
-    this.#failedWith = failure;
+    this.#lifetime.fail(failure);
     this.#end();
-    this.#settle(failure);
-    this.#failure.resolve(failure);
+    this.#sessionEnds.fail(failure);
   }
 
   /** Nothing moves after this. */
   #end(): void {
-    if (this.#state === 'ended') return;
-    this.#state = 'ended';
+    if (!this.#lifetime.end()) return;
     this.#quorumWait.stop();
     this.#stallWatch.stop();
     this.#growthWatch.stop();
@@ -425,11 +414,9 @@ class Server implements RunningServer {
   }
 
   /** Those who wait for something wait in vain. */
-  #settle(failure: ServerError): void {
-    this.#started.reject(failure);
-    this.#served.reject(failure);
-    this.#stopped.resolve();
-    this.#sessionEnds.fail(failure);
+  #giveUp(reason: ServerError): void {
+    this.#lifetime.giveUp(reason);
+    this.#sessionEnds.fail(reason);
   }
 }
 

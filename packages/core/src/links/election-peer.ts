@@ -26,6 +26,13 @@ export interface ElectionPeerHost {
   onNotification(from: number, notification: ElectionNotification): void;
 }
 
+/** An attempt to connect that has neither succeeded nor failed. */
+interface Dial {
+  readonly target: Endpoint;
+  readonly sinceMs: number;
+  readonly attempt: { cancel(): void };
+}
+
 const NEVER = Number.POSITIVE_INFINITY;
 /** Pause before the second attempt, in milliseconds; doubles up to the maximum. */
 const PAUSE_MIN_MS = 200;
@@ -80,9 +87,7 @@ export class ElectionPeer implements ElectionStreamOwner {
   #isWanted = false;
   #link: ElectionStream | null = null;
   #linkSinceMs = 0;
-  #dial: { cancel(): void } | null = null;
-  #dialSinceMs = 0;
-  #dialled: Endpoint | null = null;
+  #dial: Dial | null = null;
   /** The stream that said hello to a server of a higher id, until that has dialled. */
   #call: ElectionStream | null = null;
   #retryAtMs = NEVER;
@@ -124,7 +129,7 @@ export class ElectionPeer implements ElectionStreamOwner {
   get #dialUntilMs(): number {
     if (this.#dial === null) return NEVER;
     const { connectTimeoutMs, addressTimeoutMs } = this.#host;
-    return this.#dialSinceMs + (this.#hasSeveralAddresses ? addressTimeoutMs : connectTimeoutMs);
+    return this.#dial.sinceMs + (this.#hasSeveralAddresses ? addressTimeoutMs : connectTimeoutMs);
   }
 
   /** When the silence of a peer over the link has lasted too long. */
@@ -202,10 +207,10 @@ export class ElectionPeer implements ElectionStreamOwner {
     if (this.#dial !== null && this.#hasSeveralAddresses) return;
     this.#failures = 0;
     if (this.#dial !== null) {
-      const isSame = isSameEndpoint(this.#dialled, this.#nextTarget());
+      const isSame = isSameEndpoint(this.#dial.target, this.#nextTarget());
       // One that was begun when the peer could not be reached would be heard of late.
-      if (isSame && nowMs < this.#dialSinceMs + CROSSING_MS) return;
-      this.#dial.cancel();
+      if (isSame && nowMs < this.#dial.sinceMs + CROSSING_MS) return;
+      this.#dial.attempt.cancel();
       this.#dial = null;
     }
     this.#connect();
@@ -215,7 +220,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     const nowMs = this.#nowMs();
     if (nowMs >= this.#testUntilMs) this.#onTestFailed();
     if (nowMs >= this.#dialUntilMs) {
-      this.#dial?.cancel();
+      this.#dial?.attempt.cancel();
       this.#onDialFailed();
     } else if (nowMs >= this.#retryAtMs) {
       this.#retry();
@@ -282,15 +287,15 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#abandonAttempt();
     const target = this.#nextTarget();
     if (target === null || this.#isStopped) return;
-    this.#dialSinceMs = this.#nowMs();
-    this.#dialled = target;
-    this.#dial = this.#host.network.connect(target, {
+    const sinceMs = this.#nowMs();
+    const attempt = this.#host.network.connect(target, {
       onConnected: (stream) => {
         this.#addresses.onAnswered(target);
         return this.#onDialled(new ElectionStream(stream, null, this));
       },
       onConnectFailed: () => this.#onDialFailed(),
     });
+    this.#dial = { target, sinceMs, attempt };
   }
 
   #nextTarget(): Endpoint | null {
@@ -302,7 +307,7 @@ export class ElectionPeer implements ElectionStreamOwner {
   }
 
   #abandonAttempt(): void {
-    this.#dial?.cancel();
+    this.#dial?.attempt.cancel();
     this.#dial = null;
     this.#call?.close();
     this.#call = null;

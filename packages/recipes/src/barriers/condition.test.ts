@@ -1,7 +1,8 @@
-import { type Client, ConnectionLossError, text } from '@meerkat/client';
+import { type Client, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import type { Lock } from '../locks/lock.ts';
 import { Mutex } from '../locks/mutex.ts';
+import { aroundNextCommit, lostCommit } from '../testing/commits.ts';
 import { type Fleet, withClients } from '../testing/fleet.ts';
 import { Condition } from './condition.ts';
 
@@ -153,19 +154,12 @@ test(
     await fleet.world.sleep(100);
     const { client, condition, mutex } = notifier;
     const lock = await mutex.acquire();
-    const begin = client.transaction.bind(client);
-    client.transaction = () => {
-      client.transaction = begin;
-      const made = begin();
-      const commit = made.commit.bind(made);
-      made.commit = async (options) => {
-        await commit(options);
-        await other.client.delete(lock.path);
-        await fleet.world.until(() => !lock.isHeld, 10_000);
-        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
-      };
-      return made;
-    };
+    aroundNextCommit(client, async (commit) => {
+      await commit();
+      await other.client.delete(lock.path);
+      await fleet.world.until(() => !lock.isHeld, 10_000);
+      throw lostCommit();
+    });
     await expect(condition.notify(lock)).rejects.toMatchObject({ code: 'SESSIONLOST', outcome: 'unknown' });
     await (await waiting).release();
   }),
@@ -206,17 +200,11 @@ test(
     await fleet.world.sleep(100);
     const { client, condition, mutex } = notifier;
     const lock = await mutex.acquire();
-    const begin = client.transaction.bind(client);
-    client.transaction = () => {
-      client.transaction = begin;
-      const made = begin();
-      made.commit = async () => {
-        await other.client.delete(lock.path);
-        await fleet.world.until(() => !lock.isHeld, 10_000);
-        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
-      };
-      return made;
-    };
+    aroundNextCommit(client, async () => {
+      await other.client.delete(lock.path);
+      await fleet.world.until(() => !lock.isHeld, 10_000);
+      throw lostCommit();
+    });
     await expect(condition.notifyAll(lock)).rejects.toMatchObject({
       code: 'SESSIONLOST',
       operation: 'Condition.notifyAll',

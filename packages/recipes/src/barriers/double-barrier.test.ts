@@ -1,5 +1,6 @@
 import { type Acl, type Client, ConnectionLossError, Perm, ThrottledError } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
+import { aroundCommits } from '../testing/commits.ts';
 import { Fleet, withClients } from '../testing/fleet.ts';
 import { FrameCounter } from '../testing/frame-counter.ts';
 import { watched } from '../testing/watched.ts';
@@ -265,21 +266,15 @@ describe('a double barrier', () => {
   test(
     'does not hammer on a server that has too much to do',
     withClients(async (fleet, client, other) => {
-      const begin = client.transaction.bind(client);
       let attempts = 0;
       let isBusy = true;
-      client.transaction = () => {
-        const made = begin();
-        const commit = made.commit.bind(made);
-        made.commit = async (options) => {
-          attempts++;
-          // It answers at once that it has not tried it.
-          await client.exists('/');
-          if (isBusy) throw new ThrottledError({ operation: 'transaction', path: null });
-          return commit(options);
-        };
-        return made;
-      };
+      aroundCommits(client, async (commit) => {
+        attempts++;
+        // It answers at once that it has not tried it.
+        await client.exists('/');
+        if (isBusy) throw new ThrottledError({ operation: 'transaction', path: null });
+        return commit();
+      });
       const entering = new DoubleBarrier(client, '/barrier', 2).enter();
       await fleet.world.sleep(1000);
       expect(attempts).toBeLessThan(100);
@@ -339,18 +334,12 @@ describe('a double barrier', () => {
     withClients(async (fleet, a, b, c, d) => {
       await c.ensurePath('/barrier');
       const { promise: funeral, resolve: bury } = makeGate();
-      const transaction = c.transaction.bind(c);
       let isComing = false;
-      c.transaction = () => {
-        const made = transaction();
-        const commit = made.commit.bind(made);
-        made.commit = async (options) => {
-          isComing = true;
-          await funeral;
-          return commit(options);
-        };
-        return made;
-      };
+      aroundCommits(c, async (commit) => {
+        isComing = true;
+        await funeral;
+        return commit();
+      });
       const entering = new DoubleBarrier(c, '/barrier', 2).enter();
       const state = watched(entering);
       await fleet.world.until(() => isComing, 10_000);

@@ -1,5 +1,6 @@
 import { ConnectionLossError, NodeExistsError, TimeoutError, text } from '@meerkat/client';
 import { describe, expect, test, vi } from 'vitest';
+import { aroundNextCommit } from '../testing/commits.ts';
 import { runSolo } from '../testing/fleet.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
@@ -321,28 +322,21 @@ describe('a persistent ephemeral', () => {
       const client = await fleet.connectAs('app');
       const { network } = fleet.world;
       const first = client.session?.id;
-      const transaction = client.transaction.bind(client);
       let closed: Promise<void> | null = null;
       let presence: PersistentEphemeral | null = null;
-      client.transaction = () => {
-        client.transaction = transaction;
-        const made = transaction();
-        const commit = made.commit.bind(made);
-        made.commit = async (options) => {
-          network.block('app', 'zk1');
-          network.block('zk1', 'app');
-          await fleet.world.until(() => client.state === 'lost', 60_000);
-          // The service gives it up later than the client does.
-          await fleet.world.sleep(5000);
-          network.heal();
-          await fleet.world.until(() => client.state === 'connected', 60_000);
-          const committed = commit(options);
-          await fleet.world.sleep(0.5);
-          closed = presence?.close() ?? null;
-          return committed;
-        };
-        return made;
-      };
+      aroundNextCommit(client, async (commit) => {
+        network.block('app', 'zk1');
+        network.block('zk1', 'app');
+        await fleet.world.until(() => client.state === 'lost', 60_000);
+        // The service gives it up later than the client does.
+        await fleet.world.sleep(5000);
+        network.heal();
+        await fleet.world.until(() => client.state === 'connected', 60_000);
+        const committed = commit();
+        await fleet.world.sleep(0.5);
+        closed = presence?.close() ?? null;
+        return committed;
+      });
       presence = new PersistentEphemeral(client, '/a', { owner: 'app' });
       await fleet.world.until(() => closed !== null, 60_000);
       await closed;

@@ -1,7 +1,6 @@
 import {
   type CallOptions,
   ClosedError,
-  ConnectionLossError,
   NodeExistsError,
   SessionLostError,
   TransactionError,
@@ -9,6 +8,7 @@ import {
 } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Semaphore } from '../locks/semaphore.ts';
+import { aroundCommits, lostCommit } from '../testing/commits.ts';
 import { runSolo } from '../testing/fleet.ts';
 import type { Migration } from './migration-digest.ts';
 import { MigrationMismatchError, Migrations } from './migrations.ts';
@@ -153,13 +153,7 @@ describe('migrations', () => {
     runSolo(7, async (fleet) => {
       const client = await fleet.connectAs('app', { sessionTimeoutMs: 20_000 });
       const [server] = fleet.ensemble.servers;
-      const begin = client.transaction.bind(client);
-      client.transaction = () => {
-        const made = begin();
-        const commit = made.commit.bind(made);
-        made.commit = (options) => commit(options).finally(() => server!.crash());
-        return made;
-      };
+      aroundCommits(client, (commit) => commit().finally(() => server!.crash()));
       const refused: Migration = [{ kind: 'set', path: '/missing', data: 'v1' }];
       await expect(new Migrations(client).apply('shop', [refused], { timeoutMs: 3000 })).rejects.toThrow(
         TransactionError,
@@ -176,7 +170,7 @@ describe('migrations', () => {
         client.transaction = transaction;
         await other.deleteRecursive('/migrations/locks');
         expect(await new Migrations(other).apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
-        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+        throw lostCommit();
       };
       client.transaction = () => {
         const made = transaction();
@@ -225,16 +219,10 @@ describe('migrations', () => {
   test('are all applied and counted when the reply to each is lost', () =>
     runSolo(6, async (fleet) => {
       const client = await fleet.connectAs('app');
-      const begin = client.transaction.bind(client);
-      client.transaction = () => {
-        const made = begin();
-        const commit = made.commit.bind(made);
-        made.commit = async (options) => {
-          await commit(options);
-          throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
-        };
-        return made;
-      };
+      aroundCommits(client, async (commit) => {
+        await commit();
+        throw lostCommit();
+      });
       const set: Migration[] = Array.from({ length: 8 }, (_, i) => [{ kind: 'create', path: `/m${i}` }]);
       expect(await new Migrations(client).apply('long', set)).toEqual({ total: 8, applied: 8 });
       await client.close();
@@ -243,17 +231,11 @@ describe('migrations', () => {
   test('are not taken for too large when they are small, however often connections break', () =>
     runSolo(8, async (fleet) => {
       const client = await fleet.connectAs('app');
-      const begin = client.transaction.bind(client);
       let losses = 0;
-      client.transaction = () => {
-        const made = begin();
-        const commit = made.commit.bind(made);
-        made.commit = (options) => {
-          if (losses++ >= 8) return commit(options);
-          throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
-        };
-        return made;
-      };
+      aroundCommits(client, (commit) => {
+        if (losses++ >= 8) return commit();
+        throw lostCommit();
+      });
       expect(await new Migrations(client).apply('shop', [FIRST])).toEqual({ total: 1, applied: 1 });
       await client.close();
     }));

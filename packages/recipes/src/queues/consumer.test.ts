@@ -1,6 +1,7 @@
-import { type Client, ConnectionLossError, SessionLostError, text } from '@meerkat/client';
+import { type Client, SessionLostError, text } from '@meerkat/client';
 import { DEFAULT_LINK } from '@meerkat/simulator';
 import { describe, expect, test } from 'vitest';
+import { aroundNextCommit, lostCommit } from '../testing/commits.ts';
 import { cutOff, drain } from '../testing/drain.ts';
 import { Fleet, withClients } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
@@ -65,19 +66,11 @@ test(
     const other = await fleet.connect();
     const queue = new Queue(client, '/jobs', { codec: text });
     await queue.putAll(['a', 'b']);
-    const begin = client.transaction.bind(client);
-    client.transaction = () => {
-      client.transaction = begin;
-      const made = begin();
-      const commit = made.commit.bind(made);
-      made.commit = async (options) => {
-        made.commit = commit;
-        await commit(options);
-        await other.delete('/jobs/queue-0000000000');
-        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
-      };
-      return made;
-    };
+    aroundNextCommit(client, async (commit) => {
+      await commit();
+      await other.delete('/jobs/queue-0000000000');
+      throw lostCommit();
+    });
     await client.ensurePath('/jobs-leases');
     expect(await drain(queue)).toEqual(['b']);
     await fleet.world.sleep(1000);

@@ -1,6 +1,7 @@
-import { type Client, ConnectionLossError, NotReadOnlyError, text } from '@meerkat/client';
+import { type Client, NotReadOnlyError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { CountDownLatch } from '../barriers/count-down-latch.ts';
+import { aroundCommits, aroundNextCommit, lostCommit } from '../testing/commits.ts';
 import { drain } from '../testing/drain.ts';
 import { type Fleet, withClients } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
@@ -9,24 +10,16 @@ import { Queue } from './queue.ts';
 describe('what is in doubt', () => {
   /** The next transaction leaves, and before its answer the connection breaks for so long. */
   function loseNextReply({ world }: Fleet, client: Client, durationMs: number): void {
-    const begin = client.transaction.bind(client);
-    client.transaction = () => {
-      client.transaction = begin;
-      const made = begin();
-      const commit = made.commit.bind(made);
-      made.commit = (options) => {
-        made.commit = commit;
-        const committed = commit(options);
-        world.timeline.plan(1, () => {
-          world.network.block('client1', 'zk1');
-          world.network.block('zk1', 'client1');
-          for (const end of world.network.openEnds) if (end.host === 'client1') end.breakStream();
-        });
-        world.timeline.plan(durationMs, () => world.network.heal());
-        return committed;
-      };
-      return made;
-    };
+    aroundNextCommit(client, (commit) => {
+      const committed = commit();
+      world.timeline.plan(1, () => {
+        world.network.block('client1', 'zk1');
+        world.network.block('zk1', 'client1');
+        for (const end of world.network.openEnds) if (end.host === 'client1') end.breakStream();
+      });
+      world.timeline.plan(durationMs, () => world.network.heal());
+      return committed;
+    });
   }
 
   test(
@@ -156,23 +149,17 @@ test(
   withClients(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text });
     await queue.put('a');
-    const begin = client.transaction.bind(client);
     let count = 0;
-    client.transaction = () => {
-      const made = begin();
-      const commit = made.commit.bind(made);
-      made.commit = async (options) => {
-        count++;
-        if (count > 1 && count < 4) throw new NotReadOnlyError({ operation: 'transaction', path: null });
-        const results = await commit(options);
-        if (count > 1) return results;
-        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
-      };
-      return made;
-    };
+    const restore = aroundCommits(client, async (commit) => {
+      count++;
+      if (count > 1 && count < 4) throw new NotReadOnlyError({ operation: 'transaction', path: null });
+      const results = await commit();
+      if (count > 1) return results;
+      throw lostCommit();
+    });
     await queue.put('b');
     expect(count).toBe(4);
-    client.transaction = begin;
+    restore();
     expect(await drain(queue)).toEqual(['a', 'b']);
   }),
 );

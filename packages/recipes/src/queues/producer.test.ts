@@ -1,5 +1,6 @@
 import { type Client, ConnectionLossError, NoAuthError, text } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
+import { aroundCommits, lostCommit } from '../testing/commits.ts';
 import { drain } from '../testing/drain.ts';
 import { Fleet, withClients } from '../testing/fleet.ts';
 import { IdQueue } from './id-queue.ts';
@@ -192,21 +193,15 @@ describe('servers that take less than the client thinks', () => {
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
-      const begin = client.transaction.bind(client);
       const remove = client.delete.bind(client);
       let losses = 0;
       let deletions = 0;
-      client.transaction = () => {
-        const made = begin();
-        const commit = made.commit.bind(made);
-        made.commit = (options) => {
-          const isLost = losses < 2 || (losses === 2 && deletions < deletionsMax);
-          if (!isLost) return commit(options);
-          losses++;
-          return Promise.reject(new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' }));
-        };
-        return made;
-      };
+      aroundCommits(client, (commit) => {
+        const isLost = losses < 2 || (losses === 2 && deletions < deletionsMax);
+        if (!isLost) return commit();
+        losses++;
+        return Promise.reject(lostCommit());
+      });
       client.delete = async (path, options) => {
         const isLost = deletions++ < deletionsMax;
         await remove(path, options).catch((error: unknown) => {
@@ -226,21 +221,15 @@ describe('servers that take less than the client thinks', () => {
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
-      const begin = client.transaction.bind(client);
       let losses = 0;
-      client.transaction = () => {
-        const made = begin();
-        const commit = made.commit.bind(made);
-        made.commit = async (options) => {
-          const isApplied = losses === 0;
-          if (isApplied) await commit(options);
-          losses++;
-          throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
-        };
-        return made;
-      };
+      const restore = aroundCommits(client, async (commit) => {
+        const isApplied = losses === 0;
+        if (isApplied) await commit();
+        losses++;
+        throw lostCommit();
+      });
       await queue.put('b');
-      client.transaction = begin;
+      restore();
       await queue.put('c');
       expect(losses).toBeGreaterThan(1);
       expect(await drain(queue)).toEqual(['a', 'b', 'c']);

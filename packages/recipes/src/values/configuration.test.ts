@@ -8,6 +8,7 @@ import {
   text,
 } from '@meerkat/client';
 import { expect, test } from 'vitest';
+import { aroundNextCommit } from '../testing/commits.ts';
 import { onStage } from '../testing/stage.ts';
 import { Configuration } from './configuration.ts';
 
@@ -96,17 +97,10 @@ test('a rollback goes back to what was in force before the version that it repla
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     for (const value of ['first', 'second', 'third']) await settings.set(value);
-    const transaction = client.transaction.bind(client);
-    client.transaction = () => {
-      client.transaction = transaction;
-      const made = transaction();
-      const commit = made.commit.bind(made);
-      made.commit = async (options) => {
-        await new Configuration(other, '/config', { codec: text }).set('fourth');
-        return commit(options);
-      };
-      return made;
-    };
+    aroundNextCommit(client, async (commit) => {
+      await new Configuration(other, '/config', { codec: text }).set('fourth');
+      return commit();
+    });
     expect(await settings.rollback()).toEqual({ value: 'third', version: 4 });
   }));
 

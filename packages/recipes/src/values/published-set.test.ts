@@ -1,5 +1,6 @@
 import { BadVersionError, ConnectionLossError, json, NoNodeError, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
+import { aroundCommits, lostCommit } from '../testing/commits.ts';
 import { onStage } from '../testing/stage.ts';
 import { PublishedSet } from './published-set.ts';
 
@@ -125,7 +126,7 @@ test('a rollback in doubt whose set was deleted by hand at that moment comes to 
       // It never reaches the service, which the rollback cannot know.
       made.commit = async () => {
         await other.deleteRecursive(`/flags/${first}`);
-        throw new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
+        throw lostCommit();
       };
       return made;
     };
@@ -144,18 +145,12 @@ test.each(['a/b', '', '/'])('a set with an entry that cannot be the name of a zn
 test('a publication in parts whose set another publisher takes for an orphan begins again', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 2 });
-    const transaction = client.transaction.bind(client);
     let parts = 0;
-    client.transaction = () => {
-      const made = transaction();
-      const commit = made.commit.bind(made);
-      made.commit = async (options) => {
-        // Between two parts another client is faster, and cleans up what can never be in force any more.
-        if (++parts === 2) await new PublishedSet(other, '/flags', { codec: text }).publish({ x: 'faster' });
-        return commit(options);
-      };
-      return made;
-    };
+    aroundCommits(client, async (commit) => {
+      // Between two parts another client is faster, and cleans up what can never be in force any more.
+      if (++parts === 2) await new PublishedSet(other, '/flags', { codec: text }).publish({ x: 'faster' });
+      return commit();
+    });
     const name = await flags.publish({ a: '1', b: '2', c: '3' });
     const read = await flags.read();
     expect(read?.name).toBe(name);
@@ -177,16 +172,10 @@ test('a publication that gives up while others are faster says that nothing was 
     let n = 0;
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const faster = new PublishedSet(other, '/flags', { codec: text });
-    const transaction = client.transaction.bind(client);
-    client.transaction = () => {
-      const made = transaction();
-      const commit = made.commit.bind(made);
-      made.commit = async (options) => {
-        await faster.publish({ a: `faster ${++n}` });
-        return commit(options);
-      };
-      return made;
-    };
+    aroundCommits(client, async (commit) => {
+      await faster.publish({ a: `faster ${++n}` });
+      return commit();
+    });
     const publication = flags.publish({ a: 'slower' }, { timeoutMs: 2000 });
     await expect(publication).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
     expect((await faster.read())?.entries.get('a')).toMatch(/^faster/);
@@ -195,18 +184,12 @@ test('a publication that gives up while others are faster says that nothing was 
 test('a publication in parts that gives up says that nothing was published', () =>
   onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 2 });
-    const transaction = client.transaction.bind(client);
     const controller = new AbortController();
-    client.transaction = () => {
-      const made = transaction();
-      const commit = made.commit.bind(made);
-      made.commit = (options) => {
-        const committing = commit(options);
-        controller.abort();
-        return committing;
-      };
-      return made;
-    };
+    aroundCommits(client, (commit) => {
+      const committing = commit();
+      controller.abort();
+      return committing;
+    });
     const publication = flags.publish({ a: '1', b: '2', c: '3' }, { signal: controller.signal });
     await expect(publication).rejects.toMatchObject({ code: 'ABORTED', outcome: 'not-applied', path: '/flags' });
     expect(await flags.history()).toEqual([]);

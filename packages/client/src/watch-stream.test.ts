@@ -308,10 +308,7 @@ describe('on a server', () => {
     await using writer = await connect(server.connectString);
     await using client = await connect(server.connectString);
     await writer.create('/a');
-    const recursive = collect(client.watch('/a', { recursive: true }));
-    await recursive.stream.ready;
-    await server.restart();
-    await recursive.until((event) => event.type === 'gap' && event.reason === 'reconnected');
+    const recursive = await watchAcrossRestart(server, client);
 
     const plain = collect(client.watch('/a'));
     await plain.stream.ready;
@@ -326,10 +323,7 @@ describe('on a server', () => {
     await using writer = await connect(server.connectString);
     await using client = await connect(server.connectString);
     await writer.create('/a');
-    const recursive = collect(client.watch('/a', { recursive: true }));
-    await recursive.stream.ready;
-    await server.restart();
-    await recursive.until((event) => event.type === 'gap' && event.reason === 'reconnected');
+    const recursive = await watchAcrossRestart(server, client);
 
     const plain = collect(client.watch('/a'));
     await recursive.stream.close();
@@ -384,6 +378,15 @@ interface Collected {
   readonly stream: WatchStream;
   /** The first event that fits, waited for. */
   until(fits: (event: WatchStreamEvent) => boolean): Promise<WatchStreamEvent | undefined>;
+}
+
+/** A recursive watch on `/a` that goes on after the server has begun anew, and the client knows nothing of its kinds. */
+async function watchAcrossRestart(server: TestServer, client: Client): Promise<Collected> {
+  const recursive = collect(client.watch('/a', { recursive: true }));
+  await recursive.stream.ready;
+  await server.restart();
+  await recursive.until((event) => event.type === 'gap' && event.reason === 'reconnected');
+  return recursive;
 }
 
 /** Takes events one after another until one fits, without leaving the stream. */

@@ -30,24 +30,14 @@ describe('the rules of the stream to a learner', () => {
 
   it('Z14: a COMMIT leaves out an earlier proposal', () => {
     const script = serving();
-    const first = script.nextTxn(3);
-    script.spread(3, [1, 2], first);
-    const second = script.nextTxn(3);
-    script.spread(3, [1, 2], second);
-    script.committed(3, second.zxid);
-    script.commit(3, 1, second.zxid);
+    commitSecondOfTwo(script);
     expect(script.broken).toEqual(['Z14']);
   });
 
   it('a COMMIT may leave out earlier proposals to a server of ours, which takes it for all of them', () => {
     const script = serving();
     script.greet(1, 3, { announces: Announcement.keepsLog });
-    const first = script.nextTxn(3);
-    script.spread(3, [1, 2], first);
-    const second = script.nextTxn(3);
-    script.spread(3, [1, 2], second);
-    script.committed(3, second.zxid);
-    script.commit(3, 1, second.zxid);
+    commitSecondOfTwo(script);
     expect(script.broken).toEqual([]);
   });
 
@@ -179,3 +169,13 @@ describe('the rules of the stream to a learner', () => {
     expect(script.broken).toEqual(['D2']);
   });
 });
+
+/** Leader 3 has two proposals acknowledged, and tells learner 1 of the second alone that it is committed. */
+function commitSecondOfTwo(script: EnsembleScript): void {
+  const first = script.nextTxn(3);
+  script.spread(3, [1, 2], first);
+  const second = script.nextTxn(3);
+  script.spread(3, [1, 2], second);
+  script.committed(3, second.zxid);
+  script.commit(3, 1, second.zxid);
+}

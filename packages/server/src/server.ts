@@ -33,7 +33,7 @@ import { DynamicFiles } from './membership/dynamic-files.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { MonitorBaseline } from './metrics/monitor-baseline.ts';
 import { NODE_CLOCK } from './node/clock.ts';
-import { countPeerPorts, Descriptors } from './node/descriptors.ts';
+import { countPeerPorts, countThreads, Descriptors } from './node/descriptors.ts';
 import { NodeDisk } from './node/disk.ts';
 import type { HostedDisk } from './node/hosted-disk.ts';
 import type { TlsListenOptions } from './node/network.ts';
@@ -119,8 +119,10 @@ class Server implements RunningServer {
       },
     };
     this.#credentials = new ServerCredentials(configuration, logger);
-    this.#descriptors = new Descriptors(countPeerPorts(configuration.core), (message) =>
-      traceLog.emit({ kind: 'warning', message }),
+    this.#descriptors = new Descriptors(
+      countThreads(configuration.server),
+      countPeerPorts(configuration.core),
+      (message) => traceLog.emit({ kind: 'warning', message }),
     );
     const memberHosts = (): readonly string[] => this.view.ensemble?.hosts() ?? [];
     const { quorumSasl } = configuration.server;

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
 import {
   ConnectionShare,
@@ -9,21 +11,39 @@ import {
 
 describe('the plan', () => {
   test('keeps an eighth for files, 12 to 64, and a quarter for ports between servers', () => {
-    // In use, clients, files.
-    expect(planDescriptors(1024, 24, 0)).toEqual({ clientsMax: 1024 - 24 - 64, peersMax: 0 });
-    expect(planDescriptors(1024, 24, 2)).toEqual({ clientsMax: 1024 - 24 - 64 - 256, peersMax: 128 });
-    expect(planDescriptors(1024, 24, 4)).toEqual({ clientsMax: 1024 - 24 - 64 - 256, peersMax: 64 });
-    expect(planDescriptors(80, 24, 2)).toEqual({ clientsMax: 80 - 24 - 12 - 20, peersMax: 10 });
-    expect(planDescriptors(1_000_000, 24, 2)).toEqual({ clientsMax: 1_000_000 - 24 - 64 - 250_000, peersMax: 125_000 });
+    // In use, files, ports.
+    expect(planDescriptors(1024, 24, 0, 0)).toEqual({ clientsMax: 1024 - 24 - 64, peersMax: 0 });
+    expect(planDescriptors(1024, 24, 0, 2)).toEqual({ clientsMax: 1024 - 24 - 64 - 256, peersMax: 128 });
+    expect(planDescriptors(1024, 24, 0, 4)).toEqual({ clientsMax: 1024 - 24 - 64 - 256, peersMax: 64 });
+    expect(planDescriptors(80, 24, 0, 2)).toEqual({ clientsMax: 80 - 24 - 12 - 20, peersMax: 10 });
+    expect(planDescriptors(1_000_000, 24, 0, 2)).toEqual({
+      clientsMax: 1_000_000 - 24 - 64 - 250_000,
+      peersMax: 125_000,
+    });
+  });
+
+  test('keeps five for each thread that is to come', () => {
+    expect(planDescriptors(128, 24, 2, 2)).toEqual({ clientsMax: 128 - 24 - 10 - 16 - 32, peersMax: 16 });
+  });
+
+  test('has what Node.js opens for a thread', { skip: process.platform !== 'linux' }, async () => {
+    const before = countOpenFiles()!;
+    const worker = new Worker('setInterval(() => {}, 1e6)', { eval: true });
+    await once(worker, 'online');
+    const opened = countOpenFiles()! - before;
+    await worker.terminate();
+    const { clientsMax } = planDescriptors(1024, 24, 0, 0);
+    expect(opened).toBeGreaterThan(0);
+    expect(opened).toBeLessThanOrEqual(clientsMax - planDescriptors(1024, 24, 1, 0).clientsMax);
   });
 
   test('leaves every port something, however low the limit', () => {
-    expect(planDescriptors(20, 24, 2)).toEqual({ clientsMax: 4, peersMax: 4 });
+    expect(planDescriptors(20, 24, 0, 2)).toEqual({ clientsMax: 4, peersMax: 4 });
   });
 
   test('limits nothing where the system does not tell its limit', () => {
     const all = Number.POSITIVE_INFINITY;
-    expect(planDescriptors(all, 0, 2)).toEqual({ clientsMax: all, peersMax: all });
+    expect(planDescriptors(all, 0, 0, 2)).toEqual({ clientsMax: all, peersMax: all });
   });
 
   test('begins with what Linux says', { skip: process.platform !== 'linux' }, () => {

@@ -1,12 +1,13 @@
 /**
  * The descriptors, of open files and sockets, that the system allows this process, and how they are shared out.
  *
- *     ├─ in use at the start ─┼─ clients ─┼─ each port between servers ─┼─ files, and what this server dials ─┤ limit
+ *     ├─ in use at the start ─┼─ threads ─┼─ clients ─┼─ each port between servers ─┼─ files, and what this server dials ─┤ limit
  *
  * A process without descriptors cannot open its next log file, which would end the server.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import type { CoreOptions } from '@meerkat/core';
+import type { ServerOptions } from '../config/options.ts';
 
 export interface DescriptorPlan {
   /** Infinity where the system does not tell its limit. */
@@ -22,17 +23,21 @@ const FILES_MIN = 12;
 const FILES_MAX = 64;
 /** A port that took nobody would be of no use. */
 const PORT_MIN = 4;
+/** What Node.js opens for one: an epoll, an eventfd, a pipe of two, and /dev/null. */
+const PER_THREAD = 5;
 
 /**
  * @param limit of this process
  * @param inUse by this process before it takes its first connection
+ * @param threads that it starts later
  * @param peerPorts ports that listen for other servers
  */
-export function planDescriptors(limit: number, inUse: number, peerPorts: number): DescriptorPlan {
+export function planDescriptors(limit: number, inUse: number, threads: number, peerPorts: number): DescriptorPlan {
   if (limit === Number.POSITIVE_INFINITY) return { clientsMax: limit, peersMax: limit };
   const files = Math.min(Math.max(Math.floor(limit * FILES_PART), FILES_MIN), FILES_MAX);
   const peersMax = peerPorts === 0 ? 0 : Math.max(Math.floor((limit * PEERS_PART) / peerPorts), PORT_MIN);
-  const clientsMax = Math.max(limit - inUse - files - peersMax * peerPorts, PORT_MIN);
+  const taken = inUse + threads * PER_THREAD;
+  const clientsMax = Math.max(limit - taken - files - peersMax * peerPorts, PORT_MIN);
   return { clientsMax, peersMax };
 }
 
@@ -65,10 +70,13 @@ export class Descriptors {
   readonly #plan: DescriptorPlan;
   readonly #onWarning: (message: string) => void;
 
-  /** @param onWarning told of each connection that crowds */
-  constructor(peerPorts: number, onWarning: (message: string) => void) {
+  /**
+   * @param threads that are to come
+   * @param onWarning told of each connection that crowds
+   */
+  constructor(threads: number, peerPorts: number, onWarning: (message: string) => void) {
     this.#limit = readOpenFilesMax() ?? Number.POSITIVE_INFINITY;
-    this.#plan = planDescriptors(this.#limit, countOpenFiles() ?? 0, peerPorts);
+    this.#plan = planDescriptors(this.#limit, countOpenFiles() ?? 0, threads, peerPorts);
     this.#onWarning = onWarning;
   }
 
@@ -179,6 +187,11 @@ export class ConnectionShare {
 }
 
 export const UNLIMITED_SHARE: ConnectionShare = new ConnectionShare(Number.POSITIVE_INFINITY);
+
+/** Threads that a server starts: for sockets of clients, for its HTTP ports, and to read files ahead. */
+export function countThreads({ clientThreads, admin, metricsPort }: ServerOptions): number {
+  return clientThreads + (admin === null && metricsPort === null ? 0 : 1) + 1;
+}
 
 /** Ports on which this server may listen for others. */
 export function countPeerPorts({ serverId, ensemble }: CoreOptions): number {

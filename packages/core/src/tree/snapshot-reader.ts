@@ -18,7 +18,7 @@ import {
   StatOffset,
 } from '@meerkat/protocol';
 import { ROW_DIGEST, ROW_END, ROW_HASH, ROW_INTS, ROW_IS_PLAIN, ROW_START } from '../base/file-scans.ts';
-import { CLOSED_ACL } from './acl-table.ts';
+import { CLOSED_ACL, OPEN_ACL_ID } from './acl-table.ts';
 import { copyBytes } from './byte-arena.ts';
 import { COMING_MAX, ComingPaths } from './coming-paths.ts';
 import type { Database } from './database.ts';
@@ -47,6 +47,13 @@ export class SnapshotReader {
   #last: ZnodeNumber = NO_ZNODE;
   /** The snapshot's numbers of ACLs, and ours. */
   readonly #aclIds = new Map<number, number>();
+  /** The number of the ACL of the znode before, and ours: most znodes have the same. */
+  #aclHigh = -1;
+  #aclLow = -1;
+  #aclId: number = OPEN_ACL_ID;
+  /** Parent of the scanned znode before, and how many of its children it does not count yet: siblings come in runs. */
+  #parent: ZnodeNumber = NO_ZNODE;
+  #uncounted = 0;
   readonly #reader = new JuteReader(undefined, RECORD_BYTES_MAX);
   readonly #record = new SnapshotRecord();
   readonly #coming: ComingPaths;
@@ -167,7 +174,12 @@ export class SnapshotReader {
   #maybeLeaveList(): void {
     if (this.#left > 0) return;
     if (this.#phase === 'sessions') this.#phase = 'acl-count';
-    else if (this.#phase === 'acls') this.#phase = 'znodes';
+    else if (this.#phase === 'acls') this.#beginZnodes();
+  }
+
+  #beginZnodes(): void {
+    this.#phase = 'znodes';
+    this.#aclId = this.#aclIds.get(-1)!;
   }
 
   #readZnode(bytes: Uint8Array, at: number, end: number): number {
@@ -205,6 +217,7 @@ export class SnapshotReader {
         this.#readZnode(bytes, start, end);
       }
     }
+    this.#countChildren(NO_ZNODE);
   }
 
   /** @returns false when there is more to it than making a znode below an existing one: then nothing has been done */
@@ -216,9 +229,18 @@ export class SnapshotReader {
     if (state.table.findBytesByHash(hash, bytes, pathStart, pathEnd) !== NO_ZNODE) return false;
     const parent = state.findParentBytes(bytes, pathStart, pathEnd);
     if (parent === NO_ZNODE) return false;
+    if (parent !== this.#parent) this.#countChildren(parent);
+    this.#uncounted++;
     this.#last = state.addPersisted(record, hash, parent, this.#aclIdOf(record), digest);
     this.#znodes++;
     return true;
+  }
+
+  /** @param next the parent of what follows */
+  #countChildren(next: ZnodeNumber): void {
+    if (this.#uncounted > 0) this.#state.table.countChildren(this.#parent, this.#uncounted);
+    this.#uncounted = 0;
+    this.#parent = next;
   }
 
   /** @returns false after a fault */
@@ -278,7 +300,14 @@ export class SnapshotReader {
   }
 
   #aclIdOf({ bytes, dataEnd }: SnapshotRecord): number {
-    return this.#aclIds.get(getLong(bytes, dataEnd)) ?? this.#state.acls.intern(CLOSED_ACL);
+    const high = getInt(bytes, dataEnd);
+    const low = getInt(bytes, dataEnd + 4);
+    if (high !== this.#aclHigh || low !== this.#aclLow) {
+      this.#aclId = this.#aclIds.get(getLong(bytes, dataEnd)) ?? this.#state.acls.intern(CLOSED_ACL);
+      this.#aclHigh = high;
+      this.#aclLow = low;
+    }
+    return this.#aclId;
   }
 
   /** What follows from the znodes once all of them are there. */

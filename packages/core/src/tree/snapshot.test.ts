@@ -224,6 +224,19 @@ describe('the reader', () => {
     ]);
   });
 
+  it('takes each ACL by its number, also one that the snapshot gives the number of the open one', () => {
+    const listOf = (ip: string, number: string): Uint8Array => body(number, '00000001 0000001f', text('ip'), text(ip));
+    const numbers = ['ff'.repeat(8), '0000000000000007', '0000000100000007'];
+    const lists = ['::1', '::2', '::3'].map((ip, i) => Buffer.from(listOf(ip, numbers[i]!)));
+    const used = [0, 1, 1, 2, 1, 0];
+    const records = used.map((list, i) => Buffer.from(znode(`/${i}`, '00'.repeat(8), '00'.repeat(8), numbers[list])));
+    const bytes = body('00000000 00000003', ...lists, Buffer.from(ROOT_RECORD), ...records, Buffer.from(END));
+    const { tree } = load(bytes).database;
+    const idOf = (i: number): string | null | undefined =>
+      tree.acls.get(tree.znodes.aclOf(tree.znodes.find(`/${i}`)))[0]?.id;
+    expect(used.map((_list, i) => idOf(i))).toEqual(used.map((list) => ['::1', '::2', '::3'][list]));
+  });
+
   it('drops ACLs that no znode has', () => {
     const list = body('00000000 00000001', '0000000000000007 00000001 00000001', text('ip'), text('::1'));
     const { tree } = load(body(Buffer.from(list), Buffer.from(ROOT_RECORD), Buffer.from(END))).database;

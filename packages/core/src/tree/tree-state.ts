@@ -161,13 +161,16 @@ export class TreeState {
     table.setDigest(z, digest);
   }
 
-  /** Adds a persistent znode from its record in a snapshot; `hash` is that of its path, which is not there, `digest` its own. */
+  /**
+   * Adds a persistent znode from its record in a snapshot; `hash` is that of its path, which is not there, `digest` its own. Its
+   * parent does not count it: `table.countChildren` has to follow.
+   */
   addPersisted(record: PersistedRecord, hash: number, parent: ZnodeNumber, aclId: number, digest: number): ZnodeNumber {
     const table = this.table;
     const { bytes, pathStart, dataEnd, end } = record;
     const sequence = getInt(bytes, end - PERSISTED_STAT_BYTES + PersistedOffset.cversion);
     const z = table.addPersisted(record, hash, sequence);
-    table.link(parent, z);
+    table.linkUncounted(parent, z);
     table.setAcl(z, aclId);
     this.acls.addReference(aclId);
     // Of null as of no bytes nothing stands behind the length.

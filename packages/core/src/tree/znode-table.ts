@@ -318,6 +318,15 @@ export class ZnodeTable implements PathSource {
     this.#changeNumChildren(parent, 1);
   }
 
+  /** The same, but for the count: `countChildren` has to follow before anybody reads it. */
+  linkUncounted(parent: ZnodeNumber, z: ZnodeNumber): void {
+    this.#rows.link(parent, z);
+  }
+
+  countChildren(parent: ZnodeNumber, count: number): void {
+    this.#changeNumChildren(parent, count);
+  }
+
   /** Takes `z` out of its parent's children and counts it no more. */
   unlink(z: ZnodeNumber): void {
     const parent = this.parentOf(z);

@@ -17,6 +17,7 @@ import type { CachedZnode, CacheOptions, CacheReads } from './cached-znode.ts';
 import type { CacheChanges } from './change-feed.ts';
 import { ChildNames } from './child-names.ts';
 import { CountedReads } from './counted-reads.ts';
+import { EventCoverage } from './event-coverage.ts';
 import { endedByUser, isGoodEnd } from './image-end.ts';
 import { type ImageLimits, ImageShape } from './image-shape.ts';
 import { Inquiries, type Look } from './inquiries.ts';
@@ -62,20 +63,7 @@ export class ZnodeImage {
   readonly #audience: Audience = new Audience();
   /** Called at the end. */
   readonly #releases: (() => void)[] = [];
-  /** All events up to here have been taken off the watch. */
-  #reported = 0n;
-  /** Largest zxid of an event. */
-  #lastEvent = 0n;
-  /** An event came without its zxid, as from servers before 3.9, over this connection. */
-  #lacksZxids = false;
-  /** Times that events may have been missed; −1 before the watch is armed. */
-  #gaps = -1;
-  /**
-   * A connection was lost, and the watch has not said yet that it is armed again: from where on something may be missed. Events
-   * may come before it says so, when the client has more watches than one request arms. null: there is a connection.
-   */
-  #missingFrom: bigint | null = null;
-
+  readonly #coverage: EventCoverage = new EventCoverage();
   /** Events are not believed while it is asked whether the service has gone back. */
   readonly #setback: Setback;
   readonly #inquiries: Inquiries;
@@ -114,9 +102,9 @@ export class ZnodeImage {
     this.ready.catch(() => {});
     const states = client.onState(({ state }) => {
       // Before it is armed there is nothing that could be missed, and no gap follows.
-      if (state === 'connected' || this.#gaps < 0) return;
+      if (state === 'connected' || !this.#coverage.isArmed) return;
       this.#drain();
-      this.#missingFrom ??= this.#missing;
+      this.#coverage.onConnectionLost();
     });
     this.#releases.push(
       () => states[Symbol.dispose](),
@@ -127,10 +115,10 @@ export class ZnodeImage {
 
   /** The image is the tree as it was at this zxid. −1 before `ready`. */
   get zxid(): bigint {
-    if (this.#end === null && this.#gaps >= 0) {
+    if (this.#end === null && this.#coverage.isArmed) {
       this.#drain();
       // Nothing is different up to here; the image itself never changes inside a read of this.
-      if (this.#end === null && this.#isQuiet && this.#timeline.isSettled) this.#timeline.publish(this.#reported);
+      if (this.#end === null && this.#isQuiet && this.#timeline.isSettled) this.#timeline.publish(this.#coverage.zxid);
     }
     return this.#timeline.zxid;
   }
@@ -139,7 +127,7 @@ export class ZnodeImage {
   get isStale(): boolean {
     if (this.#end !== null || this.#client.state !== 'connected' || this.#timeline.zxid < 0n) return true;
     this.#drain();
-    return this.#end !== null || this.#missingFrom !== null || this.#isRefreshing;
+    return this.#end !== null || this.#coverage.isInterrupted || this.#isRefreshing;
   }
 
   get znodes(): ReadonlyMap<string, CachedZnode> {
@@ -200,10 +188,9 @@ export class ZnodeImage {
         const detail = 'a cache needs persistent watches, which servers have since 3.6';
         throw new UnimplementedError({ operation: 'cache', path: this.path, outcome: 'not-applied', detail });
       }
-      this.#reported = this.#client.lastZxid;
-      this.#gaps = 0;
+      this.#coverage.arm(this.#client.lastZxid);
       this.#timeline.onBlind(0n);
-      this.#timeline.onSight(this.#reported);
+      this.#timeline.onSight(this.#coverage.zxid);
       this.#unseen.add(this.path);
       this.#inquiries.addLook(this.path, 'read');
       this.#timeline.onChanged(this.path, 0n);
@@ -222,7 +209,7 @@ export class ZnodeImage {
     }
   }
 
-  /** Takes the events that have come. Afterwards every change up to `#reported` is known to have happened, unless this was the end. */
+  /** Takes the events that have come. Afterwards every change up to the zxid of the coverage is known to have happened, unless this was the end. */
   #drain(): void {
     try {
       for (let event = this.#watch.take(); event !== null; event = this.#watch.take()) this.#onEvent(event);
@@ -231,8 +218,8 @@ export class ZnodeImage {
       this.#fail(error as Error);
     }
     const { lastZxid } = this.#client;
-    if (this.#end !== null || this.#setback.isDoubted || lastZxid <= this.#reported) return;
-    this.#reported = lastZxid;
+    if (this.#end !== null || this.#setback.isDoubted || lastZxid <= this.#coverage.zxid) return;
+    this.#coverage.advance(lastZxid);
     if (!this.#timeline.isSettled) this.#scheduleSettling();
   }
 
@@ -244,8 +231,7 @@ export class ZnodeImage {
     if (this.#setback.isDoubted) return;
     const { type, path, zxid } = event;
     if (type === 'children' || !this.#shape.belongs(path)) return;
-    if (zxid === null) this.#lacksZxids = true;
-    else if (zxid > this.#lastEvent) this.#lastEvent = zxid;
+    this.#coverage.onEvent(zxid);
     // It must have been there, and was not known of: created while events were missed, or not read yet.
     if (type !== 'created' && this.#timeline.newest(path) === null) {
       this.#timeline.onChanged(path, this.#timeline.zxid + 1n);
@@ -256,28 +242,20 @@ export class ZnodeImage {
       this.#inquiries.dropLook(path);
       this.#unseen.delete(path);
     } else {
-      this.#timeline.onChanged(path, zxid ?? this.#reported + 1n);
+      this.#timeline.onChanged(path, zxid ?? this.#coverage.zxid + 1n);
       this.#inquiries.addLook(path, 'read');
     }
     this.#scheduleSettling();
   }
 
-  /** From where on events may be missing. Of a multi some may have come and others not. */
-  get #missing(): bigint {
-    return this.#lastEvent > this.#reported ? this.#lastEvent : this.#reported + 1n;
-  }
-
   #onGap(): void {
     this.#setback.end();
-    if (this.#client.lastZxid < this.#reported) {
+    if (this.#client.lastZxid < this.#coverage.zxid) {
       this.#onDoubt();
       return;
     }
     this.#inquiries.release();
-    this.#gaps++;
-    this.#lacksZxids = false;
-    const from = this.#missingFrom ?? this.#missing;
-    this.#missingFrom = null;
+    const from = this.#coverage.onGap();
     this.#timeline.onBlind(from);
     // The same pzxid does not mean the same children then: what was deleted may be there again, or something besides.
     this.#known.forgetFrom(from);
@@ -295,10 +273,9 @@ export class ZnodeImage {
   /** Events until it is decided are dropped: the gap comes behind it. */
   #onDoubt(): void {
     // Whatever is in flight was asked before.
-    this.#gaps++;
-    this.#missingFrom ??= this.#missing;
+    this.#coverage.onDoubt();
     this.#inquiries.hold();
-    void this.#setback.ask(this.#reported);
+    void this.#setback.ask(this.#coverage.zxid);
   }
 
   /** A creation or deletion that is reported with its zxid is one that the parent's pzxid need not show any more. */
@@ -322,7 +299,7 @@ export class ZnodeImage {
   }
 
   async #look(path: string, how: Look): Promise<void> {
-    const gaps = this.#gaps;
+    const gaps = this.#coverage.gaps;
     const known = this.#timeline.newestSeen(path);
     let stat: Stat | null;
     let found: CachedZnode | null = null;
@@ -335,22 +312,22 @@ export class ZnodeImage {
     }
     this.#drain();
     if (this.#end !== null) return;
-    if (gaps === this.#gaps) this.#timeline.onSight(this.#reported);
+    if (gaps === this.#coverage.gaps) this.#timeline.onSight(this.#coverage.zxid);
     // Of what has changed meanwhile this says nothing; then it is going to be looked at again.
-    const isSureNow = gaps === this.#gaps && !this.#inquiries.hasLook(path);
+    const isSureNow = gaps === this.#coverage.gaps && !this.#inquiries.hasLook(path);
     if (stat === null) {
       this.#known.forget(path);
-      this.#timeline.onMissing(path, isSureNow ? this.#reported : null);
+      this.#timeline.onMissing(path, isSureNow ? this.#coverage.zxid : null);
     } else if (found === null) {
       if (!this.#inquiries.hasLook(path)) this.#inquiries.addLook(path, 'read');
       return;
     } else {
-      this.#timeline.onFound(path, found, isSureNow ? this.#reported : null);
+      this.#timeline.onFound(path, found, isSureNow ? this.#coverage.zxid : null);
       // Of a change without a zxid the mark may stand before what was found here, although the change came after it.
-      if (!isSureNow && this.#lacksZxids) this.#timeline.onOutdated(path);
+      if (!isSureNow && this.#coverage.lacksZxids) this.#timeline.onOutdated(path);
       this.#lookBelow(path, stat);
     }
-    if (gaps === this.#gaps) this.#unseen.delete(path);
+    if (gaps === this.#coverage.gaps) this.#unseen.delete(path);
   }
 
   #lookBelow(path: string, stat: Stat): void {
@@ -360,12 +337,12 @@ export class ZnodeImage {
   }
 
   async #list(path: string): Promise<void> {
-    const gaps = this.#gaps;
+    const gaps = this.#coverage.gaps;
     const listed = await this.#reads.list(path);
     this.#drain();
     if (this.#end !== null) return;
     // After a gap the parent is looked at again, and so its children are.
-    if (gaps !== this.#gaps || listed === null) return;
+    if (gaps !== this.#coverage.gaps || listed === null) return;
     for (const name of listed.children) {
       const child = joinPath(path, name);
       if (!this.#shape.belongs(child) || this.#timeline.newest(child) !== null || this.#inquiries.hasLook(child))
@@ -393,10 +370,10 @@ export class ZnodeImage {
     this.#drain();
     if (this.#end !== null || this.#setback.isDoubted) return;
     // After a deletion there is nothing to read; but only a reply says that all events of its txn have come.
-    if (this.#isQuiet && this.#lastEvent > this.#reported) this.#inquiries.addLook(this.path, 'check');
+    if (this.#isQuiet && this.#coverage.isAhead) this.#inquiries.addLook(this.path, 'check');
     this.#inquiries.ask();
-    if (this.#isRefreshing || this.#gaps < 0) return;
-    const differences = this.#timeline.publish(this.#reported);
+    if (this.#isRefreshing || !this.#coverage.isArmed) return;
+    const differences = this.#timeline.publish(this.#coverage.zxid);
     if (differences === null) return;
     for (const difference of differences) this.#names.note(difference);
     this.#audience.notify(differences);

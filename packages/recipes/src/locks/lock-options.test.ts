@@ -1,4 +1,7 @@
-/** Every lock honours every option that all locks have. An option that is new does not compile until it is tested here. */
+/**
+ * Every lock honours every option that all locks have, and ends with its session. An option that is new does not compile until it
+ * is tested here.
+ */
 import { type Client, OPEN } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import type { Held } from '../kernel/holding.ts';
@@ -78,3 +81,23 @@ test.each(
     Object.entries(CHECKS).map(([option, check]) => ({ name, lock, option, check })),
   ),
 )('$name honours $option', ({ lock, check }) => inWorld(2, ([{ client }, other]) => check(client, lock, other.client)));
+
+test.each(Object.entries(LOCKS).filter(([, { rival }]) => rival !== null))(
+  '%s ends one session timeout after the last answer, and not later than any other client gets it',
+  (_name, { acquire, rival }) =>
+    inWorld(2, async ([one, two], { sleep, cut }) => {
+      const lock = await acquire(one.client, {});
+      let wasHeld = true;
+      const next = rival!(two.client, {}).then((got) => {
+        wasHeld = lock.isHeld;
+        return got;
+      });
+      cut('host1');
+      await sleep(2000);
+      expect(lock.isHeld).toBe(true);
+      const got = await next;
+      expect(wasHeld).toBe(false);
+      expect(lock.signal.aborted).toBe(true);
+      expect(got.token).toBeGreaterThan(lock.token);
+    }),
+);

@@ -70,7 +70,7 @@ async function run(context: Context, text: string, words: readonly string[], opt
   const settings = parseHoldSettings(options);
   const client = await context.connect();
   const lockable = await makeLockable(client, path, kind, settings);
-  const held = await acquire(context, lockable, path, settings, options).catch((error: unknown) => {
+  const held = await acquire(context, client, lockable, path, settings, options).catch((error: unknown) => {
     if (conflictExitCode !== null && error instanceof NotAcquired) return error;
     throw error;
   });
@@ -105,7 +105,7 @@ interface Lockable {
   acquire(options: { signal: AbortSignal; timeoutMs: number | undefined }): Promise<HeldZnode>;
   tryAcquire(options: Context['call']): Promise<HeldZnode | null>;
   /** Those who hold it. */
-  holders(options: Context['call']): Promise<readonly Pick<LeaseHolder, 'data' | 'since'>[]>;
+  holders(options: Context['call']): Promise<readonly Pick<LeaseHolder, 'data' | 'since' | 'sessionId'>[]>;
 }
 
 type HeldZnode = Held & Pick<Lock, 'path' | 'sessionId'>;
@@ -166,6 +166,7 @@ async function makeLockable(client: Client, path: string, kind: Kind, settings: 
 /** @throws NotAcquired */
 async function acquire(
   context: Context,
+  client: Client,
   lockable: Lockable,
   path: string,
   { acquireMs }: HoldSettings,
@@ -175,7 +176,11 @@ async function acquire(
   /** '' when none is found. */
   const findHolders = async (): Promise<string> => {
     const holders = await lockable.holders(call).catch(() => []);
-    return holders.map(describeHolder).join(', ');
+    // It has it already where the servers have acquired it and the answer is on its way.
+    return holders
+      .filter(({ sessionId }) => sessionId !== client.session?.id)
+      .map(describeHolder)
+      .join(', ');
   };
   const describeHolders = async (): Promise<string> => (await findHolders()) || 'another client';
   if (!wait) {

@@ -302,12 +302,14 @@ export class SnapshotReader {
   #aclIdOf({ bytes, dataEnd }: SnapshotRecord): number {
     const high = getInt(bytes, dataEnd);
     const low = getInt(bytes, dataEnd + 4);
-    if (high !== this.#aclHigh || low !== this.#aclLow) {
-      this.#aclId = this.#aclIds.get(getLong(bytes, dataEnd)) ?? this.#state.acls.intern(CLOSED_ACL);
-      this.#aclHigh = high;
-      this.#aclLow = low;
-    }
-    return this.#aclId;
+    if (high === this.#aclHigh && low === this.#aclLow) return this.#aclId;
+    const aclId = this.#aclIds.get(getLong(bytes, dataEnd));
+    // That of one that the snapshot does not have may go with its last znode.
+    if (aclId === undefined) return this.#state.acls.intern(CLOSED_ACL);
+    this.#aclId = aclId;
+    this.#aclHigh = high;
+    this.#aclLow = low;
+    return aclId;
   }
 
   /** What follows from the znodes once all of them are there. */

@@ -3,9 +3,9 @@ import type { ByteStream, PeerAddress, PeerCertificate, StreamEvents } from '@me
 import { parseIp } from '../auth/ip-address.ts';
 import { type ConnectionShare, UNLIMITED_SHARE } from './descriptors.ts';
 import type { DialledReads } from './dialled-reads.ts';
+import { SocketOutput } from './socket-output.ts';
 import type { Turn } from './turn.ts';
-import { WaitingOutput } from './waiting-output.ts';
-import { AT_ONCE_BYTES_MAX, type PacedWriter, type WritePace } from './write-pace.ts';
+import type { WritePace } from './write-pace.ts';
 
 /** Counts what arrives on all connections. */
 export interface Traffic {
@@ -21,7 +21,7 @@ export interface Secured {
 }
 
 /** One socket as a stream of bytes. */
-export class SocketStream implements ByteStream, PacedWriter {
+export class SocketStream implements ByteStream {
   readonly remote: PeerAddress;
   readonly isCrowding: boolean;
   readonly certificate: PeerCertificate | null;
@@ -32,23 +32,11 @@ export class SocketStream implements ByteStream, PacedWriter {
   readonly #turn: Turn;
   readonly #traffic: Traffic;
   #events: StreamEvents | null = null;
-  /** The kernel did not take everything at once: `onDrain` is owed. */
-  #isQueued = false;
-  /** Handed to the kernel past the writable side, and not taken yet. */
-  #directBytes = 0;
-  readonly #pace: WritePace | null;
+  readonly #output: SocketOutput;
   readonly #reads: DialledReads | null;
-  /** Long output that has not begun to leave, and what was written behind it; only with a pace. */
-  readonly #rest = new WaitingOutput();
-  /** The last turn in which something was written, and how much. */
-  #turnNumber = -1;
-  #turnBytes = 0;
+  readonly #isOfClient: boolean;
   /** No byte has come yet. */
   #isFresh = true;
-  /** The peer is the C client: see `isOfCClient`. All that it is sent waits for the end of a turn. */
-  #isFrameApart = false;
-  /** A write of TLS is under way. */
-  #isEncrypting = false;
   #isEnding = false;
   #isLingering = false;
   /** The core wants to read nothing now. */
@@ -75,7 +63,8 @@ export class SocketStream implements ByteStream, PacedWriter {
     this.certifiedHosts = secured?.certifiedHosts ?? null;
     this.isSecure = secured !== null;
     this.#share = share;
-    this.#pace = pace;
+    this.#isOfClient = pace !== null;
+    this.#output = new SocketOutput(socket, turn, this.isSecure, pace, this.#onDrain);
     this.#reads = reads;
     if (reads !== null) reads.receiver = this.#onChunk;
     socket.once('close', () => share.close(this));
@@ -145,97 +134,11 @@ export class SocketStream implements ByteStream, PacedWriter {
   }
 
   get queuedBytes(): number {
-    return this.#isQueued ? this.#directBytes + this.#rest.bytes + this.#socket.writableLength : 0;
+    return this.#output.queuedBytes;
   }
 
-  /**
-   * Bytes go to the kernel past the writable side of Node's stream while nothing waits there, which is nearly always. Its
-   * bookkeeping, and a tick after each write, would be a twentieth of what it costs to tell a watcher.
-   *
-   * When the kernel does not take all of them, the rest waits in the handle, and what follows goes the usual way, which
-   * keeps the order: the handle has one queue.
-   */
   write(bytes: Uint8Array): void {
-    if (this.#isEnding || bytes.length === 0) return;
-    if (this.#pace !== null && (this.#isFrameApart || this.#isLong(bytes.length) || this.#rest.bytes > 0)) {
-      this.#keep(bytes);
-      return;
-    }
-    if (this.isSecure) {
-      this.#writeSecure(bytes);
-      return;
-    }
-    if (this.#isQueued) {
-      if (!this.#socket.destroyed) this.#socket.write(bytes);
-      return;
-    }
-    this.#directBytes = bytes.length;
-    this.#socket._write(bytes, UNENCODED, this.#onDirectWritten);
-    this.#isQueued = this.#directBytes > 0;
-  }
-
-  /**
-   * Node.js takes one write at a time and encrypts or copies it before it returns, so that the memory is free again at
-   * once. It tells that the kernel has the bytes in a later turn only: meanwhile a first write counts as gone, and what
-   * comes behind it as queued.
-   */
-  #writeSecure(bytes: Uint8Array): void {
-    if (this.#socket.destroyed) return;
-    if (this.#isEncrypting) {
-      this.#isQueued = true;
-      this.#socket.write(bytes);
-      return;
-    }
-    this.#isEncrypting = true;
-    this.#socket.write(bytes, this.#onEncrypted);
-  }
-
-  readonly #onEncrypted = (error?: Error | null): void => {
-    this.#isEncrypting = false;
-    if (error) return;
-    if (this.#isQueued) this.#onWritten();
-  };
-
-  /** Whether it writes more in this turn, with so many bytes, than goes to the kernel at once. */
-  #isLong(bytes: number): boolean {
-    const { number } = this.#turn;
-    if (this.#turnNumber !== number) {
-      this.#turnNumber = number;
-      this.#turnBytes = 0;
-    }
-    this.#turnBytes += bytes;
-    return this.#turnBytes > AT_ONCE_BYTES_MAX;
-  }
-
-  /** Long output leaves in pieces, at the ends of turns, and what comes behind it, too. */
-  #keep(bytes: Uint8Array): void {
-    this.#rest.push(bytes);
-    if (!this.#isQueued && !this.#isEncrypting) this.#waitForTurn();
-    this.#isQueued = true;
-  }
-
-  #waitForTurn(): void {
-    this.#pace!.wait(this);
-    this.#turn.mark();
-  }
-
-  writePiece(): number {
-    const socket = this.#socket;
-    if (this.#isEnding || socket.destroyed) return 0;
-    const piece = this.#rest.take();
-    if (this.isSecure) {
-      this.#isEncrypting = true;
-      socket.write(piece, this.#onEncrypted);
-    } else {
-      this.#directBytes = piece.length;
-      socket._write(piece, UNENCODED, this.#onDirectWritten);
-    }
-    return piece.length;
-  }
-
-  /** What waits for its turn does so no longer. */
-  #handOverRest(): void {
-    for (const bytes of this.#rest.takeAll()) if (!this.#socket.destroyed) this.#socket.write(bytes);
+    this.#output.write(bytes);
   }
 
   end(): void {
@@ -243,7 +146,7 @@ export class SocketStream implements ByteStream, PacedWriter {
     this.#isEnding = true;
     // Reading goes on, and what comes is dropped: unread input would make the kernel reset the connection and with it
     // the answer that is on its way.
-    this.#handOverRest();
+    this.#output.end();
     this.#socket.end();
     this.#socket.resume();
     this.linger();
@@ -252,7 +155,7 @@ export class SocketStream implements ByteStream, PacedWriter {
   /** Closes once what was written has left: the peer has closed its own end, and nothing more comes for it. */
   finish(): void {
     this.#isEnding = true;
-    this.#handOverRest();
+    this.#output.end();
     this.#socket.destroySoon();
     this.linger();
   }
@@ -270,6 +173,7 @@ export class SocketStream implements ByteStream, PacedWriter {
 
   destroy(): void {
     this.#isEnding = true;
+    this.#output.drop();
     this.#socket.destroy();
   }
 
@@ -295,13 +199,10 @@ export class SocketStream implements ByteStream, PacedWriter {
     if (this.#isEnding || this.#turn.isStopped) return;
     if (this.#isFresh) {
       this.#isFresh = false;
-      if (this.isSecure && this.#pace !== null && isOfCClient(chunk)) {
-        this.#isFrameApart = true;
-        this.#rest.setLastFrameApart();
-      }
+      if (this.isSecure && this.#isOfClient && isOfCClient(chunk)) this.#output.setLastFrameApart();
     }
     this.#traffic.onBytesReceived(chunk.length);
-    if (this.#pace !== null) this.#turn.clients.onHeard(this);
+    if (this.#isOfClient) this.#turn.clients.onHeard(this);
     try {
       this.#events?.onBytes(chunk);
     } catch (error) {
@@ -310,29 +211,7 @@ export class SocketStream implements ByteStream, PacedWriter {
     this.#turn.mark();
   };
 
-  /** Called before `_write` returns when the kernel takes everything. */
-  readonly #onDirectWritten = (error?: Error | null): void => {
-    this.#directBytes = 0;
-    if (error) this.#socket.destroy(error);
-    else if (this.#isQueued) this.#onWritten();
-  };
-
-  readonly #onWritten = (error?: Error | null): void => {
-    // Whoever ends the stream waits for nothing but its close.
-    if (error || this.#isEnding || this.#turn.isStopped) return;
-    if (this.#turn.isFrozen) {
-      this.#turn.postpone(this.#onWritten);
-      return;
-    }
-    if (this.#socket.writableLength > 0) {
-      this.#socket.write(NOTHING, this.#onWritten);
-      return;
-    }
-    if (this.#rest.bytes > 0) {
-      this.#waitForTurn();
-      return;
-    }
-    this.#isQueued = false;
+  readonly #onDrain = (): void => {
     try {
       this.#events?.onDrain();
     } catch (error) {
@@ -390,6 +269,3 @@ export function addressOf({ remoteAddress: host = '0.0.0.0', remotePort = 0 }: S
 
 /** Milliseconds that a peer may take to read what was sent before the end, and to close its own end. */
 const LINGER_MS = 10_000;
-const NOTHING = new Uint8Array(0);
-/** What the writable side calls the encoding of bytes; the types of Node know those of strings only. */
-const UNENCODED = 'buffer' as BufferEncoding;

@@ -178,6 +178,35 @@ describe('the share of a turn', () => {
     expect(pauseBehindMulti()).toBe(256);
   });
 
+  test('counts whom a multi has told: one that tells many watchers is long, too', () => {
+    const server = new TestServer();
+    const [client, other] = [server.connect(), server.connect()];
+    const watchers = Array.from({ length: 20 }, () => server.connect());
+    for (const watcher of watchers) watcher.send({ op: OpCode.addWatch, path: '/', mode: AddWatchMode.persistent });
+    server.advance(5000);
+    const set = { op: OpCode.setData, path: '/', data: null, version: -1 } as const;
+    const multi: Request = { op: OpCode.multi, ops: new Array(3584).fill(set) };
+    other.send(set);
+    server.run();
+    const pauseMs = () => {
+      client.send(multi);
+      server.run();
+      expect(xidsOf(client)).toHaveLength(1);
+      client.send(readRoot);
+      for (let ms = 0; ; ms++) {
+        server.run();
+        if (xidsOf(client).length > 0) return ms;
+        server.advance(1);
+      }
+    };
+    // 3584 · 20 / 16 parts more are 3968 above what is short.
+    expect(pauseMs()).toBe(Math.ceil(3968 / 1.5));
+    for (const watcher of watchers) watcher.drop();
+    server.run();
+    other.send(set);
+    expect(pauseMs()).toBe(0);
+  });
+
   test('is little for one that makes ever more ephemerals while others write: their end is long', () => {
     const server = new TestServer();
     const [owner, other] = [server.connect(), server.connect()];

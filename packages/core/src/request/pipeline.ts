@@ -36,6 +36,7 @@ import {
   addWrite,
   costOf,
   ephemeralsMadeBy,
+  excessOf,
   pauseFor,
   SHORT_END_EPHEMERALS,
   SHORT_MULTI_PARTS,
@@ -97,6 +98,8 @@ export class Pipeline implements TxnHost {
   /** Who asked for the sessions that are being created. */
   readonly #creators = new Map<bigint, SessionCreator>();
   readonly #writers = new RecentWriters();
+  /** What watchers had been told before the txn that is applied. */
+  #toldBefore = 0;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -316,6 +319,7 @@ export class Pipeline implements TxnHost {
   apply(next: CommittedTxn, nowMs: number): ApplyResult {
     this.#answerBefore(next);
     const { database, watches } = this.#parts;
+    this.#toldBefore = watches.toldCount;
     const result = database.apply(next.header, next.txn, watches, next.prepared);
     this.end(next, result, nowMs);
     return result;
@@ -324,6 +328,7 @@ export class Pipeline implements TxnHost {
   begin(next: CommittedTxn): TxnSteps | null {
     this.#answerBefore(next);
     const { database, watches } = this.#parts;
+    this.#toldBefore = watches.toldCount;
     return database.applyInSteps(next.header, next.txn, watches, next.prepared);
   }
 
@@ -398,10 +403,10 @@ export class Pipeline implements TxnHost {
     client.charge(unitsOf(txn));
   }
 
-  /** Behind a long multi, and where one more ephemeral makes the end of its session longer. */
+  /** Behind a long multi, or one that tells many watchers, and where one more ephemeral makes the end of its session longer. */
   #maybePause(client: Client, txn: Txn, nowMs: number): void {
     const { waiting, session } = client;
-    const parts = txn.type === OpCode.multi ? txn.txns.length - SHORT_MULTI_PARTS : 0;
+    const parts = excessOf(txn, this.#parts.watches.toldCount - this.#toldBefore);
     const made = ephemeralsMadeBy(txn);
     const owned = made === 0 ? 0 : this.ephemeralCountOf(session!.id) - SHORT_END_EPHEMERALS;
     const ephemerals = Math.min(made, owned);

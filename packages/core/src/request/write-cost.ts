@@ -39,6 +39,14 @@ const COSTLY_UNITS = 2048;
 /** A multi of more parts is alone, too. */
 export const SHORT_MULTI_PARTS = 4096;
 
+/** A change costs as much as to tell so many watchers of one: sixteen. */
+const TOLD_PER_PART_SHIFT = 4;
+
+/** @returns parts of a txn beyond a short multi's, with those of which watchers are told */
+export function excessOf(txn: Txn, told: number): number {
+  return txn.type === OpCode.multi ? txn.txns.length + (told >> TOLD_PER_PART_SHIFT) - SHORT_MULTI_PARTS : 0;
+}
+
 /** A session that owns more ephemerals is long to end. */
 export const SHORT_END_EPHEMERALS = 4096;
 

@@ -37,6 +37,7 @@ export class WatchManager implements TreeEvents {
   readonly data: WatchTable<Watcher> = new WatchTable();
   readonly child: WatchTable<Watcher> = new WatchTable();
   readonly fired: FiredWatches = new FiredWatches();
+  #toldCount = 0;
 
   /** created: data(P), then child(parent). */
   onCreated(path: string, aclId: number, parentPath: string, parentAclId: number, zxid: Zxid): void {
@@ -53,7 +54,7 @@ export class WatchManager implements TreeEvents {
     this.#tell(told, event);
     const watchers = this.child.trigger(path);
     if (watchers !== null) {
-      this.fired.onFired(event.type, watchers.size);
+      this.#count(event, watchers.size);
       for (const watcher of watchers.keys()) if (told?.has(watcher) !== true) watcher.onWatchEvent(event);
     }
     this.#tellChildrenChanged(parentPath, parentAclId, zxid);
@@ -97,6 +98,11 @@ export class WatchManager implements TreeEvents {
     this.child.removeWatcher(watcher);
   }
 
+  /** Since the start: what an event has told a watcher counts once for each. */
+  get toldCount(): number {
+    return this.#toldCount;
+  }
+
   /** True while watches of watchers that are gone are to be swept away. */
   get hasGone(): boolean {
     return this.data.hasGone || this.child.hasGone;
@@ -122,8 +128,13 @@ export class WatchManager implements TreeEvents {
 
   #tell(watchers: Told<Watcher> | null, event: WatchEvent): void {
     if (watchers === null) return;
-    this.fired.onFired(event.type, watchers.size);
+    this.#count(event, watchers.size);
     for (const watcher of watchers.keys()) watcher.onWatchEvent(event);
+  }
+
+  #count({ type }: WatchEvent, watchers: number): void {
+    this.fired.onFired(type, watchers);
+    this.#toldCount += watchers;
   }
 }
 

@@ -6,7 +6,7 @@ import { Bytes, FRAME_BYTES_MAX, frameOf, OPEN_ACL, Op } from './wire.mjs';
 export const WRITES = [
   {
     name: 'multi, 1 MB of creates and deletes',
-    // It pauses for twelve seconds behind each.
+    // It pauses for fifteen seconds behind each.
     seconds: 60,
     async make({ port }) {
       const client = await session(port);

@@ -148,7 +148,7 @@ describe('the share of a turn', () => {
     expect(xidsOf(greedy)).toEqual([]);
     server.advance(1);
     expect(xidsOf(greedy)).toEqual([2]);
-    server.advance(3199);
+    server.advance(3839);
     expect(xidsOf(greedy)).toEqual([]);
     server.advance(1);
     expect(xidsOf(greedy)).toEqual([3]);
@@ -200,7 +200,7 @@ describe('the share of a turn', () => {
       }
     };
     // 3584 · 20 / 16 parts more are 3968 above what is short.
-    expect(pauseMs()).toBe(Math.ceil(3968 / 1.5));
+    expect(pauseMs()).toBe(Math.ceil(3968 / 1.25));
     for (const watcher of watchers) watcher.drop();
     server.run();
     other.send(set);

@@ -51,7 +51,7 @@ describe('a learner forwards', () => {
     };
     expect(answer(1, 10_000)).toBe(15);
     learner.commit(learner.proposeTxn(5n, 1, errorTxn(ErrorCode.noNode)), 10_000);
-    expect(answer(2, 10_500)).toBe(640);
+    expect(answer(2, 10_500)).toBe(768);
     expect(answer(3, 20_000)).toBe(15);
   });
 

@@ -78,7 +78,8 @@ export function ephemeralsMadeBy(txn: Txn): number {
  * @param parts of the multi, beyond what is not long
  * @param ephemerals that it adds, beyond what is not long to end
  * @param isContended others have written lately
- * @param timeoutMs of the session: a client that is not read has no answer to its pings, and gives up after two thirds of it
+ * @param timeoutMs of the session: a client that is not read has no answer to its pings, and gives up after two thirds of it; five
+ *   seconds before that, or two fifths after the answer, it is read again
  * @param leftMs of the pause before
  * @returns milliseconds from now on
  */
@@ -91,13 +92,14 @@ export function pauseFor(
 ): number {
   const forParts = parts / (isContended ? PARTS_PER_MS_CONTENDED : PARTS_PER_MS);
   const forEphemerals = ephemerals / (isContended ? EPHEMERALS_PER_MS_CONTENDED : PARTS_PER_MS);
-  return Math.min(leftMs + Math.max(forParts, forEphemerals), PAUSE_MS_MAX, timeoutMs * 0.4);
+  const maxMs = Math.min(Math.max(timeoutMs * 0.4, (timeoutMs * 2) / 3 - 5000), PAUSE_MS_MAX);
+  return Math.min(leftMs + Math.max(forParts, forEphemerals), maxMs);
 }
 
 const PARTS_PER_MS = 64;
-const PARTS_PER_MS_CONTENDED = 1.5;
+const PARTS_PER_MS_CONTENDED = 1.25;
 const EPHEMERALS_PER_MS_CONTENDED = 4;
-const PAUSE_MS_MAX = 12_000;
+const PAUSE_MS_MAX = 15_000;
 
 /** To be decoded, prepared and logged; to be applied and answered. */
 const PREPARE_UNITS = 16;

@@ -10,6 +10,7 @@ import {
 import { type Durable, NOTHING_DURABLE } from '../base/durable.ts';
 import { HeldCommits } from './held-commits.ts';
 import type { LinkId } from './leader-host.ts';
+import { LearnerSilence } from './learner-silence.ts';
 import { PingExchange } from './ping-exchange.ts';
 
 /**
@@ -37,7 +38,6 @@ export const PeerState = {
 } as const;
 export type PeerState = (typeof PeerState)[keyof typeof PeerState];
 
-const NO_LIMIT = Number.POSITIVE_INFINITY;
 /** Bytes that may wait for a SYNC to one learner. Quorums answer pings faster than they commit: this is never reached. */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -52,14 +52,9 @@ export class LearnerPeer {
   isObserver = false;
   /** It follows, and is a voter: what it acknowledges counts. */
   isVoter = false;
-  takesHandOver = false;
-  /** It announced that its log is what it says, see `Announcement.keepsLog`. */
-  keepsLog = false;
+  #announces = 0;
   /** What a server of Apache's, which announces nothing, is not told yet; null of one of ours. */
   held: HeldCommits | null = null;
-
-  /** It announced that it follows no leader of an older epoch than its own history. */
-  outlastsOlderEpochs = false;
 
   /** Last zxid in its log, from ACKEPOCH. */
   lastZxid: Zxid = ZXID_NONE;
@@ -85,16 +80,25 @@ export class LearnerPeer {
   owed: Zxid = ZXID_NONE;
   owedSinceMs = 0;
 
-  #heardMs: number;
-  #silenceMaxMs: number;
-  /** As `#heardMs`, but only a sign of life moves it: not what this server's own disk or buffers have done. */
-  #aliveMs: number;
+  readonly #silence: LearnerSilence;
 
   constructor(link: LinkId, nowMs: number, silenceMaxMs: number) {
     this.link = link;
-    this.#heardMs = nowMs;
-    this.#aliveMs = nowMs;
-    this.#silenceMaxMs = silenceMaxMs;
+    this.#silence = new LearnerSilence(nowMs, silenceMaxMs);
+  }
+
+  get takesHandOver(): boolean {
+    return (this.#announces & Announcement.takesHandOver) !== 0;
+  }
+
+  /** It announced that its log is what it says, see `Announcement.keepsLog`. */
+  get keepsLog(): boolean {
+    return (this.#announces & Announcement.keepsLog) !== 0;
+  }
+
+  /** It announced that it follows no leader of an older epoch than its own history. */
+  get outlastsOlderEpochs(): boolean {
+    return (this.#announces & Announcement.outlastsOlderEpochs) !== 0;
   }
 
   /** @param leaseMs what the leader gives */
@@ -103,22 +107,19 @@ export class LearnerPeer {
     this.serverId = serverId;
     this.isObserver = info.type === PacketType.observerInfo;
     this.isVoter = isInElectorate && !this.isObserver;
-    this.takesHandOver = (info.announces & Announcement.takesHandOver) !== 0;
-    this.outlastsOlderEpochs = (info.announces & Announcement.outlastsOlderEpochs) !== 0;
-    this.keepsLog = (info.announces & Announcement.keepsLog) !== 0;
+    this.#announces = info.announces;
     this.held = info.announces === 0 ? new HeldCommits() : null;
     this.pings.leaseMs = leaseMsOf(info.announces) === leaseMs ? leaseMs : 0;
   }
 
   /** Something is expected of it, and something else every so many milliseconds. */
   expect(nowMs: number, silenceMaxMs: number): void {
-    this.#heardMs = nowMs;
-    this.#silenceMaxMs = silenceMaxMs;
+    this.#silence.expect(nowMs, silenceMaxMs);
   }
 
   /** It is the leader's turn: nothing is expected of it. */
   expectNothing(): void {
-    this.#silenceMaxMs = NO_LIMIT;
+    this.#silence.expectNothing();
   }
 
   /** It has taken a part of what it was sent. Its process may stand still all the same: once it serves, it must answer. */
@@ -128,18 +129,17 @@ export class LearnerPeer {
 
   /** It has sent something, or taken a part of the history that it is sent. */
   onSignOfLife(nowMs: number): void {
-    this.#heardMs = nowMs;
-    this.#aliveMs = nowMs;
+    this.#silence.onSignOfLife(nowMs);
     this.signsOfLife++;
   }
 
   /** Milliseconds since its last sign of life, or since something was expected of it. */
   silenceMs(nowMs: number): number {
-    return nowMs - this.#heardMs;
+    return this.#silence.lengthMs(nowMs);
   }
 
   isSilent(nowMs: number): boolean {
-    return this.silenceMs(nowMs) > this.#silenceMaxMs;
+    return this.#silence.isTooLong(nowMs);
   }
 
   /**
@@ -150,7 +150,7 @@ export class LearnerPeer {
    */
   isPresent(nowMs: number, initMs: number): boolean {
     if (this.state === PeerState.serving) return true;
-    return this.state !== PeerState.connected && nowMs - this.#aliveMs <= initMs;
+    return this.state !== PeerState.connected && this.#silence.lifelessMs(nowMs) <= initMs;
   }
 
   /**

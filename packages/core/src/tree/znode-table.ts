@@ -11,16 +11,8 @@
  * `sequence`, the number of children ever created, is kept in the ints; and the owner of containers and TTL znodes is 0
  * on the wire.
  */
-import {
-  getInt,
-  getLong,
-  type JuteWriter,
-  type PlainCreate,
-  putInt,
-  putLong,
-  STAT_BYTES,
-  StatOffset,
-} from '@meerkat/protocol';
+import { getInt, getLong, type JuteWriter, type PlainCreate, putInt, putLong, StatOffset } from '@meerkat/protocol';
+import { replaceData } from './block-data.ts';
 import { ByteArena, copyBytes } from './byte-arena.ts';
 import { isDigested } from './digest.ts';
 import { hashOf, hashOfBytes, PathIndex, type PathSource } from './path-index.ts';
@@ -31,7 +23,6 @@ import {
   fillPlain,
   fillPlainWithCrc,
   fillRecord,
-  fillReply,
   INFO_BYTES,
   IS_ASCII,
   IS_DIGESTED,
@@ -402,33 +393,9 @@ export class ZnodeTable implements PathSource {
 
   /** Replaces the data; the rest of the stat stays. `data` may be a view of what it replaces. */
   setData(z: ZnodeNumber, data: Uint8Array | null): void {
-    const old = this.#block(z);
-    const oldPage = this.arena.page(old);
-    const oldStart = this.arena.offset(old);
-    const pathBytes = this.pathBytesOf(z);
-    const replyAt = oldStart + INFO_BYTES + pathBytes;
-    const oldLength = getInt(oldPage, replyAt);
-    if (data !== null && data.length === oldLength) {
-      // As most often: what stands before and behind stays.
-      copyBytes(data, 0, oldLength, oldPage, replyAt + LENGTH_BYTES);
-      return;
-    }
-    const oldBytes = blockBytes(pathBytes, oldLength);
-    const bytes = blockBytes(pathBytes, data === null ? 0 : data.length);
-    // Taken out first: the new data may lie over it.
-    const oldStat = oldStart + oldBytes - STAT_BYTES;
-    copyBytes(oldPage, oldStat, oldStat + STAT_BYTES, STAT, 0);
-    if (this.arena.isSameRoom(oldBytes, bytes)) {
-      fillReply(oldPage, replyAt, data, STAT);
-      return;
-    }
-    const reference = this.arena.allocate(bytes);
-    const page = this.arena.page(reference);
-    const start = this.arena.offset(reference);
-    copyBytes(oldPage, oldStart, oldStart + INFO_BYTES + pathBytes, page, start);
-    fillReply(page, start + INFO_BYTES + pathBytes, data, STAT);
-    this.#rows.set(z, BLOCK, reference);
-    this.arena.free(old, oldBytes);
+    const block = this.#block(z);
+    const replaced = replaceData(this.arena, block, data);
+    if (replaced !== block) this.#rows.set(z, BLOCK, replaced);
   }
 
   getStatInt(z: ZnodeNumber, offset: number): number {
@@ -470,7 +437,6 @@ export class ZnodeTable implements PathSource {
   }
 }
 
-const STAT = new Uint8Array(STAT_BYTES);
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 let pathScratch = new Uint8Array(3 * 1024);

@@ -24,9 +24,7 @@ export interface Secured {
 export class SocketStream implements ByteStream {
   readonly remote: PeerAddress;
   readonly isCrowding: boolean;
-  readonly certificate: PeerCertificate | null;
-  readonly certifiedHosts: readonly string[] | null;
-  readonly isSecure: boolean;
+  readonly #secured: Secured | null;
   readonly #share: ConnectionShare;
   readonly #socket: Socket;
   readonly #turn: Turn;
@@ -59,12 +57,10 @@ export class SocketStream implements ByteStream {
     reads: DialledReads | null = null,
   ) {
     this.isCrowding = share.open();
-    this.certificate = secured?.certificate ?? null;
-    this.certifiedHosts = secured?.certifiedHosts ?? null;
-    this.isSecure = secured !== null;
+    this.#secured = secured;
     this.#share = share;
     this.#isOfClient = pace !== null;
-    this.#output = new SocketOutput(socket, turn, this.isSecure, pace, this.#onDrain);
+    this.#output = new SocketOutput(socket, turn, secured !== null, pace, () => this.#onDrain());
     this.#reads = reads;
     if (reads !== null) reads.receiver = this.#onChunk;
     socket.once('close', () => share.close(this));
@@ -72,6 +68,18 @@ export class SocketStream implements ByteStream {
     this.#turn = turn;
     this.#traffic = traffic;
     this.remote = addressOf(socket);
+  }
+
+  get isSecure(): boolean {
+    return this.#secured !== null;
+  }
+
+  get certificate(): PeerCertificate | null {
+    return this.#secured?.certificate ?? null;
+  }
+
+  get certifiedHosts(): readonly string[] | null {
+    return this.#secured?.certifiedHosts ?? null;
   }
 
   open(onStream: (stream: ByteStream) => StreamEvents): void {
@@ -211,14 +219,14 @@ export class SocketStream implements ByteStream {
     this.#turn.mark();
   };
 
-  readonly #onDrain = (): void => {
+  #onDrain(): void {
     try {
       this.#events?.onDrain();
     } catch (error) {
       this.#turn.fail(error);
     }
     this.#turn.mark();
-  };
+  }
 
   /** The peer sends nothing more. What this turn answers to its last bytes still leaves, and a long answer until its end. */
   readonly #onEnd = (): void => {

@@ -11,8 +11,8 @@ const DESCRIPTORS_MAX = 128;
 const CROWD = 80;
 /** Milliseconds until a closed connection is made again. */
 const AGAIN_MS = 500;
-/** Milliseconds in which a client gets in, on a machine that has much other work; without places kept for it it never does. */
-const WAY_IN_MAX_MS = 60_000;
+/** Milliseconds in which a client gets in, on a machine that has other work. */
+const WAY_IN_MAX_MS = 8000;
 
 const crowds: Crowd[] = [];
 
@@ -68,9 +68,11 @@ test('neither stop the servers, nor their logs, nor an election, nor new clients
 /** A new client comes to one server. */
 async function comeIn(port: number): Promise<void> {
   const startMs = performance.now();
-  await using client = await connectClient(`127.0.0.1:${port}`, { connectTimeoutMs: WAY_IN_MAX_MS });
+  await using client = await connectClient(`127.0.0.1:${port}`, { connectTimeoutMs: 30_000 });
   await client.sync();
-  console.log(`a client got in within ${(performance.now() - startMs).toFixed(0)} ms`);
+  const tookMs = performance.now() - startMs;
+  console.log(`a client got in within ${tookMs.toFixed(0)} ms`);
+  expect(tookMs).toBeLessThan(WAY_IN_MAX_MS);
 }
 
 /** What connection n says; null: nothing. */

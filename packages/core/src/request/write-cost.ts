@@ -42,7 +42,7 @@ export const SHORT_MULTI_PARTS = 4096;
 /** A change costs as much as to tell so many watchers of one: sixteen. */
 const TOLD_PER_PART_SHIFT = 4;
 
-/** @returns parts of a txn beyond a short multi's, with those of which watchers are told */
+/** @returns parts of a multi beyond those of a short one; watchers that were told count as parts */
 export function excessOf(txn: Txn, told: number): number {
   return txn.type === OpCode.multi ? txn.txns.length + (told >> TOLD_PER_PART_SHIFT) - SHORT_MULTI_PARTS : 0;
 }
@@ -71,15 +71,15 @@ export function ephemeralsMadeBy(txn: Txn): number {
 
 /**
  * All writes wait for a multi, and for the end of a session. Behind a long multi its client leaves the server to the others: for
- * some three times as long as the multi has taken, and a hundred times while others write. One of 1 MB holds all of them up
- * for a tenth of a second, so it must be less than one per cent of the time. A client cannot pause behind the
- * end of its session: it pauses before, as it makes the many ephemerals that the end deletes.
+ * some three times as long as the multi has taken, and a hundred times while others write. One of 1 MB holds all of them up for a
+ * tenth of a second, so that a hundredth of the time is one, at most. A client cannot pause behind the end of its session: it
+ * pauses before, as it makes the many ephemerals that the end deletes.
  *
  * @param parts of the multi, beyond what is not long
  * @param ephemerals that it adds, beyond what is not long to end
  * @param isContended others have written lately
- * @param timeoutMs of the session: a client that is not read has no answer to its pings, and gives up after two thirds of it; five
- *   seconds before that, or two fifths after the answer, it is read again
+ * @param timeoutMs of the session: a client that is not read has no answer to its pings, and gives up after two thirds of it. It is
+ *   read again five seconds before that, or after two fifths, whichever is later
  * @param leftMs of the pause before
  * @returns milliseconds from now on
  */

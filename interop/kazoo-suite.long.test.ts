@@ -53,11 +53,13 @@ describeWith(['kazooTests', 'kazoo', 'kerberos'], "kazoo's own tests", () => {
       const [programs, servers] = ['bin', 'servers'].map((name) => join(directory, name)) as [string, string];
       for (const each of [programs, servers]) mkdirSync(each);
       writeJava(programs);
+      writeFileSync(join(directory, 'refused.py'), REFUSED);
       const runner = spawn('/usr/bin/python3', ['-B', '-m', 'pytest', ...OPTIONS, '--pyargs', ...tests], {
         cwd: directory,
         env: {
           ...realm.environment,
           PATH: `${programs}:${env['PATH']}`,
+          PYTHONPATH: directory,
           // Its servers have their directories there.
           TMPDIR: servers,
           KRB5_TEST_ENV: realm.directory,
@@ -93,7 +95,35 @@ describeWith(['kazooTests', 'kazoo', 'kerberos'], "kazoo's own tests", () => {
   });
 });
 
-const OPTIONS = ['-q', '--tb=short', '-rs', '-p', 'no:cacheprovider', '-W', 'ignore'];
+const OPTIONS = ['-q', '--tb=short', '-rs', '-p', 'no:cacheprovider', '-p', 'refused', '-W', 'ignore'];
+
+/**
+ * Kazoo is connected before it authenticates. When it is refused before the thread that called `start` runs again, it says that the time
+ * is over, and its own tests fail: here it says then, too, that it was refused.
+ */
+const REFUSED = `
+from kazoo.client import KazooClient
+from kazoo.exceptions import AuthFailedError
+from kazoo.protocol.states import KeeperState
+
+start, session_callback = KazooClient.start, KazooClient._session_callback
+
+def start_and_tell(client, timeout=15):
+    client.was_refused = False
+    try:
+        start(client, timeout)
+    except client.handler.timeout_exception:
+        if client.was_refused:
+            raise AuthFailedError()
+        raise
+
+def note_refusal(client, state):
+    if state == KeeperState.AUTH_FAILED:
+        client.was_refused = True
+    session_callback(client, state)
+
+KazooClient.start, KazooClient._session_callback = start_and_tell, note_refusal
+`;
 
 /** What kazoo calls as `java -cp … -D… org.apache.zookeeper.server.quorum.QuorumPeerMain zoo.cfg`. Its log is beside it. */
 function writeJava(programs: string): void {

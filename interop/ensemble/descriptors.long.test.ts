@@ -9,6 +9,8 @@ import { observerInfo } from './raw-peer.ts';
 const DESCRIPTORS_MAX = 128;
 /** Of one crowd at one port, at any time: more than the share of any port. */
 const CROWD = 80;
+/** That many again, of each crowd, have been closed by the server and not here. */
+const HALF_CLOSED_MAX = 80;
 /** Milliseconds until a closed connection is made again. */
 const AGAIN_MS = 500;
 /** Milliseconds in which a client gets in, on a machine that has other work. */
@@ -82,13 +84,16 @@ const RUOK = new TextEncoder().encode('ruok');
 
 /**
  * Connections to one port, from many addresses. Some say nothing, some ask something that is answered and no more, and
- * none is ever closed at this end before the other insists. A stranger that was closed comes again.
+ * the last that the server closed stay open at this end. A stranger that was closed comes again. Not more than `CROWD` and
+ * `HALF_CLOSED_MAX` are open at once: without a bound this process runs out of descriptors before the servers are done.
  */
 class Crowd {
   dialled = 0;
   readonly #port: number;
   readonly #say: Saying;
   readonly #sockets = new Set<Socket>();
+  /** Of these, what the server has closed, oldest first. */
+  readonly #halfClosed = new Set<Socket>();
   #isOver = false;
 
   constructor(port: number, say: Saying) {
@@ -117,9 +122,18 @@ class Crowd {
     socket.resume();
     const word = this.#say(n);
     if (word !== null) socket.write(word);
-    socket.once('end', replace);
+    socket.once('end', () => {
+      this.#halfClosed.add(socket);
+      for (const oldest of this.#halfClosed) {
+        if (this.#halfClosed.size <= HALF_CLOSED_MAX) break;
+        this.#halfClosed.delete(oldest);
+        oldest.destroy();
+      }
+      replace();
+    });
     socket.once('close', () => {
       this.#sockets.delete(socket);
+      this.#halfClosed.delete(socket);
       replace();
     });
   }

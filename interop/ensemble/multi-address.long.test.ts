@@ -86,6 +86,8 @@ function startServer(hosts: Namespaces, kind: ServerKind, id: number): Output {
   writeFileSync(join(own, 'data', 'myid'), String(id));
   const members = IDS.map((n) => `server.${n}=198.18.${n}.1:2888:3888|198.18.${n}.101:2889:3889`);
   const lines = [`dataDir=${own}/data`, 'clientPort=2181', 'tickTime=500', 'initLimit=20', 'syncLimit=6'];
+  // The writer's session lives for as long as there may be no leader.
+  lines.push('maxSessionTimeout=60000');
   const more = ['multiAddress.enabled=true', 'admin.enableServer=false', '4lw.commands.whitelist=*', 'preAllocSize=64'];
   const configPath = join(own, 'zoo.cfg');
   writeFileSync(configPath, [...lines, ...more, ...members, ''].join('\n'));
@@ -101,26 +103,26 @@ const WRITER = `
   const servers = process.argv[1];
   const connectTo = (where) =>
     connect(where, { sessionTimeoutMs: 60_000, connectTimeoutMs: 60_000, backOff: { minMs: 20, maxMs: 200 } });
-  const eachServer = async (ask) => {
-    for (const server of servers.split(',')) {
-      const client = await connectTo(server);
-      await client.sync();
-      await ask(client);
-      await client.close();
-    }
-  };
-  await eachServer(async () => {});
-  const client = await connectTo(servers);
-  const untilDone = async (write) => {
+  const untilDone = async (ask) => {
     for (;;) {
       try {
-        return await write();
+        return await ask();
       } catch (error) {
         if (error.code === 'NODEEXISTS') return;
         if (error.code !== 'CONNECTIONLOSS') throw error;
       }
     }
   };
+  const eachServer = async (ask) => {
+    for (const server of servers.split(',')) {
+      const client = await connectTo(server);
+      await untilDone(() => client.sync());
+      await untilDone(() => ask(client));
+      await client.close();
+    }
+  };
+  await eachServer(async () => {});
+  const client = await connectTo(servers);
   let isAsked = false;
   process.stdin.once('data', () => (isAsked = true));
   await untilDone(() => client.create('/w'));

@@ -76,6 +76,40 @@ describe('a server with several addresses', () => {
     expect(ensemble.streamsBetween(1, 2)).toBe(1);
   });
 
+  it('is reached again when the only way that is left is the one that had answered', () => {
+    const ensemble = new LinkedServers(BOTH);
+    const two = new LinkedServer(ensemble, 2);
+    ensemble.servers.set(2, two);
+    two.links.start();
+    ensemble.network.blackHoles.add('host1>host2');
+    const one = ensemble.start(1);
+    // Server 1 reaches the second address of server 2, which dials back to the first one of server 1.
+    ensemble.advance(ADDRESS_TIMEOUT_MS + 1);
+    ensemble.network.blackHoles.clear();
+    ensemble.advance(5000);
+    expect(one.takeTold()).toEqual(['connected 2']);
+    cutFirstAddresses(ensemble);
+    one.links.send(2, makeWord(7));
+    ensemble.advance(10_000);
+    expect(two.heard.get(1)).toBe(7);
+  });
+
+  it('is asked again at every address for as long as it says nothing', () => {
+    const ensemble = new LinkedServers(BOTH);
+    const [one, two] = [ensemble.start(1), ensemble.start(2)];
+    ensemble.advance(6000);
+    const second = ['host1>host2b', 'host2>host1b'];
+    cutFirstAddresses(ensemble);
+    for (const pair of second) ensemble.network.blackHoles.add(pair);
+    one.links.send(2, makeWord(7));
+    ensemble.advance(20_000);
+    expect(two.heard.get(1)).toBeUndefined();
+    for (const pair of second) ensemble.network.blackHoles.delete(pair);
+    ensemble.advance(10_000);
+    expect(two.heard.get(1)).toBe(7);
+    expect(ensemble.streamsBetween(1, 2)).toBe(1);
+  });
+
   it('keeps its connection when it answers, or need not', () => {
     const ensemble = new LinkedServers(BOTH);
     const servers = [ensemble.start(1), ensemble.start(2)] as const;

@@ -46,11 +46,6 @@ const STABLE_MS = 5000;
  * let both servers replace each other's connections for as long as each is slow to hear of it.
  */
 const CROSSING_MS = 1000;
-/**
- * Milliseconds for which a server with several addresses may keep silent over a standing connection when it is asked for
- * its vote. The network may have lost the way to one of them without a word; the others are tried then.
- */
-const SILENT_MS = 2000;
 /** Milliseconds that a connection has for a sign of life when another one would take its place. */
 const TEST_MS = 1000;
 /** Connections that would; of more, some are refused, see `Strangers`. */
@@ -132,9 +127,13 @@ export class ElectionPeer implements ElectionStreamOwner {
     return this.#dial.sinceMs + (this.#hasSeveralAddresses ? addressTimeoutMs : connectTimeoutMs);
   }
 
-  /** When the silence of a peer over the link has lasted too long. */
+  /**
+   * When a server with several addresses has kept silent for too long over a standing connection although it was asked for
+   * its vote. The network may have lost the way to one of them without a word; the others are tried then, one at a time.
+   */
   get #silentMs(): number {
-    return this.#hasSeveralAddresses && this.#link !== null ? this.#question.askedMs + SILENT_MS : NEVER;
+    const isTrying = this.#dial !== null || this.#call !== null;
+    return this.#hasSeveralAddresses && this.#link !== null && !isTrying ? this.#question.overdueMs : NEVER;
   }
 
   get #hasSeveralAddresses(): boolean {
@@ -225,10 +224,9 @@ export class ElectionPeer implements ElectionStreamOwner {
     } else if (nowMs >= this.#retryAtMs) {
       this.#retry();
     } else if (nowMs >= this.#silentMs) {
-      this.#question.onAnswered();
       // The link stays until there is another one: it may be the peer that is slow.
-      this.#failures = 1;
-      if (this.#dial === null && this.#call === null) this.#connect();
+      this.#failures = this.#question.onTried(nowMs);
+      this.#connect();
     }
   }
 

@@ -63,7 +63,7 @@ describeWith(['apache', 'openssl'], 'the admin port of a server on its own', () 
     await Promise.all(
       SERVER_KINDS.map(async (kind) => {
         await using server = await ServerProcess.start(kind, { hasAdmin: true, config: UNIFIED });
-        const client = await RawClient.connect(server.port, { timeoutMs: 40_000 });
+        const client = await RawClient.connect(server.port, { timeoutMs: 40_000, isSilent: true });
         await client.demand(Op.create, record().ustring('/e').buffer('x').acls(OPEN_ACL).int(1).build());
         await client.demand(Op.getData, record().ustring('/e').bool(true).build());
         const quotas = [

@@ -104,7 +104,7 @@ async function askEverything(kind: ServerKind, output: string[]): Promise<Map<Ro
     });
     const clients: RawClient[] = [];
     for (const [role, { server }] of byRole) {
-      const client = await RawClient.connect(server.port, { timeoutMs: 40_000 });
+      const client = await RawClient.connect(server.port, { timeoutMs: 40_000, isSilent: true });
       clients.push(client);
       const path = record().ustring(`/${role}`);
       await client.demand(Op.create, path.buffer('data').acls(OPEN_ACL).int(1).build());

@@ -44,6 +44,8 @@ export interface ConnectOptions {
   readonly lastZxidSeen?: bigint;
   /** Null leaves the byte out, as the oldest clients do. */
   readonly readOnly?: boolean | null;
+  /** Sends no pings on its own. Default false. */
+  readonly isSilent?: boolean;
 }
 
 export interface ConnectReply {
@@ -101,8 +103,9 @@ export class ConnectionClosed extends Error {
 }
 
 /**
- * A client of the bare protocol for tests: any op, any bytes, pipelined. It does nothing on its own: no pings, no
- * reconnecting, no watches remembered.
+ * A client of the bare protocol for tests: any op, any bytes, pipelined. It does nothing on its own, no reconnecting, no
+ * watches remembered, but one thing: it pings when it has sent nothing for a quarter of its session's timeout. On a busy
+ * machine, what a test does between two of its requests can take longer than that timeout.
  */
 export class RawClient {
   readonly sessionId: bigint;
@@ -117,6 +120,8 @@ export class RawClient {
   readonly #stream: FrameStream;
   readonly #pending: { resolve: (reply: Reply) => void; reject: (error: Error) => void }[] = [];
   readonly #notified: (() => void)[] = [];
+  readonly #pings: NodeJS.Timeout | null;
+  #hasSent = false;
   #xid = 0;
 
   /** Connects and asks for a session; throws when the server closes or refuses the session. */
@@ -130,14 +135,16 @@ export class RawClient {
       stream.destroy();
       throw new Error(`session 0x${(options.sessionId ?? 0n).toString(16)} refused: it is expired or unknown`);
     }
-    return new RawClient(stream, reply);
+    return new RawClient(stream, reply, options.isSilent ?? false);
   }
 
-  private constructor(stream: FrameStream, reply: ConnectReply) {
+  private constructor(stream: FrameStream, reply: ConnectReply, isSilent: boolean) {
     this.#stream = stream;
     this.sessionId = reply.sessionId;
     this.password = reply.password;
     this.timeoutMs = reply.timeoutMs;
+    this.#pings = isSilent ? null : setInterval(() => this.#pingIfIdle(), this.timeoutMs / 4);
+    this.#pings?.unref();
     this.closed = this.#readFrames();
   }
 
@@ -152,6 +159,7 @@ export class RawClient {
     if (xid === undefined) {
       this.#xid += 1;
     }
+    this.#hasSent = true;
     const header = record()
       .int(xid ?? this.#xid)
       .int(type);
@@ -188,6 +196,7 @@ export class RawClient {
 
   /** Closes the session, as a client that says good-bye. */
   async close(): Promise<void> {
+    this.#endPings();
     await this.request(Op.closeSession).catch(() => undefined);
     this.destroy();
     await this.closed;
@@ -195,7 +204,17 @@ export class RawClient {
 
   /** Drops the connection; the session lives on until it times out. */
   destroy(): void {
+    this.#endPings();
     this.#stream.destroy();
+  }
+
+  #pingIfIdle(): void {
+    if (!this.#hasSent) this.ping().catch(() => undefined);
+    this.#hasSent = false;
+  }
+
+  #endPings(): void {
+    if (this.#pings !== null) clearInterval(this.#pings);
   }
 
   async #readFrames(): Promise<void> {
@@ -209,6 +228,7 @@ export class RawClient {
       if (reply.zxid > this.lastZxid) this.lastZxid = reply.zxid;
       this.#pending.shift()?.resolve(reply);
     }
+    this.#endPings();
     for (const pending of this.#pending.splice(0)) pending.reject(new ConnectionClosed());
     for (const resolve of this.#notified.splice(0)) resolve();
   }

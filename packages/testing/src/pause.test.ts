@@ -19,7 +19,7 @@ async function start(options?: Parameters<typeof TestServer.start>[0]): Promise<
 }
 
 async function connect(server: TestServer, timeoutMs = 30_000): Promise<RawClient> {
-  const client = await RawClient.connect(server.port, { timeoutMs });
+  const client = await RawClient.connect(server.port, { timeoutMs, isSilent: true });
   clients.push(client);
   return client;
 }

@@ -83,7 +83,7 @@ describe('a test server', () => {
   test('gives sessions as short as 200 ms by default and expires them', async () => {
     const server = await start();
     const observer = await connect(server);
-    const client = await connect(server, { timeoutMs: 200 });
+    const client = await connect(server, { timeoutMs: 200, isSilent: true });
     expect(client.timeoutMs).toBe(200);
     await create(client, '/e', EPHEMERAL);
     expect(await exists(observer, '/e', true)).toBe(true);
@@ -407,7 +407,7 @@ describe('a failure of the server', () => {
   test('a failure is reported when the server is disposed of, unless it was reported before', async () => {
     const untold = await TestServer.start({ tickTimeMs: 10, ...failing() });
     // Only the server itself learns of this expiry.
-    const client = await connect(untold, { timeoutMs: 20 });
+    const client = await connect(untold, { timeoutMs: 20, isSilent: true });
     await client.closed;
     await expect(untold.dispose()).rejects.toThrow('this must hold and does not');
     await untold.dispose();

@@ -103,6 +103,30 @@ describe('the rules of the stream to a learner', () => {
     expect(script.broken).toEqual(['Z14']);
   });
 
+  it.each([
+    ['does not follow', false, ['Z14']],
+    ['follows', true, []],
+  ] as const)('Z14: a COMMIT that waited for UPTODATE %s it', (_what, isTold, broken) => {
+    const script = new EnsembleScript();
+    script.elect(3);
+    script.discover(3, 1, [1, 2]);
+    script.synchronize(2, 3, 1);
+    script.establish(3, 1);
+    script.upToDate(2, 3);
+    script.down(3, 1, DIFF);
+    script.down(3, 1, NEW_LEADER);
+    const txn = script.nextTxn(3);
+    script.propose(3, 1, txn);
+    script.spread(3, [2], txn);
+    script.committed(3, txn.zxid);
+    script.epoch(1, 'currentEpoch', 1);
+    script.ack(1, 3, makeZxid(1, 0));
+    script.down(3, 1, { type: PacketType.upToDate });
+    if (isTold) script.commit(3, 1, txn.zxid);
+    script.ping(3, 1);
+    expect(script.broken).toEqual(broken);
+  });
+
   it('an INFORM may come between NEWLEADER and UPTODATE', () => {
     const script = serving();
     script.role(4, 'observing', 3);

@@ -13,6 +13,7 @@ interface Stream {
   /** What they have announced is ours: a COMMIT is for all before it, an ACK too. Apache's are told, and tell, each. */
   isLeaderOurs: boolean;
   isLearnerOurs: boolean;
+  isObserver: boolean;
   phase: Phase;
   epoch: number;
   /** Where the history that is sent begins (DIFF: where the learner was). */
@@ -24,6 +25,8 @@ interface Stream {
   /** The last txn before NEWLEADER, and the last one that is known to be committed there. */
   historyEnd: number;
   committedEnd: number;
+  /** What the leader had committed when it received the ACK of NEWLEADER: known to the learner, or directly behind UPTODATE. */
+  dueCommit: number;
   /** Last zxid that the learner has told in ACKEPOCH. */
   learnerLast: number;
   hasAckedNewLeader: boolean;
@@ -93,6 +96,8 @@ export class StreamRules {
   }
 
   #onLeaderSends(stream: Stream, packet: LeaderPacket): void {
+    const isCommit = packet.type === PacketType.commit || packet.type === PacketType.commitAndActivate;
+    if (stream.phase === 'up-to-date' && !isCommit) this.#expectCommitsThatWaited(stream);
     switch (packet.type) {
       case PacketType.leaderInfo:
         this.#expectPhase(stream, ['start'], 'LEADERINFO');
@@ -145,6 +150,16 @@ export class StreamRules {
     }
   }
 
+  /** ZOOKEEPER-3023, 4394. An observer is told of each txn when it is committed. */
+  #expectCommitsThatWaited(stream: Stream): void {
+    const { dueCommit, lastCommit, epoch, isObserver } = stream;
+    stream.dueCommit = 0;
+    // What an earlier epoch has left is committed with UPTODATE itself.
+    if (isObserver || lastCommit >= dueCommit || epochOf(dueCommit as Zxid) !== epoch) return;
+    const what = `goes on behind UPTODATE, and of the commits up to ${hexZxid(dueCommit)} has told up to ${hexZxid(lastCommit)}`;
+    this.#report('Z14', stream, what);
+  }
+
   #onProposal(stream: Stream, zxid: number): void {
     this.#expectPhase(stream, ['history', 'new-leader', 'up-to-date'], `PROPOSAL ${hexZxid(zxid)}`);
     if (zxid <= stream.lastProposal) {
@@ -188,6 +203,7 @@ export class StreamRules {
     }
     if (packet.type === PacketType.followerInfo || packet.type === PacketType.observerInfo) {
       stream.isLearnerOurs = packet.announces !== 0;
+      stream.isObserver = packet.type === PacketType.observerInfo;
       return;
     }
     if (packet.type === PacketType.ackEpoch) {
@@ -240,7 +256,9 @@ export class StreamRules {
       // What it already has of the leader's own epoch, it has acknowledged before.
       if (epochOf(packet.zxid) === stream.epoch) stream.ackedUpTo = packet.zxid;
     } else if (packet.type === PacketType.ack) {
-      const upTo = packet.zxid % 0x100000000 === 0 ? stream.historyEnd : packet.zxid;
+      const isOfNewLeader = packet.zxid % 0x100000000 === 0;
+      if (isOfNewLeader) stream.dueCommit = this.#cluster.server(stream.leader).toldCommitted;
+      const upTo = isOfNewLeader ? stream.historyEnd : packet.zxid;
       stream.ackedUpTo = Math.max(stream.ackedUpTo, upTo);
     }
   }
@@ -265,6 +283,7 @@ export class StreamRules {
         learner,
         isLeaderOurs: false,
         isLearnerOurs: false,
+        isObserver: false,
         phase: 'start',
         epoch: 0,
         start: 0,
@@ -273,6 +292,7 @@ export class StreamRules {
         open: [],
         historyEnd: 0,
         committedEnd: 0,
+        dueCommit: 0,
         learnerLast: 0,
         hasAckedNewLeader: false,
         ackedUpTo: 0,

@@ -54,4 +54,27 @@ export const WRITES = [
     },
     attack: flood,
   },
+  {
+    name: 'multis of 2,000 setData, 50 watchers, 16 at a time',
+    async make({ port, scale }) {
+      const writer = await session(port);
+      await ensure(writer, '/told');
+      const watchers = await watchersOf(port, '/told', 50);
+      const record = new Bytes();
+      for (let i = 0; i < 2000 * scale; i++) record.part(Op.setData).text('/told').data(Buffer.alloc(0)).int(-1);
+      return { client: writer, frames: [frameOf(Op.multi, record.endOfParts())], depth: 16, watchers };
+    },
+    attack: flood,
+  },
+  {
+    name: 'setData with 2,000 watchers, 1,000 at a time',
+    async make({ port, scale }) {
+      const writer = await session(port);
+      await ensure(writer, '/told');
+      const watchers = await watchersOf(port, '/told', 2000 * scale);
+      const set = new Bytes().text('/told').data(Buffer.alloc(0)).int(-1);
+      return { client: writer, frames: [frameOf(Op.setData, set)], depth: 1000, watchers };
+    },
+    attack: flood,
+  },
 ];

@@ -132,6 +132,40 @@ describe('the share of a turn', () => {
     expect(xidsOf(greedy)).toEqual([1051, 1052, 1053, 1054]);
   });
 
+  test('of what waits for the disk is little where many are told: another write waits for few events', () => {
+    const server = new TestServer();
+    const [greedy, modest] = [server.connect(), server.connect()];
+    const watchers = Array.from({ length: 512 }, () => server.connect());
+    for (const [i, watcher] of watchers.entries()) {
+      const mode = i % 2 === 0 ? AddWatchMode.persistent : AddWatchMode.persistentRecursive;
+      watcher.send({ op: OpCode.addWatch, path: '/', mode });
+    }
+    server.run();
+    const set = { op: OpCode.setData, path: '/', data: null, version: -1 } as const;
+    const asked: readonly [Request, number][] = [
+      // Of 8192 units: 256 for an event to each of them.
+      [set, 32],
+      [{ ...create('/told'), path: '/told-', flags: CreateMode.persistentSequential } as Request, 32],
+      [{ op: OpCode.multi, ops: new Array(4).fill(set) }, 8],
+      [{ op: OpCode.multi, ops: new Array(16).fill(set) }, 1],
+    ];
+    for (const [request, outstanding] of asked) {
+      greedy.takeArrivals();
+      server.isDiskHeld = true;
+      greedy.sendTogether(new Array(50).fill(request));
+      for (let i = 0; i < 100; i++) server.core.onTurnEnd();
+      expect(greedy.isPaused).toBe(true);
+      expect(server.core.view.outstandingRequests).toBe(outstanding);
+      modest.send(set);
+      server.core.onTurnEnd();
+      expect(server.core.view.outstandingRequests).toBe(outstanding + 1);
+      server.isDiskHeld = false;
+      server.run();
+      expect(xidsOf(greedy)).toHaveLength(50);
+      expect(xidsOf(modest)).toHaveLength(1);
+    }
+  });
+
   test('is no long multi directly behind another one: for some time others have the server to themselves', () => {
     const server = new TestServer();
     const [greedy, modest] = [server.connect(), server.connect()];

@@ -165,7 +165,7 @@ export class Pipeline implements TxnHost {
       case OpCode.createTTL:
       case OpCode.delete:
       case OpCode.setACL: {
-        const units = addWrite(request.path, this.#parts.work, this.#parts.watches);
+        const units = addWrite(request, this.#parts.work, this.#parts.watches);
         this.#parts.writes.write(client, session, xid, request, received, reader);
         if (units > 0) client.waiting.addCost(costOf(units));
         return;
@@ -175,7 +175,7 @@ export class Pipeline implements TxnHost {
         return;
       case OpCode.multi: {
         let units = 0;
-        for (const { path } of request.ops) units += addWrite(path, this.#parts.work, this.#parts.watches);
+        for (const op of request.ops) units += addWrite(op, this.#parts.work, this.#parts.watches);
         this.#parts.writes.write(client, session, xid, request, received, reader);
         const cost = request.ops.length > SHORT_MULTI_PARTS ? COST_MAX : costOf(units);
         if (cost > 0) client.waiting.addCost(cost);

@@ -1,5 +1,5 @@
 /** What writes cost, in units of the work meter, and what is asked of clients whose writes cost very much. */
-import { OpCode, type Txn } from '@meerkat/protocol';
+import { type MultiOp, OpCode, type Txn, type WriteRequest } from '@meerkat/protocol';
 import { SHORT_PATH_CHARS, weightOf, weightOfAll } from '../tree/change-weight.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 import { COST_MAX } from './waiting-requests.ts';
@@ -9,14 +9,16 @@ import type { WorkMeter } from './work-meter.ts';
  * Counts what a write, or an operation of a multi, costs until it is logged: more when its path is long, for that is looked
  * for, hashed and logged several times, and there may be recursive watches on its way.
  *
- * @returns the units that are for its path
+ * @returns the units that are for its path, and for the events that it will cause: those are counted where they are sent
  */
-export function addWrite(path: string, work: WorkMeter, watches: WatchManager): number {
+export function addWrite(write: WriteRequest | MultiOp, work: WorkMeter, watches: WatchManager): number {
+  const { path } = write;
   work.add(PREPARE_UNITS);
-  if (path.length <= SHORT_PATH_CHARS) return 0;
+  const eventUnits = watches.eventCountOf(write) >> EVENTS_PER_UNIT_SHIFT;
+  if (path.length <= SHORT_PATH_CHARS) return eventUnits;
   const units = (path.length >> CHARS_PER_UNIT_SHIFT) + watches.costOf(path);
   work.add(units);
-  return units;
+  return units + eventUnits;
 }
 
 /** What it costs to apply a txn, without the events that it causes, and to answer it. */
@@ -25,13 +27,13 @@ export function unitsOf(txn: Txn): number {
   return APPLY_UNITS * ('path' in txn ? weightOf(txn.path) : 1);
 }
 
-/** What a write whose path costs so much counts as among the writes of its client that wait: a very costly one is alone. */
+/** What a write whose path and events cost so much counts as among the writes of its client that wait: a very costly one is alone. */
 export function costOf(units: number): number {
   return units >= COSTLY_UNITS ? COST_MAX : units;
 }
 
 /**
- * A write whose path costs so much is alone: however many turns pass until the disk has it, no other one is applied behind it
+ * A write whose path and events cost so much is alone: however many turns pass until the disk has it, no other one is applied behind it
  * in the same turn.
  */
 const COSTLY_UNITS = 2048;
@@ -104,6 +106,9 @@ const PAUSE_MS_MAX = 15_000;
 /** To be decoded, prepared and logged; to be applied and answered. */
 const PREPARE_UNITS = 16;
 const APPLY_UNITS = 16;
+
+/** When several writes of a turn tell it, an event costs half a microsecond, its part of the kernel's work included. */
+const EVENTS_PER_UNIT_SHIFT = 1;
 
 /** Characters of a long path that are a unit: eight. */
 const CHARS_PER_UNIT_SHIFT = 3;

@@ -62,6 +62,17 @@ export class AncestorIndex<T extends object> {
     return nearest === null ? null : nearest.path;
   }
 
+  /** How much is kept above a path. */
+  countAbove(path: string): number {
+    let count = 0;
+    if (this.#size === 0) return count;
+    for (let place: Place<T> | null = this.#root; place !== null; place = nextOnWay(place, path)) {
+      if (place.items === null || place.path.length === path.length) continue;
+      count += place.items instanceof Set ? place.items.size : 1;
+    }
+    return count;
+  }
+
   /** What is kept above a path, of the nearest first. */
   above(path: string): readonly T[] {
     if (this.#size === 0) return [];

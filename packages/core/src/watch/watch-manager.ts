@@ -1,4 +1,12 @@
-import { EventType, WatcherType, type Zxid } from '@meerkat/protocol';
+import {
+  EventType,
+  type MultiOp,
+  OpCode,
+  parentOf,
+  WatcherType,
+  type WriteRequest,
+  type Zxid,
+} from '@meerkat/protocol';
 import { FiredWatches } from '../base/meters/fired-watches.ts';
 import type { TreeEvents } from '../tree/data-tree.ts';
 import { type Told, WatchMode, WatchTable } from './watch-table.ts';
@@ -77,6 +85,22 @@ export class WatchManager implements TreeEvents {
   /** Units of work, at most, to look for recursive watches on the way to a path. */
   costOf(path: string): number {
     return UNITS_PER_ANCESTOR * Math.min(this.data.recursiveCount, path.length >> 1);
+  }
+
+  /** How many events such a write causes, about, as the watches are now. */
+  eventCountOf({ op, path }: WriteRequest | MultiOp): number {
+    if (this.#isIdle) return 0;
+    switch (op) {
+      case OpCode.setData:
+        return this.data.countOf(path);
+      case OpCode.delete:
+        return this.data.countOf(path) + this.child.countOf(path) + this.child.countOf(parentOf(path));
+      case OpCode.setACL:
+      case OpCode.check:
+        return 0;
+      default:
+        return this.data.countOf(path) + this.child.countOf(parentOf(path));
+    }
   }
 
   /** @returns true when the watcher has a watch of this WatcherType at the path */

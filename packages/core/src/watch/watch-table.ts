@@ -133,6 +133,13 @@ export class WatchTable<W> {
     return row !== NO_ROW && (this.#rows.modesOf(row) & modes) !== 0;
   }
 
+  /** How many watchers an event at a path tells, about: some may be gone, or be there twice. */
+  countOf(path: string): number {
+    const there = this.#paths.get(path);
+    const own = there === undefined ? 0 : there instanceof Map ? there.size : 1;
+    return own + this.#recursive.countAbove(path);
+  }
+
   /** The connection is gone, and its watches with it. */
   removeWatcher(watcher: W): void {
     const owner = this.#owners.get(watcher);

@@ -43,6 +43,34 @@ export const CONNECTIONS = [
     },
   },
   {
+    name: 'sessions that begin and end, 60 at a time',
+    async make({ port }) {
+      return { port, client: await session(port) };
+    },
+    async attack({ port }, isOver) {
+      const churn = async () => {
+        while (!isOver()) {
+          const client = await session(port);
+          await client.ask(Op.closeSession).catch(() => undefined);
+          client.drop();
+        }
+      };
+      await Promise.all(Array.from({ length: 60 }, churn));
+    },
+  },
+  {
+    name: '60 connections, 1,000 writes each at a time',
+    async make({ port }) {
+      const client = await session(port);
+      await ensure(client, '/set');
+      const set = frameOf(Op.setData, new Bytes().text('/set').data(Buffer.alloc(100)).int(-1));
+      return { clients: await sessions(port, 60), frames: [set], depth: 1000 };
+    },
+    async attack({ clients, ...world }, isOver) {
+      await Promise.all(clients.map((client) => flood({ client, ...world }, isOver)));
+    },
+  },
+  {
     name: 'first reads behind a long ACL, by 90 identities each',
     async make({ port }) {
       const client = await session(port);

@@ -52,7 +52,8 @@ describe('clients under faults by chance', () => {
     await observer.set('/poked', 'the last time');
     for (const worker of workers) await worker.check(observer);
     for (const worker of workers) await worker.close();
-    expect((await observer.children('/')).children.filter((name) => name.startsWith('ephemeral'))).toEqual([]);
+    // A session that is closed in a moment without a connection ends with its timeout.
+    while ((await observer.children('/')).children.some((name) => name.startsWith('ephemeral'))) await pause(10);
     await observer.close();
   });
 });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Client, connect as connectClient, text } from '@meerkat/client';
 import { findFreePorts } from '@meerkat/testing';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFailed, test } from 'vitest';
 
 const MEERKAT = fileURLToPath(new URL('../bin/meerkat.js', import.meta.url));
 
@@ -48,6 +48,7 @@ function run(...args: readonly string[]): Run {
     state.errors += chunk;
   });
   runs.push(state);
+  onTestFailed(() => console.log(`meerkat ${args.join(' ')}\n${state.output}${state.errors}`));
   return state;
 }
 
@@ -73,6 +74,14 @@ async function type(up: Run, command: string, pattern: RegExp): Promise<RegExpEx
   const from = up.output.length;
   up.process.stdin!.write(`${command}\n`);
   return said(up, pattern, from);
+}
+
+/** The same about the leader: again while no server leads, as may be on a busy machine. */
+async function typeOfLeader(up: Run, command: string, pattern: RegExp): Promise<RegExpExecArray> {
+  for (;;) {
+    const match = await type(up, command, new RegExp(`${pattern.source}|no server leads at the moment`, 'm'));
+    if (match[1] !== undefined) return match;
+  }
 }
 
 /** Waits for the greeting. @returns the connect string in it */
@@ -122,12 +131,12 @@ describe('meerkat up', () => {
     const session = client.session?.id;
     await client.create('/before', 'written');
 
-    const [, dead = ''] = await type(up, 'kill leader', /^server (\d) was killed$/m);
+    const [, dead = ''] = await typeOfLeader(up, 'kill leader', /^server (\d) was killed$/m);
     expect(serverProcesses()).toHaveLength(2);
     await writeAtLast(client, '/after');
     expect(client.session?.id).toBe(session);
 
-    await type(up, `restart ${dead}`, new RegExp(`^server ${dead}  .*  follower    epoch 2`, 'm'));
+    await type(up, `restart ${dead}`, new RegExp(`^server ${dead}  .*  (follower|leader) +epoch \\d`, 'm'));
     up.process.kill('SIGINT');
     expect(await up.exit).toBe(0);
     expect(up.output).toMatch(/stopped\n$/);
@@ -141,11 +150,15 @@ describe('meerkat up', () => {
     const up = run('up', '--port', port, '--dir', 'data', '--tick-time', '50');
     await serving(up);
     const from = up.output.length;
-    const [, old = ''] = await type(up, 'isolate leader', /^the network is cut: (\d) \| /m);
+    const [, old = ''] = await typeOfLeader(up, 'isolate leader', /^the network is cut: (\d) \| /m);
     await said(up, new RegExp(`^server ${old}  .*  looking .* cut off from `, 'm'), from);
-    const [, successor = ''] = await said(up, /^server \d {2}(\S+) {2}leader {6}epoch 2/m, from);
+    const [, successor = ''] = await said(
+      up,
+      new RegExp(`^server (?!${old} )\\d  (\\S+)  leader      epoch \\d`, 'm'),
+      from,
+    );
     await (await connect(successor)).create('/during', 'written');
-    await type(up, 'heal', new RegExp(`^server ${old}  .*  follower    epoch 2  zxid 0x\\S+$`, 'm'));
+    await type(up, 'heal', new RegExp(`^server ${old}  .*  (follower|leader) +epoch \\d  zxid 0x\\S+$`, 'm'));
     await type(up, 'quit', /^stopped$/m);
     expect(await up.exit).toBe(0);
 

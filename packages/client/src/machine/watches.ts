@@ -22,7 +22,8 @@ import { WatchedPath } from './watched-path.ts';
  * 1. Where a persistent or recursive watch stands on exactly that path, it serves the one-shot watches too, and the
  *    server is not asked for them (`isCovered`), unless it is known to keep modes apart.
  * 2. A recursive watch has no 'children' events. They are derived from the creation and deletion of a direct child. A
- *    server that keeps modes apart sends them as well; the zxid shows that it is the same change.
+ *    server that keeps modes apart sends them as well; the zxid shows that it is the same change. What a server replays of a
+ *    watch that waited for the child to exist looks the same before 3.9: a list is told as new once too often then.
  */
 export class Watches {
   readonly #entries: Map<string, WatchedPath> = new Map();

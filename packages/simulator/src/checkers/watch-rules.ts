@@ -2,7 +2,7 @@
  * Watches: W1, W3 and W4, and that persistent ones miss nothing between two gaps. The order on a connection is in
  * `order-rules.ts`; whether everything is armed at rest, in `stir-rules.ts`.
  */
-import { hexZxid } from '@meerkat/protocol';
+import { hexZxid, parentOf } from '@meerkat/protocol';
 import type { Operation } from '../history.ts';
 import { type Identity, mayRead } from './access.ts';
 import {
@@ -248,12 +248,13 @@ export class WatchRules {
       entry.kind === 'rearmed' && entry.order < told.order ? entry.relativeZxid : [],
     );
     const since = Math.min(zxid, ...seen);
+    const kind = request.op === 'children' ? 'child' : 'data';
     const shown = passed.find((entry) => entry.kind === 'reply' && entry.order > told.order && entry.zxid > 0);
     const until = shown?.kind === 'reply' ? shown.zxid : this.#tree.lastZxid;
+    if (kind === 'child' && isDerived(passed, told)) return;
     // It has seen, or been told by, a server whose end of the log was never committed.
     if (this.#isProvisional(this.#log.isReadOnly(operation), zxid)) return;
     if (this.#isProvisional(connection?.connected.isReadOnly ?? false, until)) return;
-    const kind = request.op === 'children' ? 'child' : 'data';
     const change = this.#firstChange({ path: request.path, kind }, since);
     if (change !== null && change.zxid <= until) return;
     // A server compares pzxid, which a new znode has as well: a client that says 0, after all servers had forgotten its session, is told of it.
@@ -362,6 +363,17 @@ function kindOfWatch(op: string, errorCode: number): WatchKind | null {
   if (op === 'exists') return 'exist';
   if (errorCode !== 0) return null;
   return op === 'children' ? 'child' : 'data';
+}
+
+/**
+ * A client takes the creation of a child for a new list where it has a recursive watch, which has no 'children' events of its own.
+ * It cannot tell what a server replays of another watch, which waited for that child to exist, from what has happened just now.
+ */
+function isDerived(passed: ConnectionLog['passed'], { path, order }: Told): boolean {
+  const isRecursive = passed.some((one) => one.kind === 'rearmed' && one.order < order && one.recursive.includes(path));
+  const isOfChild = (one: ConnectionLog['passed'][number]): boolean =>
+    one.kind === 'event' && one.order < order && one.zxid === null && parentOf(one.path) === path;
+  return isRecursive && passed.some(isOfChild);
 }
 
 function isFiredBy(watch: Armed, event: Event): boolean {

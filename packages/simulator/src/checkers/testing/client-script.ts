@@ -203,11 +203,15 @@ export class ClientScript {
     this.history.note({ kind: 'told', client: operation.client, operation, type, path, zxid });
   }
 
-  rearm(client: string, relativeZxid: number, watches: { data?: string[]; exist?: string[]; child?: string[] }): void {
+  rearm(
+    client: string,
+    relativeZxid: number,
+    watches: { data?: string[]; exist?: string[]; child?: string[]; recursive?: string[] },
+  ): void {
     const { connection } = this.#lines.get(client)!;
-    const { data = [], exist = [], child = [] } = watches;
+    const { data = [], exist = [], child = [], recursive = [] } = watches;
     const about = { client, connection, relativeZxid, data, exist, child };
-    this.history.note({ kind: 'rearmed', ...about, persistent: [], recursive: [] });
+    this.history.note({ kind: 'rearmed', ...about, persistent: [], recursive });
   }
 
   /** Everything is at rest while another client changes what is watched, which `changes` does here. */

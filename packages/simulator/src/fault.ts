@@ -27,11 +27,13 @@ export const FAULT_KINDS = [
   'occupy',
 ] as const;
 /**
- * Those, and what is only done where it can be: `members` change in an ensemble that has spare servers, and an `io-thread` dies
- * where servers have some.
+ * Those, and what has a plan of its own: `members` change in an ensemble that has spare servers, an `io-thread` dies where servers
+ * have some, and `break-joins`, where it is named, lies in wait for servers that join their leader.
  */
-export type FaultKind = (typeof FAULT_KINDS)[number] | 'members' | 'io-thread';
-export const ALL_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'members', 'io-thread'];
+export type FaultKind = (typeof FAULT_KINDS)[number] | 'members' | 'io-thread' | 'break-joins';
+export const ALL_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'members', 'io-thread', 'break-joins'];
+/** What `--faults` takes. */
+export const NAMED_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'break-joins'];
 
 /**
  * One thing that goes wrong at a moment, and for a while: plain data, so that a plan can be printed, repeated and made
@@ -138,6 +140,22 @@ export function planThreadDeaths(
     const hosts = [drawServer(random, servers)];
     faults.push({ kind: 'io-thread', atMs, durationMs: 0, hosts, others: [], chance: random.uint32() });
     atMs += Math.ceil(-Math.log(1 - random.fraction()) * pauseMs);
+  }
+  return faults;
+}
+
+/** Most of the time, servers that begin to catch up lose their leader a moment later. */
+export function planBrokenJoins(
+  random: SeededRandom,
+  durationMs: number,
+  servers: readonly string[],
+): readonly Fault[] {
+  const faults: Fault[] = [];
+  for (let atMs = random.between(0, 4000); atMs < durationMs; ) {
+    const lastsMs = random.between(2000, 20_000);
+    const during = { atMs, durationMs: lastsMs, hosts: servers, others: [], chance: random.uint32() };
+    faults.push({ kind: 'break-joins', ...during });
+    atMs += lastsMs + random.between(0, 4000);
   }
   return faults;
 }

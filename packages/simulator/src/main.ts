@@ -1,7 +1,7 @@
 /** `npm run simulate`: runs seeds, and shows the first that breaks a promise, as small as it can be made. */
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { FAULT_KINDS, type Fault, type FaultKind, formatFault, parseFault } from './fault.ts';
+import { FAULT_KINDS, type Fault, type FaultKind, formatFault, NAMED_FAULT_KINDS, parseFault } from './fault.ts';
 import { commandOf, type Shape } from './repeat-command.ts';
 import { shrinkFailure } from './shrink-failure.ts';
 import { type SimulateOptions, type SimulateResult, simulate } from './simulate.ts';
@@ -20,6 +20,7 @@ const USAGE = `npm run simulate -- [options]
   --minutes N         virtual minutes of faults for each seed; default 1
   --faults a,b        kinds of faults, or none; default: all
                       ${FAULT_KINDS.join(', ').replaceAll(/(.{50,60}) /g, '$1\n                      ')}
+                      and, where it is named, break-joins
   --fault 'LINE'      exactly these faults, as a failure prints them; may be given many times
   --traits a,b        what is special about the servers, or none; default: each seed draws it
                       ${TRAITS.join(', ')}
@@ -110,8 +111,8 @@ function readKinds(text: string): readonly FaultKind[] {
   if (text === 'none') return [];
   if (text === 'all') return FAULT_KINDS;
   return text.split(',').map((name) => {
-    const kind = FAULT_KINDS.find((known) => known === name);
-    if (kind === undefined) throw new UsageError(`--faults ${name}: not one of ${FAULT_KINDS.join(', ')}`);
+    const kind = NAMED_FAULT_KINDS.find((known) => known === name);
+    if (kind === undefined) throw new UsageError(`--faults ${name}: not one of ${NAMED_FAULT_KINDS.join(', ')}`);
     return kind;
   });
 }

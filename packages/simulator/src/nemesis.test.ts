@@ -17,6 +17,20 @@ test('a server whose disk was wiped, and has not started since, has nothing that
   expect(lines.filter((line) => line.includes('has no file that could rot'))).toHaveLength(1);
 });
 
+test('servers that catch up lose their leader meanwhile, and only that counts as a fault', async () => {
+  const lie = '0ms break-joins zk1,zk2,zk3 for 20000ms #1';
+  const options = { seed: 3, servers: 3, minutes: 0.3, traits: [], workload: { operationsPerSecond: 1 } };
+  const idle = await simulate({ ...options, plan: [parseFault(lie)!] });
+  expect(idle.stats.faultsByKind.get('break-joins')).toBeUndefined();
+  const plan = [lie, '5000ms restart-all zk1,zk2,zk3 for 100ms #2'].map((text) => parseFault(text)!);
+  const lines: string[] = [];
+  const { violations, stats } = await simulate({ ...options, plan, onLine: (line) => void lines.push(line) });
+  expect(violations).toEqual([]);
+  const lost = lines.filter((line) => line.includes('loses its leader'));
+  expect(stats.faultsByKind.get('break-joins')).toBeGreaterThan(0);
+  expect(lost.length).toBeGreaterThanOrEqual(stats.faultsByKind.get('break-joins')!);
+});
+
 test('a server whose log has rotted is replaced also where nobody can lead without it', async () => {
   const world = new VirtualWorld({ seed: 1 });
   const ensemble = world.startEnsemble({ servers: 3, spares: 1 });

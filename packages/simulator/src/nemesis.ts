@@ -4,7 +4,7 @@ import { type Fault, type FaultKind, formatFault, LEADER } from './fault.ts';
 import type { LinkQuality } from './link-quality.ts';
 import { changeMembers } from './member-changes.ts';
 import { SeededRandom } from './seeded-random.ts';
-import { QUORUM_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
+import { portKindOf, QUORUM_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualServer } from './virtual-server.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
@@ -27,6 +27,8 @@ export class Nemesis {
   /** Programs at the quorum ports of servers. */
   readonly #strangers: Set<() => void> = new Set();
   readonly #executed: Map<FaultKind, number> = new Map();
+  /** Servers whose joins break, and the generators that decide when. */
+  readonly #joins: Map<VirtualServer, SeededRandom> = new Map();
   /** Operators who change the members just now. */
   #operatorCount = 0;
   #isOver = false;
@@ -35,16 +37,24 @@ export class Nemesis {
     this.#world = world;
     this.#ensemble = ensemble;
     this.#onFault = onFault;
+    world.watch({
+      onTrace: (server, event) => {
+        if (event.kind === 'catching-up') this.#maybeBreakJoin(server, event.mode);
+      },
+    });
   }
 
   /** From now on, faults happen at their moments. */
   unleash(faults: readonly Fault[]): void {
     for (const fault of faults) {
       this.#world.timeline.plan(fault.atMs, () => {
-        if (this.#isOver || !this.#inflict(fault)) return;
-        this.#executed.set(fault.kind, (this.#executed.get(fault.kind) ?? 0) + 1);
+        if (!this.#isOver && this.#inflict(fault)) this.#count(fault.kind);
       });
     }
+  }
+
+  #count(kind: FaultKind): void {
+    this.#executed.set(kind, (this.#executed.get(kind) ?? 0) + 1);
   }
 
   /** How many faults of each kind have changed something: a crash of a process that runs, a cut between hosts that are there. */
@@ -153,6 +163,11 @@ export class Nemesis {
         for (const end of broken) end.breakStream();
         return broken.length > 0;
       }
+      // Counted when they break something.
+      case 'break-joins':
+        for (const server of servers) this.#joins.set(server, random);
+        this.#later(fault, () => this.#joins.clear());
+        return false;
       case 'skew':
         for (const host of hosts) this.#skew(host, fault, random);
         return hosts.length > 0;
@@ -171,6 +186,21 @@ export class Nemesis {
     this.#operatorCount++;
     await changeMembers(this.#world, this.#ensemble, random);
     this.#operatorCount--;
+  }
+
+  /** A server loses its leader in the middle of becoming like it: while it cuts its log, installs a snapshot, or reads txns. */
+  #maybeBreakJoin(server: VirtualServer, mode: 'diff' | 'trunc' | 'snap'): void {
+    const random = this.#joins.get(server);
+    if (random === undefined || this.#isOver || random.chance(0.3)) return;
+    const durationMs = JOIN_MS_MAX[mode] ** random.fraction();
+    this.#later({ durationMs }, () => {
+      const isOfJoin = ({ host, servicePort }: { readonly host: string; readonly servicePort: number }): boolean =>
+        host === server.host && portKindOf(servicePort) === 'quorum';
+      const ends = this.#world.network.openEnds.filter(isOfJoin);
+      this.#say(`${server.host} loses its leader ${durationMs.toFixed(1)} ms after it began to catch up`);
+      for (const end of ends) end.breakStream();
+      if (ends.length > 0) this.#count('break-joins');
+    });
   }
 
   /** Another program takes the quorum port while the server is down, which then starts without it. */
@@ -376,6 +406,9 @@ export function lastZxidOf({ disk, options }: VirtualServer): number {
   const { txns, base } = readServerDisk(disk, options.snapshotDirectory, options.logDirectory);
   return txns.at(-1)?.zxid ?? base;
 }
+
+/** Milliseconds after which a join breaks at the latest; most break much earlier. To cut a log takes a few. */
+const JOIN_MS_MAX = { diff: 100, trunc: 20, snap: 200 } as const;
 
 const MAY_FAIL = ['write', 'sync', 'sync', 'create', 'rename', 'syncDirectory', 'truncate', 'preallocate'] as const;
 

@@ -2,7 +2,15 @@ import type { Client } from '@meerkat/client';
 import type { Hierarchy, Membership } from '@meerkat/protocol';
 import { isQuorum } from './checkers/quorum.ts';
 import type { Violation } from './checkers/violation.ts';
-import { FAULT_KINDS, type Fault, type FaultKind, planChanges, planFaults, planThreadDeaths } from './fault.ts';
+import {
+  FAULT_KINDS,
+  type Fault,
+  type FaultKind,
+  planBrokenJoins,
+  planChanges,
+  planFaults,
+  planThreadDeaths,
+} from './fault.ts';
 import { drawHierarchy, makeGroups } from './hierarchy.ts';
 import { History } from './history.ts';
 import { Judges } from './judges.ts';
@@ -170,7 +178,7 @@ class Simulation {
     // A generator of its own: a plan that is given leaves everything else as the seed has it.
     this.#plan = options.plan ?? [
       ...planFaults(new SeededRandom(seed, 'nemesis'), {
-        kinds: options.faults ?? FAULT_KINDS,
+        kinds: (options.faults ?? FAULT_KINDS).filter((kind) => kind !== 'break-joins'),
         durationMs: this.#durationMs,
         servers: this.#ensemble.hosts,
         clients: this.#workload.hosts,
@@ -178,6 +186,9 @@ class Simulation {
       ...(spares > 0 ? planChanges(new SeededRandom(seed, 'members'), this.#durationMs) : []),
       ...(clientThreads > 0 && options.faults?.length !== 0
         ? planThreadDeaths(new SeededRandom(seed, 'threads'), this.#durationMs, this.#ensemble.hosts)
+        : []),
+      ...(options.faults?.includes('break-joins') === true
+        ? planBrokenJoins(new SeededRandom(seed, 'joins'), this.#durationMs, this.#ensemble.hosts)
         : []),
     ];
   }

@@ -116,6 +116,33 @@ describe('a truncation', () => {
       for (const path of paths) expect(await stage.has(zk3, path)).toBe(true);
     }));
 
+  test('is finished before the role ends that it belongs to, when the leader has gone or is silent', () =>
+    play({ servers: 3 }, async (stage) => {
+      const zk3 = await stage.start();
+      await stage.write(zk3, 3);
+      await loseLeader(stage, 3);
+      const truncated = stage.packet({ to: zk3, type: PacketType.trunc, stage: 'received' });
+      stage.heal();
+      await truncated;
+      // Longer than a leader may be silent.
+      zk3.setDiskQuality({ effectMinMs: 500, effectMaxMs: 1000 });
+      stage.breakLinks(zk3);
+      stage.isolate(zk3);
+      const order: string[] = [];
+      stage.world.watch({
+        onTrace: (server, { kind }) => {
+          if (server === zk3 && (kind === 'recovered' || kind === 'role-changed')) order.push(kind);
+        },
+      });
+      await stage.until('the role has ended', () => order.includes('role-changed'), 60_000);
+      // What is left of the log is read, and then once more, by the next role.
+      expect(order).toEqual(['recovered', 'recovered', 'role-changed']);
+      zk3.setDiskQuality(null);
+      stage.heal();
+      await stage.whole();
+      await expectForgotten(stage, zk3, '/alone');
+    }));
+
   test('1154, 1156: cuts behind the last txn that the two have in common, wherever in the file that is', () =>
     play({ servers: 3 }, async (stage) => {
       const zk3 = await stage.start();

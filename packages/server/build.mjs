@@ -1,16 +1,19 @@
 // Puts what `@meerkat/server/run` needs, as it was compiled, into one file: `dist/bundle.js`. Its threads start from their own files;
-// the one that a restart waits for has one file, too.
+// the I/O threads and the one that a restart waits for have one file each, too.
 import { renameSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const DIST = join(import.meta.dirname, 'dist');
 
-const SCAN_THREAD = 'node/scans/main.js';
-const SCAN_THREAD_BUNDLE = 'node/scans/bundle.js';
+/** Those that have one file, by the module that starts them: where `main.js` is, and `bundle.js` goes. */
+const THREADS = {
+  'node/scans/node-scans.js': 'node/scans/',
+  'node/threads/client-threads.js': 'node/threads/',
+};
 
 await bundle('run.js', 'bundle.js', [{ name: 'places', transform: keepPlace }]);
-await bundle(SCAN_THREAD, SCAN_THREAD_BUNDLE, []);
+for (const directory of Object.values(THREADS)) await bundle(`${directory}main.js`, `${directory}bundle.js`, []);
 
 async function bundle(input, output, plugins) {
   const build = await rolldown({
@@ -33,5 +36,5 @@ function keepPlace(code, id) {
   const path = relative(DIST, id);
   if (path.startsWith('..')) throw new Error(`${id} looks for its own place, which only modules of this package may`);
   const placed = code.replaceAll('import.meta.url', `new URL(${JSON.stringify(`./${path}`)}, import.meta.url).href`);
-  return path === 'node/scans/node-scans.js' ? placed.replace(`'./main.js'`, `'./bundle.js'`) : placed;
+  return path in THREADS ? placed.replace(`'./main.js'`, `'./bundle.js'`) : placed;
 }

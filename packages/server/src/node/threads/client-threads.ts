@@ -265,10 +265,10 @@ function checkFree({ host, port }: ThreadListenOptions): Promise<void> {
   });
 }
 
-/** Sources cannot be run by a thread of every Node.js: then it is what was built of them. */
+/** Sources cannot be run by a thread of every Node.js: then it is what was built of them, in one file. */
 export const ENTRY: URL = new URL(
   import.meta.url.endsWith('.ts')
-    ? import.meta.url.replace(/\/src\/node\/threads\/[^/]*$/, '/dist/node/threads/main.js')
+    ? import.meta.url.replace(/\/src\/node\/threads\/[^/]*$/, '/dist/node/threads/bundle.js')
     : new URL('./main.js', import.meta.url),
 );
 

@@ -12,6 +12,7 @@ const isCurrent = ['./', '../protocol/', '../core/', '../client/', '../console/'
 
 export const {
   ConfigurationError,
+  CuttableNetwork,
   ExitCode,
   isSingleFile,
   MEERKAT_VERSION,

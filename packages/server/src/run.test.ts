@@ -27,6 +27,7 @@ function write(path: string, text: string, changedS: number): void {
 
 const NAMES = [
   'ConfigurationError',
+  'CuttableNetwork',
   'ExitCode',
   'isSingleFile',
   'MEERKAT_VERSION',

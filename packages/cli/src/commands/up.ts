@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
-import { ConfigurationError, ExitCode, MEERKAT_VERSION, ZOOKEEPER_VERSION } from '@meerkat/server';
+import { ConfigurationError, ExitCode, MEERKAT_VERSION, ZOOKEEPER_VERSION } from '@meerkat/server/run';
 import type { Certificates } from '../up/certificates.ts';
 import { COMMANDS_HELP, parseUpCommand, type UpCommand } from '../up/command.ts';
 import { countMembers, type Layout, writeLayout } from '../up/layout.ts';
@@ -58,7 +58,7 @@ async function prepare({ servers, dir, port, tickTime, tls, set }: UpWords): Pro
     }
     const ports = await choosePorts(count, first, (taken) => console.log(`port ${taken} is taken, so it is skipped`));
     if (ports === null) return `--port: from ${first} on there are too few free ports for ${count} servers`;
-    const layout = writeLayout(directory, ports, { tickTimeMs, hasTls: tls === true, lines: set });
+    const layout = await writeLayout(directory, ports, { tickTimeMs, hasTls: tls === true, lines: set });
     return { directory, ports, layout };
   } catch (error) {
     if (error instanceof ConfigurationError) return `--set: ${error.message}`;

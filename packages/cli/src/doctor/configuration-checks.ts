@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { ConfigurationError, type ReadConfiguration, readZooCfg } from '@meerkat/server';
+import { ConfigurationError, type ReadConfiguration, readZooCfg } from '@meerkat/server/run';
 import { fileFailure } from '../run/command-failure.ts';
 import type { FaultName, Finding } from './faults.ts';
 import { tryAddress } from './tcp-probe.ts';

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CertificateAuthority } from '@meerkat/server';
 import { makeDirectory } from '../run/make-directory.ts';
 
 /** Files in PEM. */
@@ -14,8 +13,10 @@ export interface Certificates {
 }
 
 /** Makes certificates for an ensemble on this machine. The key of their authority is kept nowhere. */
-export function writeCertificates(directory: string): Certificates {
+export async function writeCertificates(directory: string): Promise<Certificates> {
   makeDirectory(directory);
+  // Loaded where it is wanted: it brings the whole server.
+  const { CertificateAuthority } = await import('@meerkat/server');
   const authority = new CertificateAuthority('meerkat up');
   const names = ['IP:127.0.0.1', 'IP:::1', 'DNS:localhost'];
   return {

@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readZooCfg } from '@meerkat/server';
+import { readZooCfg } from '@meerkat/server/run';
 import { makeDirectory } from '../run/make-directory.ts';
 import { type Certificates, tlsLines, writeCertificates } from './certificates.ts';
 import type { MemberPorts } from './ports.ts';
@@ -50,9 +50,13 @@ export function countMembers(directory: string): number {
  *
  * @throws Node's error when that cannot be done, ConfigurationError when the settings cannot be used
  */
-export function writeLayout(directory: string, ports: readonly MemberPorts[], settings: Settings): Layout {
+export async function writeLayout(
+  directory: string,
+  ports: readonly MemberPorts[],
+  settings: Settings,
+): Promise<Layout> {
   const members = ports.map(({ quorum, election }, i) => `server.${i + 1}=127.0.0.1:${quorum}:${election}`);
-  const certificates = settings.hasTls ? writeCertificates(join(directory, 'tls')) : null;
+  const certificates = settings.hasTls ? await writeCertificates(join(directory, 'tls')) : null;
   const written = ports.map(({ client }, i) => {
     const id = i + 1;
     const own = join(directory, String(id));

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { isSingleFile } from '@meerkat/server';
+import { isSingleFile } from '@meerkat/server/run';
 import type { MemberFiles } from './layout.ts';
 import { MEMBER_WORD } from './member-word.ts';
 import { type Cuts, type MemberStatus, parseStatus } from './messages.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { CuttableNetwork, type RunningServer, readZooCfg, runServer } from '@meerkat/server';
+import { CuttableNetwork, type RunningServer, readZooCfg, runServer } from '@meerkat/server/run';
 import { type MemberStatus, parseCuts } from './messages.ts';
 
 /** Milliseconds between two looks at what is to be told. */

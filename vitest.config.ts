@@ -14,16 +14,22 @@ const NEED_A_BUILD = [
   'torture/torture.test.ts',
 ];
 
+/**
+ * For tests that start the command often: as a single executable, where there is one, because it starts faster. Tests of the packages
+ * in `packages/`, and the long ones of clients, TLS, SASL and installation, start what has been built in any case.
+ */
+const SINGLE_FILE = env['MEERKAT_SINGLE_FILE'];
+const WITH_SINGLE_FILE: Record<string, string> = SINGLE_FILE === undefined ? {} : { MEERKAT_EXECUTABLE: SINGLE_FILE };
+
 /** `npm run test:long`: what takes long, and what does more of the same there (see the variable TESTS). */
 const LONG = ['{packages/cli,interop,examples,torture}/**/*.long.test.ts', 'interop/{crash,differential}.test.ts'];
-/** Of those, what starts the command most often: as a single executable, where there is one, because it starts faster. */
+/** Of those, what starts the command most often. */
 const LONG_COMMANDS = [
   'interop/{cli,console,doctor,ensemble,recipes}/*.long.test.ts',
   'interop/{admin-changes,attacks,backup,data-directory,drain,end-session,frames}.long.test.ts',
   'interop/{large-txns,limits,migration,offline,system-znodes}.long.test.ts',
   'interop/sasl/{kerberos,quorum,quorum-kerberos}.long.test.ts',
 ];
-const SINGLE_FILE = env['MEERKAT_SINGLE_FILE'];
 /** Of those, what starts no process. */
 const LONG_SOURCES = [
   'packages/{core,simulator}/src/**/*.long.test.ts',
@@ -105,6 +111,7 @@ export default defineConfig({
           isolate: false,
           include: ['packages/cli/src/**/*.test.ts', 'interop/**/*.test.ts', ...NEED_A_BUILD],
           exclude: NOT_LONG,
+          env: WITH_SINGLE_FILE,
           globalSetup: './interop/build.ts',
         },
       },
@@ -127,7 +134,7 @@ export default defineConfig({
           isolate: false,
           ...LONG_WORKERS,
           include: LONG_COMMANDS,
-          env: { TESTS: 'long', ...(SINGLE_FILE === undefined ? {} : { MEERKAT_EXECUTABLE: SINGLE_FILE }) },
+          env: { TESTS: 'long', ...WITH_SINGLE_FILE },
           globalSetup: './interop/build.ts',
         },
       },

@@ -29,7 +29,8 @@ results = transaction.commit()
 assert len(results) == PARTS and results[-1] is True, results[-1]
 before = written
 client.get("/")
-assert written - before > 100, written - before
+# Without a pause there are one or two. On a busy machine a write takes half a second, and the pause ten.
+assert written - before >= 10, written - before
 is_over.set()
 writer.join()
 assert states == [], states

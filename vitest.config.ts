@@ -15,8 +15,8 @@ const NEED_A_BUILD = [
 ];
 
 /**
- * For tests that start the command often: as a single executable, where there is one, because it starts faster. Tests of the packages
- * in `packages/`, and the long ones of clients, TLS, SASL and installation, start what has been built in any case.
+ * For tests that start the command often: as a single executable, where there is one, because it starts faster. Tests in
+ * `packages/`, and the long ones that are not in `LONG_COMMANDS`, start what has been built in any case.
  */
 const SINGLE_FILE = env['MEERKAT_SINGLE_FILE'];
 const WITH_SINGLE_FILE: Record<string, string> = SINGLE_FILE === undefined ? {} : { MEERKAT_EXECUTABLE: SINGLE_FILE };

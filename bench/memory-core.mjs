@@ -1,9 +1,8 @@
 // A server's core in memory: without sockets, disk and other processes. The disk takes everything at once.
 import { fileURLToPath } from 'node:url';
 
-const own = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
-/** Another build to compare with, by the path of its repository. */
-const repository = process.argv[2] ?? own;
+/** The first argument of the script: another build to compare with, by the path of its repository. */
+const repository = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 const load = (path) => import(`${repository}/packages/${path}`);
 const { ServerCore } = await load('core/dist/server-core.js');
 const { DEFAULT_CORE_OPTIONS } = await load('core/dist/index.js');

@@ -3,11 +3,12 @@
 //   node --expose-gc bench/request-cost.mjs [REPOSITORY]      another build to compare with, by the path of its repository
 //
 // 16 clients ask so much in a turn; a figure is the least of many rounds, which leaves out what else the machine did meanwhile.
-// V8 inlines as much as in `meerkat server`. Garbage is collected in these figures, in threads of V8, too.
-import { setFlagsFromString } from 'node:v8';
+// V8 inlines as much as in `meerkat server`. Garbage collection is part of the figures, that in other threads too.
+import { inlineMore } from '../packages/server/dist/compiler.js';
 import { Client, frameOf, OPEN_ACL, OpCode, run, start } from './memory-core.mjs';
 
-setFlagsFromString('--max-inlined-bytecode-size-cumulative=2000');
+if (globalThis.gc === undefined) throw new Error('what idle sessions take needs node --expose-gc');
+inlineMore();
 
 const ROUNDS = 60;
 const WARM_UP = 60;
@@ -64,7 +65,6 @@ for (const [title, [count, requestOf]] of Object.entries(WORK)) {
   console.log(`| ${title} | ${(leastOf(round) / (TURNS * clients.length * count)).toFixed(2)} µs |`);
 }
 
-if (globalThis.gc === undefined) throw new Error('what idle sessions take needs node --expose-gc');
 console.log('\n| idle sessions | KiB of each | a ping, of the core |\n| --- | ---: | ---: |');
 const ping = Uint8Array.of(0, 0, 0, 8, 255, 255, 255, 254, 0, 0, 0, 11);
 const idle = [];

@@ -84,7 +84,6 @@ async function attack(name: string): Promise<{ result: Attack; residentBytes: nu
     }
     await witness.demand(Op.delete, record().ustring('/witness').int(-1).build());
     await witness.demand(Op.create, openCreate('/witness').build());
-    // It sends no pings, and the attacker may wait for its last replies longer than a session's timeout.
     await witness.close();
     attacker.stdin.write('e');
     const result = JSON.parse((await lines.next()).value ?? '{"fault":"it ended"}') as Attack;

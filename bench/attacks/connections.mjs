@@ -25,9 +25,7 @@ export const CONNECTIONS = [
       const clients = await Promise.all(Array.from({ length: 100 * scale }, () => session(port)));
       return { clients, frames: [frame], depth: 1 };
     },
-    async attack({ clients, ...world }, isOver) {
-      await Promise.all(clients.map((client) => flood({ client, ...world }, isOver)));
-    },
+    attack: floodAll,
   },
   {
     name: '100 connections, getData of 1 MB',
@@ -38,9 +36,7 @@ export const CONNECTIONS = [
       const clients = await Promise.all(Array.from({ length: 100 * scale }, () => session(port)));
       return { clients, frames: [frame], depth: 1 };
     },
-    async attack({ clients, ...world }, isOver) {
-      await Promise.all(clients.map((client) => flood({ client, ...world }, isOver)));
-    },
+    attack: floodAll,
   },
   {
     name: 'sessions that begin and end, 60 at a time',
@@ -66,9 +62,7 @@ export const CONNECTIONS = [
       const set = frameOf(Op.setData, new Bytes().text('/set').data(Buffer.alloc(100)).int(-1));
       return { clients: await sessions(port, 60), frames: [set], depth: 1000 };
     },
-    async attack({ clients, ...world }, isOver) {
-      await Promise.all(clients.map((client) => flood({ client, ...world }, isOver)));
-    },
+    attack: floodAll,
   },
   {
     name: 'first reads behind a long ACL, by 90 identities each',
@@ -141,6 +135,10 @@ export const CONNECTIONS = [
     attack: flood,
   },
 ];
+
+async function floodAll({ clients, ...world }, isOver) {
+  await Promise.all(clients.map((client) => flood({ client, ...world }, isOver)));
+}
 
 function word(port, text) {
   return new Promise((resolve) => {

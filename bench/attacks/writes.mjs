@@ -44,26 +44,12 @@ export const WRITES = [
   },
   {
     name: 'multi of 2,000 setData, 50 watchers',
-    async make({ port, scale }) {
-      const writer = await session(port);
-      await ensure(writer, '/told');
-      const watchers = await watchersOf(port, '/told', 50);
-      const record = new Bytes();
-      for (let i = 0; i < 2000 * scale; i++) record.part(Op.setData).text('/told').data(Buffer.alloc(0)).int(-1);
-      return { client: writer, frames: [frameOf(Op.multi, record.endOfParts())], depth: 1, watchers };
-    },
+    make: (world) => makeToldMultis(world, 1),
     attack: flood,
   },
   {
     name: 'multis of 2,000 setData, 50 watchers, 16 at a time',
-    async make({ port, scale }) {
-      const writer = await session(port);
-      await ensure(writer, '/told');
-      const watchers = await watchersOf(port, '/told', 50);
-      const record = new Bytes();
-      for (let i = 0; i < 2000 * scale; i++) record.part(Op.setData).text('/told').data(Buffer.alloc(0)).int(-1);
-      return { client: writer, frames: [frameOf(Op.multi, record.endOfParts())], depth: 16, watchers };
-    },
+    make: (world) => makeToldMultis(world, 16),
     attack: flood,
   },
   {
@@ -78,3 +64,12 @@ export const WRITES = [
     attack: flood,
   },
 ];
+
+async function makeToldMultis({ port, scale }, depth) {
+  const writer = await session(port);
+  await ensure(writer, '/told');
+  const watchers = await watchersOf(port, '/told', 50);
+  const record = new Bytes();
+  for (let i = 0; i < 2000 * scale; i++) record.part(Op.setData).text('/told').data(Buffer.alloc(0)).int(-1);
+  return { client: writer, frames: [frameOf(Op.multi, record.endOfParts())], depth, watchers };
+}

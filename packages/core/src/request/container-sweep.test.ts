@@ -5,7 +5,7 @@ const OPTIONS = { intervalMs: 1000, deletesPerMinuteMax: 6000, neverUsedMs: 0 };
 const PAUSE_MS = 10;
 
 /** So many znodes, each `nth` of which may be deleted. */
-function makeSweep(count: number, nth: number): { sweep: ContainerSweep; tree: { looked: number } } {
+function makeSweep(count: number, nth: number, options = OPTIONS): { sweep: ContainerSweep; tree: { looked: number } } {
   const tree = {
     looked: 0,
     *collectablePaths(): IterableIterator<string | null> {
@@ -15,7 +15,7 @@ function makeSweep(count: number, nth: number): { sweep: ContainerSweep; tree: {
       }
     },
   };
-  return { sweep: new ContainerSweep(tree, OPTIONS, 0), tree };
+  return { sweep: new ContainerSweep(tree, options, 0), tree };
 }
 
 describe('ContainerSweep', () => {
@@ -60,5 +60,12 @@ describe('ContainerSweep', () => {
     expect(late.length).toBeGreaterThan(1);
     expect(late.length).toBeLessThan(100);
     expect(late.slice(0, 2)).toEqual(['/2', '/3']);
+  });
+
+  it('is due when a whole millisecond has begun, as ticks count, at any pace', () => {
+    const { sweep } = makeSweep(4, 1, { ...OPTIONS, deletesPerMinuteMax: 8000 });
+    expect(sweep.onTick(1000, 0)).toEqual(['/1']);
+    expect(sweep.nextDeadlineMs).toBe(1008);
+    expect(sweep.onTick(1008, 0)).toEqual(['/2']);
   });
 });

@@ -34,8 +34,9 @@ export class ContainerSweep {
     this.#lastTickMs = nowMs;
   }
 
+  /** In whole milliseconds, as `onTick` counts. */
   get nextDeadlineMs(): number {
-    if (this.#found.length > 0) return this.#lastTickMs + this.#pauseMs;
+    if (this.#found.length > 0) return Math.ceil(this.#lastTickMs + this.#pauseMs);
     return this.#search === null ? this.#nextSearchMs : this.#searchedMs + 1;
   }
 

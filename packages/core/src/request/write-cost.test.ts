@@ -9,3 +9,10 @@ test('a pause leaves a client time enough to have an answer before it gives up, 
   expect(longest(30_000)).toBe(15_000);
   expect(longest(60_000)).toBe(15_000);
 });
+
+test('a pause is of whole milliseconds, as turns count them', () => {
+  expect(pauseFor(1, 0, false, 30_000, 0)).toBe(1);
+  expect(pauseFor(101, 0, true, 30_000, 0)).toBe(81);
+  expect(pauseFor(0, 5, true, 30_000, 7)).toBe(9);
+  expect(pauseFor(1e6, 0, true, 4001, 0)).toBe(1601);
+});

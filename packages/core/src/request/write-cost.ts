@@ -83,7 +83,7 @@ export function ephemeralsMadeBy(txn: Txn): number {
  * @param timeoutMs of the session: a client that is not read has no answer to its pings, and gives up after two thirds of it. It is
  *   read again five seconds before that, or after two fifths, whichever is later
  * @param leftMs of the pause before
- * @returns milliseconds from now on
+ * @returns whole milliseconds from now on: turns count in whole ones, and would ask for a tick at once until the fraction is over
  */
 export function pauseFor(
   parts: number,
@@ -95,7 +95,7 @@ export function pauseFor(
   const forParts = parts / (isContended ? PARTS_PER_MS_CONTENDED : PARTS_PER_MS);
   const forEphemerals = ephemerals / (isContended ? EPHEMERALS_PER_MS_CONTENDED : PARTS_PER_MS);
   const maxMs = Math.min(Math.max(timeoutMs * 0.4, (timeoutMs * 2) / 3 - 5000), PAUSE_MS_MAX);
-  return Math.min(leftMs + Math.max(forParts, forEphemerals), maxMs);
+  return Math.ceil(Math.min(leftMs + Math.max(forParts, forEphemerals), maxMs));
 }
 
 const PARTS_PER_MS = 64;

@@ -174,7 +174,8 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   }
 
   onPause(untilMs: number): void {
-    this.#nextPauseEndMs = Math.min(this.#nextPauseEndMs, untilMs);
+    // Turns count in whole milliseconds: within one it would be due and not be over until the next.
+    this.#nextPauseEndMs = Math.min(this.#nextPauseEndMs, Math.ceil(untilMs));
   }
 
   onShareUsed(connection: ClientConnection): void {

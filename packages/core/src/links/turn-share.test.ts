@@ -212,6 +212,20 @@ describe('the share of a turn', () => {
     expect(pauseBehindMulti()).toBe(256);
   });
 
+  test('ends at the beginning of a millisecond, for which the server asks', () => {
+    const server = new TestServer();
+    const client = server.connect();
+    server.advance(5000);
+    const check = { op: OpCode.check, path: '/', version: -1 } as const;
+    client.sendTogether([{ op: OpCode.multi, ops: new Array(4096 + 100).fill(check) }, readRoot]);
+    server.run();
+    expect(xidsOf(client)).toEqual([1]);
+    // 100 / 64 ms.
+    expect(server.core.nextDeadlineMs()).toBe(server.clock.nowMs + 2);
+    server.advance(2);
+    expect(xidsOf(client)).toEqual([2]);
+  });
+
   test('counts whom a multi has told: one that tells many watchers is long, too', () => {
     const server = new TestServer();
     const [client, other] = [server.connect(), server.connect()];

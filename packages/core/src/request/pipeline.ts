@@ -30,16 +30,15 @@ import { RecentWriters } from './recent-writers.ts';
 import type { RequestGate } from './request-gate.ts';
 import type { ServingLimits } from './serving-limits.ts';
 import { WaitingAnswers } from './waiting-answers.ts';
-import { COST_MAX } from './waiting-requests.ts';
 import type { WorkMeter } from './work-meter.ts';
 import {
+  addMulti,
   addWrite,
   costOf,
   ephemeralsMadeBy,
   excessOf,
   pauseFor,
   SHORT_END_EPHEMERALS,
-  SHORT_MULTI_PARTS,
   unitsOf,
 } from './write-cost.ts';
 import type { WritePath } from './write-path.ts';
@@ -174,11 +173,9 @@ export class Pipeline implements TxnHost {
         this.#parts.writes.write(client, session, xid, request, received, reader);
         return;
       case OpCode.multi: {
-        let units = 0;
-        for (const op of request.ops) units += addWrite(op, this.#parts.work, this.#parts.watches);
+        const units = addMulti(request.ops, this.#parts.work, this.#parts.watches);
         this.#parts.writes.write(client, session, xid, request, received, reader);
-        const cost = request.ops.length > SHORT_MULTI_PARTS ? COST_MAX : costOf(units);
-        if (cost > 0) client.waiting.addCost(cost);
+        if (units > 0) client.waiting.addCost(costOf(units));
         return;
       }
       case OpCode.closeSession:

@@ -1,5 +1,7 @@
+import { type MultiOp, OpCode } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
-import { pauseFor } from './write-cost.ts';
+import { WorkMeter } from './work-meter.ts';
+import { addMulti, pauseFor } from './write-cost.ts';
 
 test('a pause leaves a client time enough to have an answer before it gives up, after two thirds of its timeout', () => {
   const longest = (timeoutMs: number): number => pauseFor(1e6, 0, true, timeoutMs, 0);
@@ -10,9 +12,20 @@ test('a pause leaves a client time enough to have an answer before it gives up, 
   expect(longest(60_000)).toBe(15_000);
 });
 
-test('a pause is of whole milliseconds, as turns count them', () => {
-  expect(pauseFor(1, 0, false, 30_000, 0)).toBe(1);
-  expect(pauseFor(101, 0, true, 30_000, 0)).toBe(81);
-  expect(pauseFor(0, 5, true, 30_000, 7)).toBe(9);
-  expect(pauseFor(1e6, 0, true, 4001, 0)).toBe(1601);
+test('the events of a multi are counted until it is known to be alone', () => {
+  const ops = (count: number): MultiOp[] =>
+    Array.from({ length: count }, (_, i) => ({ op: OpCode.setData, path: `/${i}`, data: null, version: -1 }));
+  const countedOf = (count: number, events: number): [counted: number, units: number] => {
+    let counted = 0;
+    const eventCountOf = () => {
+      counted++;
+      return events;
+    };
+    const watches = { costOf: () => 0, eventCountOf };
+    const units = addMulti(ops(count), new WorkMeter(), watches);
+    return [counted, units];
+  };
+  expect(countedOf(10, 8)).toEqual([10, 40]);
+  expect(countedOf(4096, 8)).toEqual([512, 2048]);
+  expect(countedOf(4097, 8)).toEqual([0, 2048]);
 });

@@ -5,20 +5,43 @@ import type { WatchManager } from '../watch/watch-manager.ts';
 import { COST_MAX } from './waiting-requests.ts';
 import type { WorkMeter } from './work-meter.ts';
 
+type CostOfWatches = Pick<WatchManager, 'costOf' | 'eventCountOf'>;
+
 /**
- * Counts what a write, or an operation of a multi, costs until it is logged: more when its path is long, for that is looked
- * for, hashed and logged several times, and there may be recursive watches on its way.
+ * Counts what a write costs until it is logged.
  *
  * @returns the units that are for its path, and for the events that it will cause: those are counted where they are sent
  */
-export function addWrite(write: WriteRequest | MultiOp, work: WorkMeter, watches: WatchManager): number {
-  const { path } = write;
+export function addWrite(write: WriteRequest, work: WorkMeter, watches: CostOfWatches): number {
+  return addWork(write, work, watches) + eventUnitsOf(write, watches);
+}
+
+/** The same of a multi. Its events are counted until it is known to be alone. */
+export function addMulti(ops: readonly MultiOp[], work: WorkMeter, watches: CostOfWatches): number {
+  let units = ops.length > SHORT_MULTI_PARTS ? COSTLY_UNITS : 0;
+  for (const op of ops) {
+    units += addWork(op, work, watches);
+    if (units < COSTLY_UNITS) units += eventUnitsOf(op, watches);
+  }
+  return units;
+}
+
+/**
+ * More when the path is long, for that is looked for, hashed and logged several times, and there may be recursive watches on its
+ * way.
+ *
+ * @returns the units that are for its path
+ */
+function addWork({ path }: WriteRequest | MultiOp, work: WorkMeter, watches: CostOfWatches): number {
   work.add(PREPARE_UNITS);
-  const eventUnits = watches.eventCountOf(write) >> EVENTS_PER_UNIT_SHIFT;
-  if (path.length <= SHORT_PATH_CHARS) return eventUnits;
+  if (path.length <= SHORT_PATH_CHARS) return 0;
   const units = (path.length >> CHARS_PER_UNIT_SHIFT) + watches.costOf(path);
   work.add(units);
-  return units + eventUnits;
+  return units;
+}
+
+function eventUnitsOf(write: WriteRequest | MultiOp, watches: CostOfWatches): number {
+  return watches.eventCountOf(write) >> EVENTS_PER_UNIT_SHIFT;
 }
 
 /** What it costs to apply a txn, without the events that it causes, and to answer it. */
@@ -39,7 +62,7 @@ export function costOf(units: number): number {
 const COSTLY_UNITS = 2048;
 
 /** A multi of more parts is alone, too. */
-export const SHORT_MULTI_PARTS = 4096;
+const SHORT_MULTI_PARTS = 4096;
 
 /** A change costs as much as to tell so many watchers of one: sixteen. */
 const TOLD_PER_PART_SHIFT = 4;
@@ -83,7 +106,7 @@ export function ephemeralsMadeBy(txn: Txn): number {
  * @param timeoutMs of the session: a client that is not read has no answer to its pings, and gives up after two thirds of it. It is
  *   read again five seconds before that, or after two fifths, whichever is later
  * @param leftMs of the pause before
- * @returns whole milliseconds from now on: turns count in whole ones, and would ask for a tick at once until the fraction is over
+ * @returns milliseconds from now on
  */
 export function pauseFor(
   parts: number,
@@ -95,7 +118,7 @@ export function pauseFor(
   const forParts = parts / (isContended ? PARTS_PER_MS_CONTENDED : PARTS_PER_MS);
   const forEphemerals = ephemerals / (isContended ? EPHEMERALS_PER_MS_CONTENDED : PARTS_PER_MS);
   const maxMs = Math.min(Math.max(timeoutMs * 0.4, (timeoutMs * 2) / 3 - 5000), PAUSE_MS_MAX);
-  return Math.ceil(Math.min(leftMs + Math.max(forParts, forEphemerals), maxMs));
+  return Math.min(leftMs + Math.max(forParts, forEphemerals), maxMs);
 }
 
 const PARTS_PER_MS = 64;

@@ -165,10 +165,10 @@ async function deleteTree(context: Context, client: Client, path: string, before
     });
   } catch (error) {
     progress.clear();
-    if (last.deleted > 0 || before > 0) {
-      context.note(
-        `deleted ${count(before + last.deleted)} znodes; of ${path}, ${count(last.found - last.deleted)} are left`,
-      );
+    // Deletions that were not answered may have been carried out, also the very first.
+    if (last.found > 0 || before > 0) {
+      const left = last.found === 0 ? 'nothing was deleted' : `at most ${count(last.found - last.deleted)} are left`;
+      context.note(`deleted at least ${count(before + last.deleted)} znodes; of ${path}, ${left}`);
     }
     throw error;
   }

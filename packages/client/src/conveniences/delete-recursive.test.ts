@@ -35,8 +35,8 @@ describe('a recursive delete', () => {
     const progress: DeleteProgress[] = [];
     expect(await remove('/a', { onProgress: (told) => progress.push(told) })).toBe(13);
     expect(service.paths).toEqual(['/b']);
-    expect(progress).toHaveLength(13);
-    expect(progress.at(0)).toEqual({ deleted: 1, found: 13 });
+    expect(progress).toHaveLength(14);
+    expect(progress.at(0)).toEqual({ deleted: 0, found: 13 });
     expect(progress.at(-1)).toEqual({ deleted: 13, found: 13 });
   });
 
@@ -114,6 +114,32 @@ describe('a recursive delete', () => {
     await expect(result).rejects.toMatchObject({ code: 'ABORTED', outcome: 'unknown', cause: 'enough' });
     // What was in flight has gone, the rest has not been asked for.
     expect(service.paths.length).toBeGreaterThan(800);
+  });
+
+  test('says that a part may be gone when it is aborted before the first answer', async () => {
+    const { service, remove } = setUp();
+    plant(service);
+    const controller = new AbortController();
+    service.meanwhile = (request) => {
+      if (request.op === OpCode.delete) controller.abort('enough');
+    };
+    service.fault = (request) => (request.op === OpCode.delete ? 'reply-lost' : null);
+    await expect(remove('/a', { signal: controller.signal })).rejects.toMatchObject({
+      code: 'ABORTED',
+      outcome: 'unknown',
+    });
+  });
+
+  test('has deleted nothing when it is aborted while it looks for znodes', async () => {
+    const { service, remove } = setUp();
+    plant(service);
+    const controller = new AbortController();
+    const onProgress = () => controller.abort('enough');
+    await expect(remove('/a', { signal: controller.signal, onProgress })).rejects.toMatchObject({
+      code: 'ABORTED',
+      outcome: 'not-applied',
+    });
+    expect(service.paths).toHaveLength(13);
   });
 
   test('ends with what the listener throws', async () => {

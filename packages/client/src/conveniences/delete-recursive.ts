@@ -7,12 +7,12 @@ import { ATTEMPTS_MAX, isDoubtfulLoss, isLoss } from './losses.ts';
 import type { Operations } from './operations.ts';
 
 export interface DeleteRecursiveOptions extends CallOptions {
-  /** Hears how far it is, after each deleted znode. */
+  /** Told how far it is: when all znodes are found, before the first one is deleted, and after each deleted one. */
   readonly onProgress?: ((progress: DeleteProgress) => void) | undefined;
 }
 
 export interface DeleteProgress {
-  /** Znodes deleted so far. */
+  /** Znodes deleted so far, by the replies: more of them may be gone while requests are in flight. */
   readonly deleted: number;
   /** Znodes found so far, those deleted included. */
   readonly found: number;
@@ -54,6 +54,7 @@ class Deletion {
   readonly #budget: Budget;
   readonly #onProgress: ((progress: DeleteProgress) => void) | undefined;
   #deleted = 0;
+  #hasAsked = false;
   /** Found in passes before this one and left to it. */
   #found = 0;
 
@@ -68,6 +69,7 @@ class Deletion {
       const paths = await this.#findAll(path, pass);
       if (paths.length === 0) return this.#deleted;
       this.#found = this.#deleted + paths.length;
+      this.#tell();
       const refusal = await this.#deleteAll(paths);
       if (refusal === null) return this.#deleted;
       if (pass >= ATTEMPTS_MAX) throw refusal;
@@ -125,7 +127,9 @@ class Deletion {
     let isDoubtful = false;
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.#operations.delete(path, this.#next());
+        const options = this.#next();
+        this.#hasAsked = true;
+        await this.#operations.delete(path, options);
         break;
       } catch (error) {
         if (error instanceof NoNodeError) {
@@ -138,11 +142,15 @@ class Deletion {
       }
     }
     this.#deleted++;
+    this.#tell();
+  }
+
+  #tell(): void {
     this.#onProgress?.({ deleted: this.#deleted, found: this.#found });
   }
 
   #next(): CallOptions {
-    return this.#budget.next(this.#deleted > 0 ? 'unknown' : 'not-applied');
+    return this.#budget.next(this.#hasAsked ? 'unknown' : 'not-applied');
   }
 }
 

@@ -1,3 +1,4 @@
+import type { DeleteProgress } from '@meerkat/client';
 import { count } from '../../output/stat-columns.ts';
 import { examples } from '../../run/command.ts';
 import { InvocationFailure } from '../../run/command-failure.ts';
@@ -16,19 +17,22 @@ export const deleteAll: DefineShellCommand = (command, host) => {
         const path = context.resolve(text);
         const client = await context.connect();
         using progress = context.progress();
-        let deleted = 0;
+        let last: DeleteProgress = { deleted: 0, found: 0 };
         try {
-          deleted = await client.deleteRecursive(path, {
+          await client.deleteRecursive(path, {
             ...context.call,
             onProgress: (state) => {
-              deleted = state.deleted;
+              last = state;
               progress.update(() => `${count(state.deleted)} znodes deleted`);
             },
           });
         } finally {
           progress.clear();
+          // Deletions that were not answered may have been carried out.
           if (context.signal.aborted)
-            context.note(`stopped: ${count(deleted)} znodes are deleted, the others are there`);
+            context.note(
+              `stopped: deleted at least ${count(last.deleted)} znodes, at most ${count(last.found - last.deleted)} are left`,
+            );
         }
         return CommandExit.ok;
       }),

@@ -10,6 +10,8 @@ export const BENCH_DIRECTORY = process.env.ZKBENCH_DIR ?? join(tmpdir(), 'meerka
 
 const SOURCE = fileURLToPath(new URL('zkload.cc', import.meta.url));
 const BINARY = join(BENCH_DIRECTORY, 'bin', 'zkload');
+/** More flags for the compiler, as `make` takes them. */
+const FLAGS = (process.env.CXXFLAGS ?? '').split(' ').filter((flag) => flag !== '');
 
 export async function buildLoadGenerator(progress) {
   const isCurrent = (statSync(BINARY, { throwIfNoEntry: false })?.mtimeMs ?? 0) > statSync(SOURCE).mtimeMs;
@@ -17,7 +19,7 @@ export async function buildLoadGenerator(progress) {
   progress('building the load generator');
   mkdirSync(join(BENCH_DIRECTORY, 'bin'), { recursive: true });
   try {
-    await run('g++', ['-O2', '-std=c++17', '-Wall', '-o', BINARY, SOURCE]);
+    await run('g++', ['-O2', '-std=c++17', '-Wall', ...FLAGS, '-o', BINARY, SOURCE]);
   } catch (error) {
     if (error.code !== 'ENOENT') throw error;
     throw new Error('the benchmark needs a C++ compiler for its load generator: apt-get install g++');

@@ -4,7 +4,7 @@
 //
 //   npm run bench -- client [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND] [--server apache]
 //
-//   npm run bench -- ensemble [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND]
+//   npm run bench -- ensemble [--quick] [--only REGEX] [--pairs N] [--warm-up SECONDS] [--meerkat COMMAND]
 //
 //   npm run bench -- recipes [--quick] [--only REGEX] [--pairs N] [--meerkat COMMAND] [--server apache]
 //
@@ -25,6 +25,7 @@
 //   --only       measurements whose name matches: those of WORKLOADS in measure/throughput.mjs, "one read in flight",
 //                "one write in flight", "start", "embedded", "many znodes"; for instance --only '^reads|start'
 //   --pairs      slices of each engine per workload (4; of ensembles 3)
+//   --warm-up    of ensembles: for how long each is under load before it is measured (12; with --quick 3)
 //   --meerkat    another program in Meerkat's place, with {cfg} for the path of its zoo.cfg
 //
 // Ratios are medians over pairs of slices of the same run; figures of different runs are not comparable. Progress goes
@@ -56,6 +57,7 @@ const { values: options, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string', default: '.' },
     pairs: { type: 'string' },
+    'warm-up': { type: 'string' },
     meerkat: { type: 'string' },
     server: { type: 'string', default: 'meerkat' },
     first: { type: 'boolean', default: false },
@@ -124,8 +126,11 @@ async function main() {
   if (apache === null) progress('the package zookeeper is not installed: Meerkat is measured alone');
   const engines = [...(apache === null ? [] : [apache]), meerkatEngine(options.meerkat)];
   if (positionals[0] === 'ensemble') {
-    const pairs = options.pairs === undefined ? undefined : Number(options.pairs);
-    return console.log(await measureEnsemble({ engines, only, isQuick: options.quick, pairs }, directory, progress));
+    const given = {
+      ...(options.pairs === undefined ? {} : { pairs: Number(options.pairs) }),
+      ...(options['warm-up'] === undefined ? {} : { warmUp: Number(options['warm-up']) }),
+    };
+    return console.log(await measureEnsemble({ engines, only, isQuick: options.quick, given }, directory, progress));
   }
 
   const rows = [];

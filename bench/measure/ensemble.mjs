@@ -52,11 +52,11 @@ const MEASUREMENTS = [
 
 /**
  * @param options `engines`: Apache's, where it is installed, and ours; `only`: measurements whose name matches;
- *   `isQuick`: a first look; `pairs`: slices of each ensemble per workload
+ *   `isQuick`: a first look; `given`: amounts in place of those above
  * @returns a Markdown table of what was measured, and what to know of the run
  */
-export async function measureEnsemble({ engines, only, isQuick, pairs }, directory, progress) {
-  const amounts = { ...(isQuick ? AMOUNTS.quick : AMOUNTS.full), ...(pairs === undefined ? {} : { pairs }) };
+export async function measureEnsemble({ engines, only, isQuick, given }, directory, progress) {
+  const amounts = { ...(isQuick ? AMOUNTS.quick : AMOUNTS.full), ...given };
   const measurements = MEASUREMENTS.filter(({ name }) => only.test(name));
   if (measurements.length === 0) throw new Error(`none of: ${MEASUREMENTS.map(({ name }) => name).join('; ')}`);
   const ensembles = engines.map((engine) => new Ensemble(engine, join(directory, engine.name)));

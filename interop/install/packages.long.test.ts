@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   copyFileSync,
   cpSync,
@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { TestServer } from '@meerkat/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
+import { LocalRegistry } from './local-registry.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOOLS = join(ROOT, 'deploy/tools/node_modules');
@@ -37,35 +38,52 @@ interface Ended {
   readonly output: string;
 }
 
-async function run(program: string, args: readonly string[], cwd: string): Promise<Ended> {
-  const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+async function run(
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Ended> {
+  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const status = new Promise<number | null>((resolve) => child.once('close', resolve));
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { status: await status, output: output + errors };
 }
 
 describeWith(['packagingTools'], 'the packages, as a registry would have them', () => {
-  /** Where they are packed, and a project of somebody else that has them installed. */
+  /** Where their files are, and a project of somebody else that has them installed. */
   let directory = '';
+  let registry: LocalRegistry;
+  let published: Ended;
   const fileOf = (name: string): string => join(directory, `meerkat-${name}-0.1.0.tgz`);
 
-  beforeAll(() => {
+  function npm(args: readonly string[], cwd: string): Promise<Ended> {
+    // What stands between this machine and others does not stand here.
+    const NO_PROXY = ['127.0.0.1', process.env['NO_PROXY'] ?? process.env['no_proxy'] ?? ''].filter(Boolean).join();
+    return run('npm', args, cwd, { ...process.env, NO_PROXY });
+  }
+
+  // They are packed for this, so this is all the packing that is done.
+  beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'meerkat-packages-'));
-    const packed = spawnSync('npm', ['pack', '--workspaces', '--pack-destination', directory], {
-      cwd: ROOT,
-      encoding: 'utf8',
-    });
-    if (packed.status !== 0) throw new Error(`npm pack failed:\n${packed.stderr}`);
+    registry = await LocalRegistry.start(directory);
+    // Who has built them can be proved where they are built to be published.
+    const flags = registry.flagsToPublish('@meerkat');
+    published = await npm(['publish', '--workspaces', '--provenance=false', ...flags], ROOT);
   });
   beforeAll(async () => {
     writeFileSync(join(directory, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
-    const files = NAMES.map(fileOf);
-    const installed = await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...files], directory);
-    expect(installed.status, installed.output).toBe(0);
+    const names = NAMES.map((name) => `@meerkat/${name}@0.1.0`);
+    const flags = ['--no-audit', '--no-fund', '--prefer-offline', registry.flagFor('@meerkat')];
+    const installed = await npm(['install', ...flags, ...names], directory);
+    expect(installed.status, `${installed.output}\n${published.output}`).toBe(0);
     mkdirSync(join(directory, 'node_modules/@types'), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules/@types/node'), join(directory, 'node_modules/@types/node'));
   });
-  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+  afterAll(async () => {
+    await registry?.[Symbol.asyncDispose]();
+    rmSync(directory, { recursive: true, force: true });
+  });
 
   test('have no fault that publint and attw know, and about the size that is told', async () => {
     const check = join(ROOT, 'deploy/tools/check-packages.mjs');
@@ -80,8 +98,8 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     }
   });
 
-  test('could be published, each of them', async () => {
-    const { status, output } = await run('npm', ['publish', '--dry-run', '--offline', '--workspaces'], ROOT);
+  test('are published, each of them', () => {
+    const { status, output } = published;
     expect(status, output).toBe(0);
     for (const name of NAMES) expect(output).toContain(`+ @meerkat/${name}@0.1.0`);
   });

@@ -51,23 +51,23 @@ async function run(
 }
 
 describeWith(['packagingTools'], 'the packages, as a registry would have them', () => {
-  /** Where their files are, and a project of somebody else that has them installed. */
+  /** Their files, and a project that has them installed. */
   let directory = '';
   let registry: LocalRegistry;
   let published: Ended;
   const fileOf = (name: string): string => join(directory, `meerkat-${name}-0.1.0.tgz`);
 
   function npm(args: readonly string[], cwd: string): Promise<Ended> {
-    // What stands between this machine and others does not stand here.
+    // The registry is not behind the proxy.
     const NO_PROXY = ['127.0.0.1', process.env['NO_PROXY'] ?? process.env['no_proxy'] ?? ''].filter(Boolean).join();
     return run('npm', args, cwd, { ...process.env, NO_PROXY });
   }
 
-  // They are packed for this, so this is all the packing that is done.
+  // This packs them, once.
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'meerkat-packages-'));
     registry = await LocalRegistry.start(directory);
-    // Who has built them can be proved where they are built to be published.
+    // A proof of provenance is made by the service that builds a release only.
     const flags = registry.flagsToPublish('@meerkat');
     published = await npm(['publish', '--workspaces', '--provenance=false', ...flags], ROOT);
   });

@@ -90,7 +90,10 @@ describeCli('meerkat rm', (site) => {
       ['rm', '-r', '/rm/a'],
       /^deleted at least ([\d,]+) znodes; of \/rm\/a, at most ([\d,]+) are left\nmeerkat: interrupted\n$/,
     ],
-    [['shell', '-c', 'deleteall /rm/a'], /^stopped: deleted at least ([\d,]+) znodes, at most ([\d,]+) are left\n/],
+    [
+      ['shell', '-c', 'deleteall /rm/a'],
+      /^stopped: deleted at least ([\d,]+) znodes; of \/rm\/a, at most ([\d,]+) are left\n/,
+    ],
   ])('%j says how far it came when it is interrupted', async (words, told) => {
     for (let i = 0; i < 5; i++) {
       await Promise.all(Array.from({ length: 1000 }, (_, j) => site.client.create(`/rm/a/${i}-${j}`)));

@@ -14,6 +14,7 @@ import { confirm } from '../run/confirmation.ts';
 import type { Context } from '../run/context.ts';
 import { CommandExit } from '../run/exit-code.ts';
 import { tellFailure } from '../run/tell-failure.ts';
+import { describePartialDeletion } from '../tree/partial-deletion.ts';
 import { pipelined } from '../tree/pipelined.ts';
 import { refuseProtected } from '../tree/protection.ts';
 import { findTargets, type Targets, topmost } from '../tree/targets.ts';
@@ -165,11 +166,7 @@ async function deleteTree(context: Context, client: Client, path: string, before
     });
   } catch (error) {
     progress.clear();
-    // Deletions that were not answered may have been carried out, also the very first.
-    if (last.found > 0 || before > 0) {
-      const left = last.found === 0 ? 'nothing was deleted' : `at most ${count(last.found - last.deleted)} are left`;
-      context.note(`deleted at least ${count(before + last.deleted)} znodes; of ${path}, ${left}`);
-    }
+    if (last.found > 0 || before > 0) context.note(describePartialDeletion(path, last, before));
     throw error;
   }
 }

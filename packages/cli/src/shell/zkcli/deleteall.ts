@@ -3,6 +3,7 @@ import { count } from '../../output/stat-columns.ts';
 import { examples } from '../../run/command.ts';
 import { InvocationFailure } from '../../run/command-failure.ts';
 import { CommandExit } from '../../run/exit-code.ts';
+import { describePartialDeletion } from '../../tree/partial-deletion.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
 
 /** `deleteall`: a znode and everything below it, without a question, as in zkCli. "rm -r" asks. */
@@ -28,11 +29,7 @@ export const deleteAll: DefineShellCommand = (command, host) => {
           });
         } finally {
           progress.clear();
-          // Deletions that were not answered may have been carried out.
-          if (context.signal.aborted)
-            context.note(
-              `stopped: deleted at least ${count(last.deleted)} znodes, at most ${count(last.found - last.deleted)} are left`,
-            );
+          if (context.signal.aborted) context.note(`stopped: ${describePartialDeletion(path, last)}`);
         }
         return CommandExit.ok;
       }),

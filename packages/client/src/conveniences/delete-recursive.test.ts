@@ -142,14 +142,14 @@ describe('a recursive delete', () => {
     expect(service.paths).toHaveLength(13);
   });
 
-  test('ends with what the listener throws', async () => {
+  test.each([0, 1, 13])('ends with what the listener throws when it is told %i', async (count) => {
     const { service, remove } = setUp();
     plant(service);
     const error = new RangeError('no');
     await expect(
       remove('/a', {
-        onProgress: () => {
-          throw error;
+        onProgress: ({ deleted }) => {
+          if (deleted === count) throw error;
         },
       }),
     ).rejects.toBe(error);

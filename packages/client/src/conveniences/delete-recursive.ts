@@ -54,8 +54,9 @@ class Deletion {
   readonly #budget: Budget;
   readonly #onProgress: ((progress: DeleteProgress) => void) | undefined;
   #deleted = 0;
-  #hasAsked = false;
-  /** Found in passes before this one and left to it. */
+  /** A deletion was sent: it may have been carried out, answered or not. */
+  #hasSent = false;
+  /** Those deleted, and those that this pass is to delete. */
   #found = 0;
 
   constructor(operations: Operations, budget: Budget, onProgress: ((progress: DeleteProgress) => void) | undefined) {
@@ -128,7 +129,7 @@ class Deletion {
     for (let attempt = 1; ; attempt++) {
       try {
         const options = this.#next();
-        this.#hasAsked = true;
+        this.#hasSent = true;
         await this.#operations.delete(path, options);
         break;
       } catch (error) {
@@ -150,7 +151,7 @@ class Deletion {
   }
 
   #next(): CallOptions {
-    return this.#budget.next(this.#hasAsked ? 'unknown' : 'not-applied');
+    return this.#budget.next(this.#hasSent ? 'unknown' : 'not-applied');
   }
 }
 

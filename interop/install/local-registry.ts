@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 
-/** What npm sends of a package that it publishes: what it answers to those who install it, and the file. */
+/** What npm sends to publish a package: the document that is answered to those who install it, and the file. */
 interface Publication {
   readonly name: string;
   readonly versions: Readonly<Record<string, { readonly dist: { readonly tarball: string } }>>;

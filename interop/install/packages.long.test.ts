@@ -67,6 +67,9 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'meerkat-packages-'));
     registry = await LocalRegistry.start(directory);
+    // A registry in a manifest would be published to instead.
+    for (const name of NAMES)
+      expect(readManifest(join(ROOT, 'packages', name)).publishConfig).not.toHaveProperty('registry');
     // A proof of provenance is made by the service that builds a release only.
     const flags = registry.flagsToPublish('@meerkat');
     published = await npm(['publish', '--workspaces', '--provenance=false', ...flags], ROOT);
@@ -168,6 +171,7 @@ function readPage(page: string): string {
 interface Manifest {
   readonly name: string;
   readonly version: string;
+  readonly publishConfig: object;
   readonly exports?: Readonly<Record<string, string | object>>;
 }
 

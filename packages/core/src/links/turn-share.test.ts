@@ -212,7 +212,7 @@ describe('the share of a turn', () => {
     expect(pauseBehindMulti()).toBe(256);
   });
 
-  test('ends at the beginning of a millisecond, for which the server asks', () => {
+  test('is had again from the beginning of a millisecond, for which the server asks a tick', () => {
     const server = new TestServer();
     const client = server.connect();
     server.advance(5000);

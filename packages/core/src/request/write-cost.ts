@@ -16,7 +16,7 @@ export function addWrite(write: WriteRequest, work: WorkMeter, watches: CostOfWa
   return addWork(write, work, watches) + eventUnitsOf(write, watches);
 }
 
-/** The same of a multi. Its events are counted until it is known to be alone. */
+/** The same of a multi. Events are not counted any more once it is known to be alone. */
 export function addMulti(ops: readonly MultiOp[], work: WorkMeter, watches: CostOfWatches): number {
   let units = ops.length > SHORT_MULTI_PARTS ? COSTLY_UNITS : 0;
   for (const op of ops) {
@@ -27,7 +27,7 @@ export function addMulti(ops: readonly MultiOp[], work: WorkMeter, watches: Cost
 }
 
 /**
- * More when the path is long, for that is looked for, hashed and logged several times, and there may be recursive watches on its
+ * Counts a write or an operation of a multi: more when its path is long, for that is looked for, hashed and logged several times, and there may be recursive watches on its
  * way.
  *
  * @returns the units that are for its path

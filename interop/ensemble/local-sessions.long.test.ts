@@ -51,6 +51,17 @@ function testLocalSessions(title: string, places: readonly Place[]): void {
         await expect(resumeAt(member(), client)).rejects.toThrow(REFUSED);
       });
 
+      test('its own server executes what it sent, although another has refused it and the next session has written', async () => {
+        onTestFailed(() => console.log(ensemble.logs));
+        const client = await open();
+        await expect(resumeAt(other(), client)).rejects.toThrow(REFUSED);
+        const next = await RawClient.connect(other().server.port);
+        const ahead = await next.demand(Op.create, create(`/ahead-${at}`, PERSISTENT));
+        const behind = await client.demand(Op.create, create(`/behind-${at}`, EPHEMERAL));
+        expect(behind.zxid).toBeGreaterThan(ahead.zxid);
+        await Promise.all([client.close(), next.close()]);
+      });
+
       test('its first ephemeral makes it one of the ensemble, which other servers go on with', async () => {
         onTestFailed(() => console.log(ensemble.logs));
         const client = await open();

@@ -134,7 +134,8 @@ export class Judges {
   /** When all is over. */
   judgeHistory(): void {
     const committed = this.#committed();
-    const txnBytesMax = txnBytesMaxOfServer(this.#ensemble.servers[0]);
+    const server = this.#ensemble.servers[0];
+    const txnBytesMax = txnBytesMaxOfServer(server);
     this.#sightings.onEnd(this.#history, committed, txnBytesMax);
     this.#aboutHistory = checkHistory(this.#history, committed, {
       finalStates: this.#finalStates,
@@ -144,7 +145,8 @@ export class Judges {
       knowsExpiries: this.#live !== null,
       txnBytesMax,
       without: this.#without,
-      enforcesQuota: this.#ensemble.servers[0]?.options.enforceQuota ?? false,
+      enforcesQuota: server?.options.enforceQuota ?? false,
+      hasLocalSessions: server?.options.ensemble?.localSessionsEnabled ?? false,
     });
   }
 

@@ -1,12 +1,17 @@
 import { makeZxid, OpCode, type Txn } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { OperationError } from '../history.ts';
+import { checkHistory } from './history.ts';
 import { ClientScript, createRequest, deleteTxn, ERROR_TXN, setTxn } from './testing/client-script.ts';
 
 function withClient(): ClientScript {
   const script = new ClientScript();
   script.connect('c1');
   return script;
+}
+
+function brokenWithLocalSessions({ history, committed }: ClientScript): string[] {
+  return checkHistory(history, committed, { hasLocalSessions: true }).map(({ invariant }) => invariant);
 }
 
 const NOT_APPLIED: OperationError = { code: 'NONODE', outcome: 'not-applied', failedPart: null };
@@ -74,6 +79,21 @@ describe('C1: the order of one client', () => {
     script.make('c1', '/b');
     script.commit(script.create('/a'), first.sessionId, first.xid);
     expect(script.broken).toEqual(['S5']);
+  });
+
+  it('S5: a write of an old session is committed behind one of the next, unless sessions may be local', () => {
+    const script = withClient();
+    const first = script.send('c1', createRequest('/a'));
+    script.history.fail(first, UNKNOWN);
+    script.connect('c1', { sessionId: 0x200n });
+    script.make('c1', '/b');
+    script.commit(script.create('/a'), first.sessionId, first.xid);
+    expect(script.broken).toEqual(['S5']);
+    expect(brokenWithLocalSessions(script)).toEqual([]);
+    const [second, third] = ['/c', '/d'].map((path) => script.send('c1', createRequest(path)));
+    script.commit(script.create('/d'), third!.sessionId, third!.xid);
+    script.commit(script.create('/c'), second!.sessionId, second!.xid);
+    expect(brokenWithLocalSessions(script)).toEqual(['C1']);
   });
 
   it('S5 does not mind that one in doubt is asked for again with the same xid on another connection', () => {

@@ -25,6 +25,8 @@ export interface CheckHistoryOptions {
   readonly knowsExpiries?: boolean;
   /** Servers refuse what exceeds a quota. Default false. */
   readonly enforcesQuota?: boolean;
+  /** Sessions may be known to one server alone (`localSessionsEnabled`). Default false. */
+  readonly hasLocalSessions?: boolean;
   /** Violations that are kept. Default 100. */
   readonly violationsMax?: number;
   /** Promises that are not looked after. Default: none. */
@@ -51,7 +53,7 @@ export function checkHistory(
   );
   const log = new ClientLog(history);
   checkOrder(log, violations);
-  new WriteRules(log, tree, violations).check();
+  new WriteRules(log, tree, violations, options.hasLocalSessions ?? false).check();
   new ReadRules(log, tree, violations).check();
   new WatchRules(log, tree, violations, options.watchGraceMs ?? 5000).check();
   new StirRules(log, tree, violations).check();

@@ -28,13 +28,16 @@ export class WriteRules {
   readonly #log: ClientLog;
   readonly #tree: CommittedTree;
   readonly #violations: Violations;
+  readonly #hasLocalSessions: boolean;
   /** Txns that an operation has led to, errors left out. */
   readonly #effects: Map<Operation, number[]> = new Map();
 
-  constructor(log: ClientLog, tree: CommittedTree, violations: Violations) {
+  /** @param hasLocalSessions some sessions are known to their server alone */
+  constructor(log: ClientLog, tree: CommittedTree, violations: Violations, hasLocalSessions: boolean) {
     this.#log = log;
     this.#tree = tree;
     this.#violations = violations;
+    this.#hasLocalSessions = hasLocalSessions;
   }
 
   check(): void {
@@ -44,16 +47,22 @@ export class WriteRules {
     this.#checkSequences();
   }
 
-  /** Finds out which operation each committed change comes from, and whether those of one client are in its order. */
+  /**
+   * Finds out which operation each committed change comes from, and whether those of one client are in its order. A local
+   * session has expired at all servers but its own, which may execute later what it has sent: then the order of a client
+   * ends with its session.
+   */
   #attribute(): void {
     const last: Map<string, { readonly sent: Sent; readonly zxid: number }> = new Map();
+    const orderKey = ({ operation }: Sent, sessionId: bigint): string =>
+      this.#hasLocalSessions ? `${operation!.client} ${sessionId}` : operation!.client;
     for (const entry of this.#tree.committed) {
       const { sessionId, cxid, zxid } = entry.header;
       if (!isClientWrite(entry.txn) || !this.#log.knowsSession(sessionId)) continue;
       const sent = this.#log.sentBy(sessionId, cxid);
       // Of a write that nobody knows the sense of, nothing can be said.
       if (sent.some(({ operation, opCode }) => operation === null && WRITE_OPS.has(opCode))) continue;
-      const source = this.#sourceOf(entry, sent, (one) => last.get(one.operation!.client)?.sent.order ?? 0);
+      const source = this.#sourceOf(entry, sent, (one) => last.get(orderKey(one, sessionId))?.sent.order ?? 0);
       if (source === null) {
         const message = `${hexZxid(zxid)} is committed for session 0x${sessionId.toString(16)}, which has not asked for it (xid ${cxid})`;
         this.#report(null, 'C4', message);
@@ -63,13 +72,14 @@ export class WriteRules {
       const effects = this.#effects.get(operation) ?? [];
       effects.push(zxid);
       this.#effects.set(operation, effects);
-      const before = last.get(operation.client);
+      const key = orderKey(source, sessionId);
+      const before = last.get(key);
       if (before !== undefined && before.sent.order > source.order) {
         const invariant = before.sent.connection === source.connection ? 'C1' : 'S5';
         const earlier = `${describe(before.sent.operation!)}, which was sent after it, as ${hexZxid(before.zxid)}`;
         this.#report(operation, invariant, `committed as ${hexZxid(zxid)}, behind ${earlier}`);
       }
-      if (before === undefined || before.sent.order < source.order) last.set(operation.client, { sent: source, zxid });
+      if (before === undefined || before.sent.order < source.order) last.set(key, { sent: source, zxid });
     }
   }
 

@@ -1,3 +1,8 @@
+/**
+ * The ZooKeeper client for TypeScript: pipelined, typed, honest about what it knows.
+ *
+ * @module @meerkat/client
+ */
 export { type Acl, type ClientInfo, joinPath, nameOf, Perm, parentOf } from '@meerkat/protocol';
 export { onAbort } from './abort.ts';
 export {

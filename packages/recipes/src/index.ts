@@ -1,3 +1,8 @@
+/**
+ * Locks, elections, queues, barriers, caches and groups on ZooKeeper, safe by construction.
+ *
+ * @module @meerkat/recipes
+ */
 export { Barrier } from './barriers/barrier.ts';
 export { type Acquirable, Condition } from './barriers/condition.ts';
 export { CountDownLatch } from './barriers/count-down-latch.ts';

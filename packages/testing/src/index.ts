@@ -1,3 +1,8 @@
+/**
+ * A real ZooKeeper-compatible server or ensemble inside your tests, and a proxy that breaks connections on demand.
+ *
+ * @module @meerkat/testing
+ */
 export type { CoreOptions, ServerView, Trace, TraceEvent } from '@meerkat/core';
 export type { CertificateOptions, ClientAuth, KeyType, Logger, LogLevel, ServerOptions } from '@meerkat/server';
 export { ServerError, TextLogger } from '@meerkat/server';

@@ -3,6 +3,7 @@ import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { Ensemble } from '../ensemble.mjs';
 import { formatTable, median, ratioOf } from '../report.mjs';
+import { measureIdleSessions } from './ensemble/idle-sessions.mjs';
 import { measureHandOver, measureLeaderDeath, measureLeaderDeathWithZnodes } from './ensemble/leader-change.mjs';
 import { measureLoneWrite } from './ensemble/lone-write.mjs';
 import { measureCatchUp, measureFollowerDeath } from './ensemble/others.mjs';
@@ -21,6 +22,8 @@ const AMOUNTS = {
     killsWithZnodes: 1,
     znodes: 20_000,
     txnsAway: 100_000,
+    idleSessions: 3000,
+    idleSeconds: 12,
   },
   full: {
     pairs: 3,
@@ -32,6 +35,8 @@ const AMOUNTS = {
     killsWithZnodes: 3,
     znodes: 100_000,
     txnsAway: 1_000_000,
+    idleSessions: 50_000,
+    idleSeconds: 25,
   },
 };
 
@@ -43,6 +48,7 @@ const MEASUREMENTS = [
   })),
   { name: 'one write in flight', measure: measureLoneWrite },
   { name: 'watchers', measure: measureWatchers },
+  { name: 'idle sessions', measure: measureIdleSessions },
   { name: 'leader killed', measure: measureLeaderDeath },
   { name: 'hand-over', measure: measureHandOver },
   { name: 'leader of many znodes killed', measure: measureLeaderDeathWithZnodes },

@@ -7,7 +7,8 @@ it('an index holds more paths than one Map can', () => {
   const index = new PathIndex({ hasPath, hasPathBytes: () => false });
   const find = (path: string): number => index.get(hashOf(path), path);
   const count = 2 ** 24 + 200_000;
-  for (let i = 1; i <= count; i++) index.add(hashOf(`/${i}`), i);
+  // Only those that are looked for need the hash of their path, which takes long.
+  for (let i = 1; i <= count; i++) index.add(i % 997 === 1 ? hashOf(`/${i}`) : Math.imul(i, 0x9e3779b1), i);
   expect(index.size).toBe(count);
   for (let i = 1; i <= count; i += 997) if (find(`/${i}`) !== i) expect.fail(`/${i} is not found`);
   expect(find(`/${count + 1}`)).toBe(0);

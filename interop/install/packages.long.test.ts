@@ -137,6 +137,32 @@ describeWith(['packagingTools'], 'the packages, as a registry would have them', 
     });
   });
 
+  test('the client and the recipes are installed from their files, without a registry and alone; programs compile and run', async () => {
+    const project = join(directory, 'newcomer');
+    mkdirSync(project);
+    writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'newcomer', private: true, type: 'module' }));
+    const files = ['protocol', 'client', 'recipes'].map(fileOf);
+    const installed = await npm(['install', '--offline', '--no-audit', '--no-fund', ...files], project);
+    expect(installed.status, installed.output).toBe(0);
+    const modules = join(project, 'node_modules');
+    expect(readdirSync(modules).filter((name) => !name.startsWith('.'))).toEqual(['@meerkat']);
+
+    // What the README asks for besides.
+    mkdirSync(join(modules, '@types'));
+    symlinkSync(join(ROOT, 'node_modules/@types/node'), join(modules, '@types/node'));
+    const compilerOptions = { strict: true, module: 'nodenext', target: 'es2023', types: ['node'], outDir: 'dist' };
+    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+    copyFileSync(join(ROOT, 'examples/first-steps.ts'), join(project, 'first-steps.ts'));
+    copyFileSync(join(CONSUMER, 'lock.ts'), join(project, 'lock.ts'));
+    expect(await run(process.execPath, [COMPILERS.newest], project)).toEqual({ status: 0, output: '' });
+
+    await using server = await TestServer.start();
+    const env = { ...process.env, ZOOKEEPER: server.connectString };
+    const start = (program: string): Promise<Ended> => run(process.execPath, [program], project, env);
+    expect(await start('dist/first-steps.js')).toEqual({ status: 0, output: 'hello, version 0\nchanged\n' });
+    expect(await start('dist/lock.js')).toEqual({ status: 0, output: 'true\n' });
+  });
+
   test('are compiled against and run by a program, on Node.js 20, 22, 24 and 26; the client also on Bun and Deno', async () => {
     for (const name of ['main.ts', 'client.ts']) copyFileSync(join(CONSUMER, name), join(directory, name));
     const compilerOptions = { strict: true, module: 'nodenext', target: 'es2022', types: ['node'] };

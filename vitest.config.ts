@@ -49,6 +49,7 @@ const FIRST = [
   'interop/ensemble/',
   'mutations/mutants',
   'simulator/src/coverage',
+  'simulator/src/seeds/',
   'torture/torture',
   'interop/console/',
   'interop/cli/',

@@ -13,6 +13,9 @@ import { committedSince0 } from './committed.ts';
 /** What goes wrong by default: servers that die, links that break, sessions that end. */
 export const FAULTS: readonly FaultKind[] = ['crash', 'power', 'partition', 'isolate', 'break', 'pause', 'slow'];
 
+/** New sessions are known to one server alone, until they have an ephemeral. */
+const LOCAL_SESSIONS = { localSessionsEnabled: true, localSessionsUpgradingEnabled: true } as const;
+
 /** Of the servers. */
 export type CoreOptions = NonNullable<EnsembleShape['core']>;
 
@@ -29,7 +32,10 @@ export interface WorldOptions {
   readonly link?: NonNullable<ConstructorParameters<typeof VirtualWorld>[0]>['link'];
 }
 
-/** The world of the tests of recipes: an ensemble and clients upon it, what can go wrong, and what was committed. */
+/**
+ * The world of the tests of recipes: an ensemble and clients upon it, what can go wrong, and what was committed. A third of
+ * the seeds have local sessions.
+ */
 export class Fleet {
   readonly world: VirtualWorld;
   readonly ensemble: VirtualEnsemble;
@@ -40,7 +46,13 @@ export class Fleet {
   constructor(seed: number, { servers = 3, core = {}, ensemble, restartDelayMs, link }: WorldOptions = {}) {
     const onLine = process.env['LINES'] === '1' ? (line: string) => console.log(line) : undefined;
     this.world = new VirtualWorld({ seed, onLine, ...(link === undefined ? {} : { link }) });
-    const shape = { servers, ensemble, restartDelayMs, core: { extendedTypesEnabled: true, ...core } };
+    const local = seed % 3 === 0 && servers > 1 ? LOCAL_SESSIONS : {};
+    const shape = {
+      servers,
+      ensemble: { ...local, ...ensemble },
+      restartDelayMs,
+      core: { extendedTypesEnabled: true, ...core },
+    };
     this.ensemble = this.world.startEnsemble(shape);
     this.#nemesis = new Nemesis(this.world, this.ensemble);
   }

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { acl, type Client, nullableBytes, OPEN, READ_ONLY } from '@meerkat/client';
+import { TcpProxy } from '@meerkat/testing';
 import { beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../harness/peers.ts';
 import { CliSite, describeCli, type Ended } from './harness.ts';
@@ -175,7 +177,7 @@ describeCli('meerkat cp', (site) => {
     await fill(site.client, '/many', count);
     const running = site.start(['cp', '-r', '/many', '/half']);
     // More than it has in flight: it has had answers to tell of.
-    while (((await site.client.exists('/half'))?.numChildren ?? 0) < 300);
+    while (((await site.client.exists('/half'))?.numChildren ?? 0) < 300) await delay(1);
     running.child.kill('SIGINT');
     const ended = await running.ended;
     expect(ended).toMatchObject({ exitCode: 130, stdout: '' });
@@ -239,6 +241,27 @@ describeWith(['apache'], 'meerkat cp between our server and that of Apache', () 
     expect(ended.stderr).toMatch(
       /\/raced is not the same as \/raced: \/raced\/00000 \(data\); either may have been changed/,
     );
+  });
+
+  // At most 12 transactions of 250 znodes are in flight.
+  test.each([
+    ['silent-at-once', 1, /^copy: it is not known whether something was written; the same command again continues/],
+    ['silent-later', 3300, /^copy: at least ([\d,]+) znodes are written, the last one is \/silent-later.*; the same/],
+  ] as const)('an interrupted copy says that more may be written: %s', async (name, znodes, told) => {
+    const { ours, theirs } = sites;
+    await fill(ours.client, `/${name}`, 20_000);
+    await using proxy = await TcpProxy.start({ target: theirs.server.port });
+    // Replies are late, so that the copy is not at its end when they stay away.
+    proxy.delay(1000, 'toClient');
+    const running = ours.start(['cp', '-r', `/${name}`, `zk://${proxy.connectString}/${name}`]);
+    while (((await theirs.client.exists(`/${name}`))?.numChildren ?? 0) < znodes) await delay(10);
+    proxy.freeze('toClient');
+    running.child.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended).toMatchObject({ exitCode: 130, stdout: '' });
+    expect(ended.stderr).toMatch(told);
+    const number = Number((told.exec(ended.stderr)?.[1] ?? '0').replaceAll(',', ''));
+    expect((await theirs.client.exists(`/${name}`))?.numChildren).toBeGreaterThan(number);
   });
 });
 

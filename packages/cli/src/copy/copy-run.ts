@@ -71,6 +71,8 @@ class CopyRun {
   /** What has happened, over all passes. */
   readonly #written: Record<WriteStep['action'], number> = { create: 0, change: 0, finish: 0, replace: 0, delete: 0 };
   #lastWritten = '';
+  /** All that has happened is in `#written`. */
+  #isCertain = true;
 
   constructor(context: Context, job: CopyJob) {
     this.#context = context;
@@ -245,6 +247,7 @@ class CopyRun {
       await writer.end();
     } catch (error) {
       await Promise.race([writer.settle(), delay(SETTLE_MS, undefined, { ref: false })]);
+      if (writer.isInDoubt) this.#isCertain = false;
       throw error;
     }
   }
@@ -267,11 +270,14 @@ class CopyRun {
   }
 
   #tellHowFar(): void {
-    if (this.#writes === 0) return;
+    if (this.#writes === 0 && this.#isCertain) return;
     const { verb } = this.#job;
-    this.#context.note(
-      `${verb}: ${count(this.#writes)} znodes are written, the last one is ${this.#lastWritten}; the same command again continues from there`,
-    );
+    const number = `${this.#isCertain ? '' : 'at least '}${count(this.#writes)}`;
+    const written =
+      this.#writes === 0
+        ? 'it is not known whether something was written'
+        : `${number} znodes are written, the last one is ${this.#lastWritten}`;
+    this.#context.note(`${verb}: ${written}; the same command again continues from there`);
   }
 }
 

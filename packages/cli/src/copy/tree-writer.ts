@@ -4,6 +4,7 @@ import {
   type Client,
   type CreateShape,
   InvalidAclError,
+  isZooKeeperError,
   OPEN,
   Perm,
   RequestTooLargeError,
@@ -69,6 +70,8 @@ export class TreeWriter {
   #batchBytes = 0;
   readonly #inFlight: Set<Promise<void>> = new Set();
   #failure: { readonly error: unknown } | null = null;
+  /** The outcome of a request is not known. */
+  #hasDoubt = false;
   /** Waits for the next step, which says whether something comes below it. */
   #held: CreatingStep | null = null;
   /** ACLs to be set on the way out, each of a znode below the one before. */
@@ -112,6 +115,11 @@ export class TreeWriter {
     await this.#send();
     await Promise.race([Promise.all(this.#inFlight), this.#aborted]);
     this.#throwFailure();
+  }
+
+  /** More than was told of may have happened. */
+  get isInDoubt(): boolean {
+    return this.#hasDoubt || this.#inFlight.size > 0;
   }
 
   /** Waits for what is in flight, whatever becomes of it. */
@@ -180,6 +188,7 @@ export class TreeWriter {
         this.#onDone(operations.at(-1)?.path ?? '', actions);
       },
       (error: unknown) => {
+        this.#hasDoubt ||= isZooKeeperError(error) && error.outcome === 'unknown';
         this.#failure ??= { error: explain(error, operations) };
       },
     );

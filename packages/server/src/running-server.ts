@@ -1,4 +1,4 @@
-import type { Disk, Network, ServerView, Trace } from '@meerkat/core';
+import type { Clock, Disk, Network, ServerView, Trace } from '@meerkat/core';
 import type { ServerError } from './exit-codes.ts';
 import type { Logger } from './logger.ts';
 import type { HostedDisk } from './node/hosted-disk.ts';
@@ -40,6 +40,8 @@ export interface RunningServer {
 
 export interface StartOptions {
   readonly logger?: Logger;
+  /** In place of the clocks of this machine. All servers of an ensemble in one process share it. */
+  readonly clock?: Clock;
   /** Sees every event of the core besides the log and the metrics. */
   readonly trace?: Trace;
   /** In place of the files of this machine. The directories of the configuration are names on it then. */

@@ -61,7 +61,7 @@ import { TraceLog } from './trace-log.ts';
  */
 export async function startServer(configuration: Configuration, options: StartOptions = {}): Promise<RunningServer> {
   const own = await loadOwnProviders(configuration.server.auth.providerModules, options.logger ?? SILENT_LOGGER);
-  const metrics = new Metrics(NODE_CLOCK, configuration.core.syncWarningMs);
+  const metrics = new Metrics(options.clock ?? NODE_CLOCK, configuration.core.syncWarningMs);
   const authenticator = makeAuthenticator(configuration.server.auth, own, metrics.ensembleAnswers);
   const server = new Server(configuration, options, authenticator, metrics);
   await server.start(options.signal);
@@ -97,13 +97,13 @@ class Server implements RunningServer {
   #atRest: Promise<void> = Promise.resolve();
 
   constructor(configuration: Configuration, options: StartOptions, authenticator: Authenticator, metrics: Metrics) {
-    const { logger = SILENT_LOGGER, trace, disk, decorateDisk, decorateNetwork } = options;
+    const { logger = SILENT_LOGGER, clock = NODE_CLOCK, trace, disk, decorateDisk, decorateNetwork } = options;
     this.#configuration = configuration;
     this.#logger = logger;
     this.#metrics = metrics;
-    this.#turn = new Turn(NODE_CLOCK, (error) => this.#onFailed(error));
+    this.#turn = new Turn(clock, (error) => this.#onFailed(error));
     this.#disk = disk ?? new NodeDisk(this.#turn);
-    const traceLog = new TraceLog(logger, NODE_CLOCK);
+    const traceLog = new TraceLog(logger, clock);
     const onRefused = (remote: PeerAddress, reason: string): void => {
       traceLog.emit({ kind: 'connection-refused', remote, reason });
       trace?.emit({ kind: 'connection-refused', remote, reason });
@@ -176,7 +176,7 @@ class Server implements RunningServer {
     // A disk that is given need not have its data in files that a thread could open.
     this.#scans = disk === undefined && decorateDisk === undefined ? makeNodeScans(this.#turn) : null;
     const ports: Ports = {
-      clock: NODE_CLOCK,
+      clock,
       random: new NodeRandom(),
       network: decorateNetwork?.(this.#peerNetwork, deliver) ?? this.#peerNetwork,
       disk: decorateDisk?.(this.#disk, deliver) ?? this.#disk,

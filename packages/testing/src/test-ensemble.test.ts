@@ -250,6 +250,18 @@ describe('partitions', () => {
     await ensemble.whenWhole();
   });
 
+  test('a process that stands still for longer than a server may be silent costs no leader and no connection', async () => {
+    const ensemble = await start();
+    const client = await connect(ensemble.followers[0]!);
+    const epochs = new Set<bigint>();
+    for (let i = 0; i < 4; i++) {
+      for (const endMs = performance.now() + 1000; performance.now() < endMs; );
+      const { stat } = await client.create(`/${i}`);
+      epochs.add(stat.czxid >> 32n);
+    }
+    expect([...epochs]).toEqual([1n]);
+  });
+
   test('servers stop, are killed and disposed of behind a cut', async () => {
     const ensemble = await start({ tickTimeMs: BRIEF_TICK_MS });
     const { leader } = ensemble;

@@ -11,6 +11,7 @@ import {
   startServer,
 } from '@meerkat/server';
 import { type DataPlace, openDataPlace, type Storage } from './data-place.ts';
+import { ProcessClock } from './process-clock.ts';
 import { whilePortIsTaken } from './taken-port.ts';
 import type { TestCertificates } from './test-certificates.ts';
 
@@ -270,6 +271,7 @@ export class TestServer implements AsyncDisposable {
     const { logger, trace, decorateNetwork } = this.#options;
     const { disk } = this.#place;
     const server = await startServer(this.#configure(), {
+      clock: CLOCK,
       ...(logger === undefined ? {} : { logger }),
       ...(trace === undefined ? {} : { trace }),
       ...(disk === null ? {} : { disk }),
@@ -350,6 +352,9 @@ export class TestServer implements AsyncDisposable {
     return this.#state.kind === 'running' && this.#state.server === server;
   }
 }
+
+/** Of all servers in this process. */
+const CLOCK = new ProcessClock();
 
 const DISPOSED = 'the server has been disposed of: start another one';
 

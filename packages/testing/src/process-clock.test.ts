@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ProcessClock } from './process-clock.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+let nowMs = 5000;
+
+/** The process works, and its timers ring. */
+function work(ms: number): void {
+  for (const end = nowMs + ms; nowMs < end; ) {
+    nowMs += 10;
+    vi.advanceTimersByTime(10);
+  }
+}
+
+test('counts the time in which the process works, and next to nothing of that in which it stands still', () => {
+  const clock = new ProcessClock(() => nowMs);
+  const startMs = clock.monotonicMs();
+  work(3000);
+  expect(clock.monotonicMs() - startMs).toBe(3000);
+  nowMs += 60_000;
+  expect(clock.monotonicMs() - startMs).toBe(3020);
+  nowMs += 60_000;
+  // A timer rings before anybody reads the clock.
+  vi.advanceTimersByTime(20);
+  expect(clock.monotonicMs() - startMs).toBe(3040);
+  work(1000);
+  expect(clock.monotonicMs() - startMs).toBe(4040);
+});
+
+test('has a timer as long as somebody reads it, and counts all time beyond', () => {
+  const clock = new ProcessClock(() => nowMs);
+  expect(vi.getTimerCount()).toBe(0);
+  const startMs = clock.monotonicMs();
+  work(9000);
+  expect(vi.getTimerCount()).toBe(1);
+  clock.monotonicMs();
+  work(9000);
+  expect(vi.getTimerCount()).toBe(1);
+  work(2000);
+  expect(vi.getTimerCount()).toBe(0);
+  nowMs += 60_000;
+  expect(clock.monotonicMs() - startMs).toBe(80_000);
+  expect(vi.getTimerCount()).toBe(1);
+});

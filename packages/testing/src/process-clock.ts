@@ -5,7 +5,7 @@ import type { Clock } from '@meerkat/core';
  * other work. The servers of an ensemble stand still together then, so none of them was silent, and neither were
  * clients beside them.
  *
- * A timer that rings every `BEAT_MS` shows that the process works. After a gap of more than two of them one has passed.
+ * A timer that fires every `BEAT_MS` shows that the process works. Of a gap in which it did not, `GAP_MS_MAX` count.
  */
 export class ProcessClock implements Clock {
   readonly #now: () => number;
@@ -34,7 +34,7 @@ export class ProcessClock implements Clock {
   #look(): number {
     const nowMs = this.#now();
     const gapMs = nowMs - this.#seenMs;
-    if (this.#beat !== null && gapMs > 2 * BEAT_MS) this.#stoodStillMs += gapMs - BEAT_MS;
+    if (this.#beat !== null && gapMs > GAP_MS_MAX) this.#stoodStillMs += gapMs - GAP_MS_MAX;
     this.#seenMs = nowMs;
     return nowMs;
   }
@@ -48,5 +48,6 @@ export class ProcessClock implements Clock {
 }
 
 const BEAT_MS = 20;
+const GAP_MS_MAX = 40;
 /** After so many without a reader the clock rests: there is no server any more. */
 const BEATS_UNREAD_MAX = 500;

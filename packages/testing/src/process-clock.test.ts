@@ -19,7 +19,7 @@ function work(ms: number): void {
 }
 
 test('counts the time in which the process works, and next to nothing of that in which it stands still', () => {
-  const clock = new ProcessClock(() => nowMs);
+  const clock = new ProcessClock(() => nowMs, globalThis);
   const startMs = clock.monotonicMs();
   work(3000);
   expect(clock.monotonicMs() - startMs).toBe(3000);
@@ -34,7 +34,7 @@ test('counts the time in which the process works, and next to nothing of that in
 });
 
 test('has a timer as long as somebody reads it, and counts all time beyond', () => {
-  const clock = new ProcessClock(() => nowMs);
+  const clock = new ProcessClock(() => nowMs, globalThis);
   expect(vi.getTimerCount()).toBe(0);
   const startMs = clock.monotonicMs();
   work(9000);
@@ -47,4 +47,27 @@ test('has a timer as long as somebody reads it, and counts all time beyond', () 
   nowMs += 60_000;
   expect(clock.monotonicMs() - startMs).toBe(80_000);
   expect(vi.getTimerCount()).toBe(1);
+});
+
+test('does not go back', () => {
+  const clock = new ProcessClock(() => nowMs, globalThis);
+  const startMs = clock.monotonicMs();
+  work(100);
+  nowMs -= 3000;
+  expect(clock.monotonicMs() - startMs).toBe(100);
+  work(100);
+  nowMs += 2900;
+  expect(clock.monotonicMs() - startMs).toBe(240);
+});
+
+test('shows the time of the process while a test has put another one in its place', () => {
+  const clock = new ProcessClock();
+  const startMs = clock.monotonicMs();
+  vi.useFakeTimers({ now: 0 });
+  vi.advanceTimersByTime(1_000_000);
+  const fakedMs = clock.monotonicMs();
+  expect(fakedMs).toBeGreaterThanOrEqual(startMs);
+  expect(fakedMs).toBeLessThan(startMs + 500_000);
+  vi.useRealTimers();
+  expect(clock.monotonicMs()).toBeGreaterThanOrEqual(fakedMs);
 });

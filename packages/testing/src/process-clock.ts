@@ -1,4 +1,8 @@
+import { performance } from 'node:perf_hooks';
+import { clearInterval, setInterval } from 'node:timers';
 import type { Clock } from '@meerkat/core';
+
+type Timers = Pick<typeof globalThis, 'setInterval' | 'clearInterval'>;
 
 /**
  * The clocks of this process, but that no time passes while the process stands still: when a test blocks it, or the machine has
@@ -6,24 +10,27 @@ import type { Clock } from '@meerkat/core';
  * clients beside them.
  *
  * A timer that fires every `BEAT_MS` shows that the process works. Of a gap in which it did not, `GAP_MS_MAX` count.
+ * Timers and time are imported: tests put others in the place of the global ones.
  */
 export class ProcessClock implements Clock {
   readonly #now: () => number;
+  readonly #timers: Timers;
   /** null: nobody reads the clock. */
   #beat: NodeJS.Timeout | null = null;
   #beatsUnread = 0;
   #seenMs = 0;
   #stoodStillMs = 0;
 
-  /** @param now monotonic milliseconds */
-  constructor(now: () => number = () => performance.now()) {
+  /** @param now milliseconds; while it goes back, no time passes */
+  constructor(now: () => number = () => performance.now(), timers: Timers = { setInterval, clearInterval }) {
     this.#now = now;
+    this.#timers = timers;
   }
 
   monotonicMs(): number {
     const nowMs = this.#look();
     this.#beatsUnread = 0;
-    if (this.#beat === null) this.#beat = setInterval(() => this.#onBeat(), BEAT_MS).unref();
+    if (this.#beat === null) this.#beat = this.#timers.setInterval(() => this.#onBeat(), BEAT_MS).unref();
     return nowMs - this.#stoodStillMs;
   }
 
@@ -34,7 +41,8 @@ export class ProcessClock implements Clock {
   #look(): number {
     const nowMs = this.#now();
     const gapMs = nowMs - this.#seenMs;
-    if (this.#beat !== null && gapMs > GAP_MS_MAX) this.#stoodStillMs += gapMs - GAP_MS_MAX;
+    if (gapMs < 0) this.#stoodStillMs += gapMs;
+    else if (this.#beat !== null && gapMs > GAP_MS_MAX) this.#stoodStillMs += gapMs - GAP_MS_MAX;
     this.#seenMs = nowMs;
     return nowMs;
   }
@@ -42,7 +50,7 @@ export class ProcessClock implements Clock {
   #onBeat(): void {
     this.#look();
     if (++this.#beatsUnread < BEATS_UNREAD_MAX) return;
-    if (this.#beat !== null) clearInterval(this.#beat);
+    if (this.#beat !== null) this.#timers.clearInterval(this.#beat);
     this.#beat = null;
   }
 }

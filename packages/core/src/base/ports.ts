@@ -44,7 +44,7 @@ export type { Trace, TraceEvent } from './trace.ts';
 
 /** Milliseconds, from two clocks. */
 export interface Clock {
-  /** Never goes back; its origin means nothing. Decides timeouts. */
+  /** Never goes back, nor below 0; its origin means nothing. Decides timeouts. */
   monotonicMs(): number;
   /** Wall-clock milliseconds since 1970. Becomes ctime and mtime; decides nothing. */
   wallMs(): number;

@@ -31,7 +31,9 @@ export const FAULT_KINDS = [
  * have some, and `break-joins`, where it is named, lies in wait for servers that join their leader.
  */
 export type FaultKind = (typeof FAULT_KINDS)[number] | 'members' | 'io-thread' | 'break-joins';
-export const ALL_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'members', 'io-thread', 'break-joins'];
+/** What seeds draw in worlds of all kinds. */
+export const DRAWN_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'members', 'io-thread'];
+export const ALL_FAULT_KINDS: readonly FaultKind[] = [...DRAWN_FAULT_KINDS, 'break-joins'];
 /** What `--faults` takes. */
 export const NAMED_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'break-joins'];
 

@@ -1,6 +1,6 @@
 import type { Violation } from '../checkers/violation.ts';
 import { Coverage, EXECUTED_SHARE_MIN, SUCCEEDED_PER_MINUTE_MIN } from '../coverage.ts';
-import { ALL_FAULT_KINDS, type Fault } from '../fault.ts';
+import { DRAWN_FAULT_KINDS, type Fault } from '../fault.ts';
 import { SIGHTINGS } from '../sightings.ts';
 import type { SimulateStats } from '../simulate.ts';
 import { TRAITS } from '../traits.ts';
@@ -55,14 +55,14 @@ export class Tally {
 
   /** What was below its floor, for people; few seeds do not reach everything. */
   get lacks(): readonly string[] {
-    return this.#coverage.lacks(ALL_FAULT_KINDS, TRAITS);
+    return this.#coverage.lacks(DRAWN_FAULT_KINDS, TRAITS);
   }
 
   /** Tables in Markdown: ensembles, kinds of faults, and what traits of worlds led to. */
   format(): string {
     const rows = [...this.#rows].map(([{ name }, row]): string[] => [name, ...cellsOf(row)]);
     const { executed, executedShare, succeededPerMinute } = this.#coverage;
-    const kinds = ALL_FAULT_KINDS.map((kind) => [kind, String(executed.get(kind) ?? 0)]);
+    const kinds = DRAWN_FAULT_KINDS.map((kind) => [kind, String(executed.get(kind) ?? 0)]);
     const sightings = TRAITS.flatMap((trait) =>
       SIGHTINGS[trait].map((name) => [`${trait}: ${name}`, String(this.#coverage.countOf(name))]),
     );

@@ -111,6 +111,27 @@ describe('the replay of a log', () => {
     expect(mismatches.map(({ zxid }) => zxid)).toEqual([2, 6]);
   });
 
+  // Apache's server finds the same numbers in a directory of its own in which both are wrong.
+  it.each([
+    ['is right in the log', 0n, [2]],
+    ['is wrong there, too', 5n, [2, 2]],
+  ] as const)('tells that the digest of the snapshot differs, which %s', (_, error, told) => {
+    const trace: TraceEvent[] = [];
+    const model = new Database(TREE_OPTIONS, NO_TRACE);
+    const payloads = ['/a', '/b', '/c'].map((path, i) => {
+      const { header } = readTxnEntry(payload(i + 1, create(path)))!;
+      model.apply(header, create(path), SILENT_EVENTS);
+      return { treeDigest: model.tree.treeDigest(), zxid: i + 1, path };
+    });
+    const start = { zxid: 2, version: 2, treeDigest: payloads[1]!.treeDigest + 5n };
+    const replay = new Replay(new Database(TREE_OPTIONS, NO_TRACE), start, { emit: (event) => void trace.push(event) });
+    for (const { zxid, path, treeDigest } of payloads) {
+      replay.apply(payload(zxid, create(path), zxid === 2 ? treeDigest + error : treeDigest));
+    }
+    const mismatches = trace.filter((event) => event.kind === 'digest-mismatch');
+    expect(mismatches.map(({ zxid }) => zxid)).toEqual(told);
+  });
+
   it('refuses what is no txn', () => {
     const replay = new Replay(new Database(TREE_OPTIONS, NO_TRACE), null, NO_TRACE);
     const cut = payload(1, create('/a'));

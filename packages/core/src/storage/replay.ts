@@ -94,7 +94,8 @@ export class Replay {
 
 /**
  * Compares the tree with the digests in the log, from where the replayed tree is exact: the zxid at which the snapshot's
- * body was complete. A difference is told once and again after it has gone; it stops nothing (as in Apache's server).
+ * body was complete; there with the snapshot's own, too. A difference from the log is told once and again after it has
+ * gone; it stops nothing (as in Apache's server, which tells one from the snapshot besides one from the log).
  */
 class DigestVerifier {
   readonly #database: Database;
@@ -111,8 +112,13 @@ class DigestVerifier {
   onApplied(zxid: Zxid, digest: TxnDigest | null): void {
     const start = this.#start;
     if (zxid < start.zxid) return;
-    if (zxid === start.zxid && start.version === DIGEST_VERSION) this.#compare(zxid, start.treeDigest);
-    if (digest !== null && digest.version === DIGEST_VERSION) this.#compare(zxid, digest.treeDigest);
+    if (zxid === start.zxid && start.version === DIGEST_VERSION && !this.#isOfTree(start.treeDigest)) {
+      this.#tell(zxid, start.treeDigest, 'snapshot');
+    }
+    if (digest === null || digest.version !== DIGEST_VERSION) return;
+    const differs = !this.#isOfTree(digest.treeDigest);
+    if (differs && !this.#differs) this.#tell(zxid, digest.treeDigest, 'log');
+    this.#differs = differs;
   }
 
   /** The same; a digest that is as it should be is not made a bigint. */
@@ -127,16 +133,16 @@ class DigestVerifier {
     }
   }
 
-  #compare(zxid: Zxid, expected: bigint): void {
-    const sum = this.#database.tree.digestSum();
-    const differs = !sum.isValue(expected);
-    if (differs && !this.#differs) {
-      this.#trace.emit({ kind: 'digest-mismatch', zxid, expected, actual: sum.toBigInt() });
-      this.#trace.emit({
-        kind: 'warning',
-        message: `after txn ${hexZxid(zxid)} the tree differs from what the log says; compare this server with others`,
-      });
-    }
-    this.#differs = differs;
+  #isOfTree(digest: bigint): boolean {
+    return this.#database.tree.digestSum().isValue(digest);
+  }
+
+  #tell(zxid: Zxid, expected: bigint, where: 'log' | 'snapshot'): void {
+    const actual = this.#database.tree.digestSum().toBigInt();
+    this.#trace.emit({ kind: 'digest-mismatch', zxid, expected, actual });
+    this.#trace.emit({
+      kind: 'warning',
+      message: `after txn ${hexZxid(zxid)} the tree differs from what the ${where} says; compare this server with others`,
+    });
   }
 }

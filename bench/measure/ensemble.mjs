@@ -35,7 +35,7 @@ const AMOUNTS = {
     killsWithZnodes: 3,
     znodes: 100_000,
     txnsAway: 1_000_000,
-    idleSessions: 50_000,
+    idleSessions: 42_000,
     idleSeconds: 25,
   },
 };

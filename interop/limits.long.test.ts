@@ -45,20 +45,20 @@ describeWith(['apache'], 'limits', () => {
       const config = { request_throttle_max_requests: 1, throttled_op_wait_time: 10 };
       await using server = await ServerProcess.start(kind, { config });
       const client = await connect(`127.0.0.1:${server.port}`);
-      await client.create('/first');
+      const create = (name: string): Promise<string> =>
+        client.create(`/${name}`).then(
+          () => 'ok',
+          ({ code }: { code: string }) => code,
+        );
+      // On a busy machine even one that is alone may wait for too long.
+      await expect.poll(() => create('first')).toBe('ok');
       const order: number[] = [];
-      const create = (i: number): Promise<string> =>
-        client
-          .create(`/${i}`)
-          .then(
-            () => 'ok',
-            ({ code }: { code: string }) => code,
-          )
-          .finally(() => order.push(i));
-      const outcomes = await Promise.all(Array.from({ length: 1000 }, (_, i) => create(i)));
+      const outcomes = await Promise.all(
+        Array.from({ length: 1000 }, (_, i) => create(`${i}`).finally(() => order.push(i))),
+      );
       // Apache's server refuses in a thread of its own: what is carried out may be answered later.
       if (kind === 'meerkat') expect(order).toEqual(order.toSorted((a, b) => a - b));
-      expect(new Set(outcomes)).toEqual(new Set(['ok', 'THROTTLEDOP']));
+      expect(new Set(['ok', ...outcomes])).toEqual(new Set(['ok', 'THROTTLEDOP']));
       const { children } = await client.children('/');
       const made = outcomes.flatMap((outcome, i) => (outcome === 'ok' ? [`${i}`] : []));
       expect(children.toSorted()).toEqual([...made, 'first', 'zookeeper'].toSorted());

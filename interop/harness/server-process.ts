@@ -124,8 +124,10 @@ export class ServerProcess {
     return this.#output;
   }
 
-  /** Asks the process to end (SIGTERM) and waits. */
-  stop(): Promise<void> {
+  /** Asks the process to end (SIGTERM) and waits. Apache's server may finish the snapshot first that it would leave cut short. */
+  async stop(): Promise<void> {
+    while (this.#kind === 'apache' && this.#hasThread('Snapshot Thread'))
+      await new Promise((resolve) => setTimeout(resolve, 5));
     return this.#end('SIGTERM');
   }
 
@@ -319,6 +321,11 @@ export class ServerProcess {
     return path;
   }
 
+  #hasThread(name: string): boolean {
+    const pid = this.#child?.pid;
+    return pid !== undefined && namesOfThreads(pid).includes(name);
+  }
+
   async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const child = this.#child;
     this.#child = null;
@@ -364,6 +371,23 @@ export function commandLine(
     ...['org.apache.zookeeper.server.quorum.QuorumPeerMain', configPath],
   ];
   return ['java', java];
+}
+
+/** Names as Linux tells them, of 15 characters at most; none of a process that has ended. */
+function namesOfThreads(pid: number): readonly string[] {
+  const nameOf = (path: string): readonly string[] => {
+    try {
+      return [readFileSync(path, 'utf8').trim()];
+    } catch {
+      // It has ended meanwhile.
+      return [];
+    }
+  };
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((id) => nameOf(`/proc/${pid}/task/${id}/comm`));
+  } catch {
+    return [];
+  }
 }
 
 /** True when all threads of the process are in the state "stopped", as Linux tells it. */

@@ -15,7 +15,7 @@ import {
 } from './checkers-off.ts';
 import { type Finding, find } from './finding.ts';
 import { Mutant } from './mutant.ts';
-import { describeMutation, type Mutation, readMutations, withSeed } from './mutation.ts';
+import { describeMutation, type Mutation, readMutations, withOutcome } from './mutation.ts';
 import { Workshop } from './workshop.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -30,7 +30,7 @@ const USAGE = `npm run mutations -- [options] [mutation …]
   --checkers    which checkers find them by seeds, and what else does with each of those switched off in turn, in up to
                 five seeds that it finds
   --tests       how many unit tests fail without each checker
-  --record      write the seeds that find them into the patches
+  --record      write into the patches which seed finds them, or how many have not
   --carry       after a refactoring: write the places where their lines stand now into the patches
   --list        say which mutations there are, and what finds them
   --help
@@ -92,11 +92,15 @@ async function main(): Promise<number> {
   }
 }
 
-/** What seeds found before stays where none were run this time, or found it. */
+/** What is known of seeds stays where none were run this time, or the time was up. */
 function record({ id, bySeeds }: Finding): void {
-  if (bySeeds?.startsWith('seed ') !== true) return;
+  const missed = /^none of (\d+)$/.exec(bySeeds ?? '')?.[1];
+  if (bySeeds === null || (missed === undefined && !bySeeds.startsWith('seed '))) return;
   const path = join(MUTATIONS, `${id}.patch`);
-  writeFileSync(path, withSeed(readFileSync(path, 'utf8'), bySeeds));
+  const patch = readFileSync(path, 'utf8');
+  const next =
+    missed === undefined ? withOutcome(patch, 'Found', bySeeds) : withOutcome(patch, 'Missed', `${missed} seeds`);
+  writeFileSync(path, next);
 }
 
 /** @returns 1 when one has no place any more, which is for people then */

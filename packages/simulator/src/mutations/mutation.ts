@@ -18,7 +18,7 @@ import { join } from 'node:path';
  * `Simulate` and `Test` say how it is found; one of the two may be missing. A mutation of a recipe has `Recipe: queues/queue`
  * instead of `Simulate`: seeds of the simulation of that recipe. `Compiler: refuses it` says that the types alone stop it;
  * how else it would be found is kept for bundles, which know no types. `Blind: …` says why nothing finds it yet. `Found` is the first
- * seed that has failed, and the invariant that it broke; `--record` writes it.
+ * seed that has failed, and the invariant that it broke; `Missed: 200 seeds` in its place, that none of those has. `--record` writes them.
  */
 export interface Mutation {
   /** Name of the file, without `.patch`. */
@@ -33,6 +33,8 @@ export interface Mutation {
   readonly compiles: boolean;
   /** The first seed that has failed; null when none is known. */
   readonly foundBy: string | null;
+  /** How many seeds were tried without one that failed; null where one is known, and where none were tried. */
+  readonly missedBy: string | null;
   /** Why nothing finds it; null where it is to be found. */
   readonly blind: string | null;
   readonly hunks: readonly Hunk[];
@@ -86,22 +88,24 @@ export function parseMutation(id: string, text: string): Mutation {
     test: test === null ? null : parseTest(test),
     compiles: headerOf('Compiler') !== 'refuses it',
     foundBy: headerOf('Found'),
+    missedBy: headerOf('Missed'),
     blind: headerOf('Blind'),
     hunks: parseHunks(id, lines.slice(begin)),
   };
 }
 
-/** A patch that names the seed that has found it; the one before, if any, is forgotten. */
-export function withSeed(patch: string, seed: string): string {
+/** A patch that names the seed that has found it, or how many have missed it; what it said before is forgotten. */
+export function withOutcome(patch: string, kind: 'Found' | 'Missed', seeds: string): string {
   const begin = patch.indexOf('\n--- ');
   const head = patch.slice(0, begin).trimEnd().split('\n');
-  const others = head.filter((line) => !line.startsWith('Found: '));
-  return `${[...others, `Found: ${seed}`].join('\n')}\n${patch.slice(begin)}`;
+  const others = head.filter((line) => !/^(?:Found|Missed): /.test(line));
+  return `${[...others, `${kind}: ${seeds}`].join('\n')}\n${patch.slice(begin)}`;
 }
 
 /** A line for people: what it brings back and what finds it. */
-export function describeMutation({ id, defect, foundBy, test, compiles, blind }: Mutation): string {
-  const others = foundBy ?? (test === null ? 'nothing' : 'its test');
+export function describeMutation({ id, defect, foundBy, missedBy, test, compiles, blind }: Mutation): string {
+  const missed = missedBy === null ? '' : `, not by ${missedBy}`;
+  const others = foundBy ?? (test === null ? 'nothing' : `its test${missed}`);
   const finder = !compiles ? 'the compiler' : blind === null ? others : `nothing: ${blind}`;
   return `${id}: ${defect} (${finder})`;
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { applyHunk, describeMutation, parseMutation, readMutations, withSeed } from './mutation.ts';
+import { applyHunk, describeMutation, parseMutation, readMutations, withOutcome } from './mutation.ts';
 import { verdictOf } from './workshop.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -67,6 +67,7 @@ describe('a patch', () => {
       test: { file: 'a/b.test.ts', title: 'counts' },
       compiles: true,
       foundBy: null,
+      missedBy: null,
       blind: null,
       hunks: [{ file: 'a/b.ts', before: 'first\nsecond\nthird', after: 'first\n2nd\nthird' }],
     });
@@ -100,11 +101,18 @@ describe('a test that fails', () => {
   ])('%s', (_how, output, verdict) => expect(verdictOf(output, false)).toBe(verdict));
 });
 
-test('a patch keeps one seed that has found it, above its lines', () => {
-  const once = withSeed(PATCH, 'seed 3, Z4');
-  const twice = withSeed(once, 'seed 12, E8');
-  expect(parseMutation('off-by-one', once)).toEqual({ ...parseMutation('off-by-one', PATCH), foundBy: 'seed 3, Z4' });
+test('a patch keeps what the last seeds have said, above its lines', () => {
+  const plain = parseMutation('off-by-one', PATCH);
+  const once = withOutcome(PATCH, 'Found', 'seed 3, Z4');
+  const twice = withOutcome(once, 'Found', 'seed 12, E8');
+  const missed = withOutcome(twice, 'Missed', '200 seeds');
+  expect(parseMutation('off-by-one', once)).toEqual({ ...plain, foundBy: 'seed 3, Z4' });
   expect(twice).toBe(PATCH.replace('\n\n--- ', '\nFound: seed 12, E8\n\n--- '));
-  expect(describeMutation(parseMutation('off-by-one', PATCH))).toBe('off-by-one: one too few (its test)');
+  expect(parseMutation('off-by-one', missed)).toEqual({ ...plain, missedBy: '200 seeds' });
+  expect(withOutcome(missed, 'Found', 'seed 12, E8')).toBe(twice);
+  expect(describeMutation(plain)).toBe('off-by-one: one too few (its test)');
   expect(describeMutation(parseMutation('off-by-one', twice))).toBe('off-by-one: one too few (seed 12, E8)');
+  expect(describeMutation(parseMutation('off-by-one', missed))).toBe(
+    'off-by-one: one too few (its test, not by 200 seeds)',
+  );
 });

@@ -14,6 +14,7 @@ import {
 import { drawHierarchy, makeGroups } from './hierarchy.ts';
 import { History } from './history.ts';
 import { Judges } from './judges.ts';
+import { findBrokenMove } from './moves.ts';
 import { Nemesis } from './nemesis.ts';
 import { endSessionsByHand } from './operator.ts';
 import { SeededRandom } from './seeded-random.ts';
@@ -272,6 +273,7 @@ class Simulation {
       return;
     }
     await this.#judgeConnections();
+    await this.#within(this.#judgeMoves(), 'L3', 'a session that moves is never answered');
     await this.#succeedTwice();
     await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');
     await this.#within(this.#workload.close(), 'L3', 'a session is never closed');
@@ -309,6 +311,21 @@ class Simulation {
       this.#world.network.openEnds.filter((end) => end.servicePort === CLIENT_PORT && !hosts.includes(end.host)).length;
     if (await this.#world.until(() => held() <= open(), PROGRESS_MS)) return;
     this.#judges.report('S12', `servers hold ${held()} connections of clients, which have ${open()}`);
+  }
+
+  /** S13: without faults, a session that moves is answered over its new connection: to followers, the leader, observers, and back. */
+  async #judgeMoves(): Promise<void> {
+    const { leader, servers, membershipNow } = this.#ensemble;
+    // A session of one server alone cannot move.
+    if (leader === null || this.#traits.includes('local-sessions')) return;
+    const members = membershipNow.members.map(({ serverId }) => serverId);
+    const others = servers.filter((server) => server !== leader && members.includes(server.serverId));
+    const visited = [...others, ...others.flatMap((other) => [leader, other]), leader];
+    const client = await this.#connectProbe();
+    const targets = visited.map(({ host, port }) => ({ host, port }));
+    const broken = await findBrokenMove(client, targets, '/probe', PROGRESS_MS);
+    if (broken !== null) this.#judges.report('S13', broken);
+    await client.close();
   }
 
   /** As the server knows it that decides when they end. */

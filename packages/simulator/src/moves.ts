@@ -1,0 +1,31 @@
+import { type Client, isZooKeeperError } from '@meerkat/client';
+import type { HostPort } from '@meerkat/protocol';
+
+/**
+ * A session goes from server to server, and writes at each.
+ *
+ * @param servers those that it visits, one after the other
+ * @returns where its write was not answered over the connection that it had come by, for people; null when all were
+ */
+export async function findBrokenMove(
+  client: Client,
+  servers: readonly HostPort[],
+  path: string,
+  timeoutMs: number,
+): Promise<string | null> {
+  for (const server of servers) {
+    const from = client.server?.host ?? 'nowhere';
+    await client.moveTo(server, { timeoutMs });
+    const changes: string[] = [];
+    using _listener = client.onState(({ reason }) => changes.push(reason));
+    const failure = await client.set(path, server.host, { timeoutMs }).then(() => null, codeOf);
+    if (failure === null && changes.length === 0) continue;
+    return `a session moved from ${from} to ${server.host} and wrote there: ${[failure ?? 'answered', ...changes].join(', ')}`;
+  }
+  return null;
+}
+
+function codeOf(error: unknown): string {
+  if (!isZooKeeperError(error)) throw error;
+  return error.code;
+}

@@ -284,6 +284,7 @@ class Simulation {
       );
     }
     await this.#judgeConnections();
+    await this.#judgeWatches();
     // The end of a session counts as over when it is proposed.
     await this.#world.until(() => this.#ensemble.isAtRest, PROGRESS_MS);
     this.#judges.judgeServers();
@@ -311,6 +312,14 @@ class Simulation {
       this.#world.network.openEnds.filter((end) => end.servicePort === CLIENT_PORT && !hosts.includes(end.host)).length;
     if (await this.#world.until(() => held() <= open(), PROGRESS_MS)) return;
     this.#judges.report('S12', `servers hold ${held()} connections of clients, which have ${open()}`);
+  }
+
+  /** W10: once all clients have gone, no server holds a watch. */
+  async #judgeWatches(): Promise<void> {
+    const held = (): number =>
+      this.#ensemble.servers.reduce((sum, { core }) => sum + (core?.view.watches.count ?? 0), 0);
+    if (await this.#world.until(() => held() === 0, PROGRESS_MS)) return;
+    this.#judges.report('W10', `servers hold ${held()} watches ${PROGRESS_MS} ms after their clients have gone`);
   }
 
   /** S13: without faults, a session that moves is answered over its new connection: to followers, the leader, observers, and back. */

@@ -4,22 +4,17 @@ import { createServer, type Server } from 'node:net';
 /**
  * Finds ports of 127.0.0.1 that are free at this moment: all are bound at once, and given back.
  *
- * No other process that asks here is given the same ones while this one lives, so a server that is killed finds its port free
- * when it starts again. This process is given 2,016 different ones, then the first again. They are below the range from
- * which systems take the ports of outgoing connections (from 32768 on Linux, from 49152 elsewhere), so that no connection takes
- * one before it is used.
- *
- * @throws Error when other processes have all of them, or none of those of this process is free
+ * While this process lives, no other one that asks here is given the same ports, so a server that is killed finds its port free
+ * when it starts again. That holds for 44 processes at a time; more of them share the whole range. A process is given 511 ports that
+ * differ, then the first again. They are below the range from which systems take the ports of outgoing connections
+ * (from 32768 on Linux, from 49152 elsewhere), so that no connection takes one before it is used.
  */
 export async function findFreePorts(count: number): Promise<readonly number[]> {
+  range ??= claimRange();
+  const { first, size } = await range;
   const bound: { readonly probe: Server; readonly port: number }[] = [];
-  let rounds = 0;
   while (bound.length < count) {
-    const port = next.shift();
-    if (port === undefined) {
-      if (!(await addPorts()) && ++rounds > 1) throw new Error(`of ${own.length * (BLOCK - 1)} ports none is free`);
-      continue;
-    }
+    const port = first + (at++ % size);
     const probe = await listen(port);
     if (probe !== null) bound.push({ probe, port });
   }
@@ -27,36 +22,30 @@ export async function findFreePorts(count: number): Promise<readonly number[]> {
   return bound.map(({ port }) => port);
 }
 
-const FIRST_PORT = 10_240;
-const BLOCK = 64;
-const BLOCKS = (32_768 - FIRST_PORT) / BLOCK;
-/** That one process has. */
-const BLOCKS_MAX = 32;
+interface Range {
+  readonly first: number;
+  readonly size: number;
+}
 
-/** Those that are given next. */
-const next: number[] = [];
-/** First ports of the blocks that this process has: it listens there for as long as it lives. */
-const own: number[] = [];
+const ALL: Range = { first: 10_240, size: 32_768 - 10_240 };
+const BLOCK = 512;
+const BLOCKS = ALL.size / BLOCK;
 
-/** Adds those of a block that no process has, or of all own ones again. @returns false when there is no other one */
-async function addPorts(): Promise<boolean> {
-  const first = Math.floor(Math.random() * BLOCKS);
-  for (let i = 0; i < BLOCKS && own.length < BLOCKS_MAX; i++) {
-    const port = FIRST_PORT + ((first + i) % BLOCKS) * BLOCK;
+let range: Promise<Range> | null = null;
+let at = 0;
+
+/** A block that no other process has: this one listens on the first of its ports for as long as it lives. */
+async function claimRange(): Promise<Range> {
+  const start = Math.floor(Math.random() * BLOCKS);
+  for (let i = 0; i < BLOCKS; i++) {
+    const port = ALL.first + ((start + i) % BLOCKS) * BLOCK;
     const guard = await listen(port);
     if (guard === null) continue;
     guard.unref();
-    own.push(port);
-    next.push(...portsOf(port));
-    return true;
+    return { first: port + 1, size: BLOCK - 1 };
   }
-  if (own.length === 0) throw new Error(`other processes have all ports from ${FIRST_PORT} to 32767: end some of them`);
-  next.push(...own.flatMap(portsOf));
-  return false;
-}
-
-function portsOf(first: number): readonly number[] {
-  return Array.from({ length: BLOCK - 1 }, (_, i) => first + 1 + i);
+  at = Math.floor(Math.random() * ALL.size);
+  return ALL;
 }
 
 /** @returns null when the port is taken */

@@ -275,6 +275,7 @@ class Simulation {
     await this.#judgeConnections();
     await this.#within(this.#judgeMoves(), 'L3', 'a session that moves is never answered');
     await this.#succeedTwice();
+    if (this.#judges.violations.length > 0) return;
     await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');
     await this.#within(this.#workload.close(), 'L3', 'a session is never closed');
     if (!(await this.#world.until(() => this.#sessionCount() === 0, PROGRESS_MS))) {
@@ -362,13 +363,17 @@ class Simulation {
     const elected = (): VirtualServer | undefined => others.find(({ role }) => role === 'leading');
     await this.#world.until(() => elected() !== undefined, PROGRESS_MS, 1);
     const next = elected();
-    next?.crash();
+    if (next === undefined) {
+      this.#judges.report('L1', `nobody is elected ${PROGRESS_MS} ms after the leader was killed`);
+      return;
+    }
+    next.crash();
     leader.start();
     const hasLeader = (): boolean => this.#ensemble.leader !== null && this.#workload.isConnected;
     if (!(await this.#world.until(hasLeader, PROGRESS_MS, 20))) {
       this.#judges.report('L1', `nobody leads ${PROGRESS_MS} ms after the leader was killed, and the next one`);
     }
-    next?.start();
+    next.start();
     await this.#world.until(() => this.#ensemble.isWhole, PROGRESS_MS, 20);
     await this.#within(this.#workload.rest(), 'L3', 'a client does not come back');
   }

@@ -31,3 +31,7 @@ test('after 511 ports the first ones are given again', async () => {
   expect(given.size).toBeLessThanOrEqual(511);
   expect(given.size).toBeGreaterThan(400);
 });
+
+test('more ports than a process is given are refused', async () => {
+  await expect(findFreePorts(512)).rejects.toThrow('free ports from');
+});

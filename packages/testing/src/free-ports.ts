@@ -8,17 +8,27 @@ import { createServer, type Server } from 'node:net';
  * when it starts again. That holds for 44 processes at a time; more of them share the whole range. A process is given 511 ports that
  * differ, then the first again. They are below the range from which systems take the ports of outgoing connections
  * (from 32768 on Linux, from 49152 elsewhere), so that no connection takes one before it is used.
+ *
+ * @throws Error when too few of them are free
  */
 export async function findFreePorts(count: number): Promise<readonly number[]> {
-  range ??= claimRange();
+  range ??= claimRange().catch((error) => {
+    range = null;
+    throw error;
+  });
   const { first, size } = await range;
   const bound: { readonly probe: Server; readonly port: number }[] = [];
-  while (bound.length < count) {
+  for (let tries = 0; tries < size && bound.length < count; tries++) {
     const port = first + (at++ % size);
     const probe = await listen(port);
     if (probe !== null) bound.push({ probe, port });
   }
   await Promise.all(bound.map(({ probe }) => once(probe.close(), 'close')));
+  if (bound.length < count) {
+    throw new Error(
+      `found ${bound.length} free ports from ${first} to ${first + size - 1}, not ${count}: ask for fewer`,
+    );
+  }
   return bound.map(({ port }) => port);
 }
 
@@ -48,7 +58,7 @@ async function claimRange(): Promise<Range> {
   return ALL;
 }
 
-/** @returns null when the port is taken */
+/** For this process alone, not for all workers of a cluster; who connects is turned away. @returns null when the port is taken */
 async function listen(port: number): Promise<Server | null> {
   const server = createServer((socket) => socket.destroy()).listen({ port, host: '127.0.0.1', exclusive: true });
   try {

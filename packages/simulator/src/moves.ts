@@ -17,7 +17,7 @@ export async function findBrokenMove(
     const from = client.server?.host ?? 'nowhere';
     await client.moveTo(server, { timeoutMs });
     const changes: string[] = [];
-    using _listener = client.onState(({ reason }) => changes.push(reason));
+    using _ = client.onState(({ reason }) => changes.push(reason));
     const failure = await client.set(path, server.host, { timeoutMs }).then(() => null, codeOf);
     if (failure === null && changes.length === 0) continue;
     return `a session moved from ${from} to ${server.host} and wrote there: ${[failure ?? 'answered', ...changes].join(', ')}`;

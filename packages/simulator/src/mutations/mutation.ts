@@ -18,7 +18,7 @@ import { join } from 'node:path';
  * `Simulate` and `Test` say how it is found; one of the two may be missing. A mutation of a recipe has `Recipe: queues/queue`
  * instead of `Simulate`: seeds of the simulation of that recipe. `Compiler: refuses it` says that the types alone stop it;
  * how else it would be found is kept for bundles, which know no types. `Blind: …` says why nothing finds it yet. `Found` is the first
- * seed that has failed, and the invariant that it broke; `Missed: 200 seeds` in its place, that none of those has. `--record` writes them.
+ * seed that has failed, and the invariant that it broke; `Missed: 200 seeds` in its place: none of those has. `--record` writes both.
  */
 export interface Mutation {
   /** Name of the file, without `.patch`. */

@@ -1,6 +1,4 @@
-import type { Client } from '@meerkat/client';
-import type { Hierarchy, Membership } from '@meerkat/protocol';
-import { isQuorum } from './checkers/quorum.ts';
+import type { Hierarchy } from '@meerkat/protocol';
 import type { Violation } from './checkers/violation.ts';
 import {
   FAULT_KINDS,
@@ -14,15 +12,13 @@ import {
 import { drawHierarchy, makeGroups } from './hierarchy.ts';
 import { History } from './history.ts';
 import { Judges } from './judges.ts';
-import { findBrokenMove } from './moves.ts';
 import { Nemesis } from './nemesis.ts';
 import { endSessionsByHand } from './operator.ts';
+import { PROGRESS_MS, Recovery } from './recovery.ts';
 import { SeededRandom } from './seeded-random.ts';
-import { stir } from './stir.ts';
 import { TraceTail } from './trace-tail.ts';
 import { configurationOf, drawTraits, type Trait } from './traits.ts';
-import { CLIENT_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
-import type { VirtualServer } from './virtual-server.ts';
+import type { VirtualEnsemble } from './virtual-ensemble.ts';
 import { VirtualWorld } from './virtual-world.ts';
 import { Workload } from './workload.ts';
 import { hostWorkload } from './workload-host.ts';
@@ -115,10 +111,10 @@ class Simulation {
   readonly #judges: Judges;
   readonly #workload: Workload;
   readonly #nemesis: Nemesis;
+  readonly #recovery: Recovery;
   readonly #plan: readonly Fault[];
   readonly #traits: readonly Trait[];
   #serverStarts = 0;
-  #recoveredMs: number | null = null;
   #faultsBeganMs = 0;
   #healedMs: number | null = null;
   readonly #epochs: Set<number> = new Set();
@@ -176,6 +172,11 @@ class Simulation {
       ...workload,
       ...options.workload,
     });
+    const parts = { world, ensemble: this.#ensemble, history: this.#history, judges: this.#judges };
+    this.#recovery = new Recovery(
+      { ...parts, workload: this.#workload, nemesis: this.#nemesis },
+      !this.#traits.includes('local-sessions'),
+    );
     // A generator of its own: a plan that is given leaves everything else as the seed has it.
     this.#plan = options.plan ?? [
       ...planFaults(new SeededRandom(seed, 'nemesis'), {
@@ -233,62 +234,8 @@ class Simulation {
     }
     // The first violation is what counts; what follows from it is of no interest.
     if (this.#judges.violations.length > 0) return;
-    await this.#recover();
-  }
-
-  /** Heals everything, and demands that everything works: a leader, all servers, all clients, a write. */
-  async #recover(): Promise<void> {
-    const healedMs = this.#world.nowMs;
-    this.#healedMs = healedMs;
-    this.#nemesis.heal();
-    const isLeft = (): number => healedMs + PROGRESS_MS - this.#world.nowMs;
-    const holds = (what: () => boolean): Promise<boolean> =>
-      this.#world.until(
-        () => {
-          this.#nemesis.tend();
-          return what();
-        },
-        isLeft(),
-        20,
-      );
-    if (!(await holds(() => this.#ensemble.leader !== null))) {
-      this.#judges.report('L1', `nobody leads ${PROGRESS_MS} ms after everything was healed`);
-      return;
-    }
-    if (!(await holds(() => this.#workload.isConnected))) {
-      this.#judges.report('L3', `not every client has a connection ${PROGRESS_MS} ms after everything was healed`);
-      return;
-    }
-    await this.#within(this.#workload.rest(), 'L3', 'a request of a client is never answered');
-    await this.#within(this.#write(), 'L1', 'a write does not go through');
-    if (!(await holds(() => this.#ensemble.isWhole))) {
-      this.#judges.report('L2', `not every server has caught up ${PROGRESS_MS} ms after everything was healed`);
-      return;
-    }
-    this.#recoveredMs = this.#world.nowMs - healedMs;
-    // A change of the members, too, ends connections.
-    const isSettled = (): boolean => this.#nemesis.isDone && this.#workload.isConnected && this.#ensemble.isWhole;
-    if (!(await this.#world.until(isSettled, PROGRESS_MS, 20))) {
-      this.#judges.report('L3', `the last change of the members is not over ${PROGRESS_MS} ms after the recovery`);
-      return;
-    }
-    await this.#judgeConnections();
-    await this.#within(this.#judgeMoves(), 'L3', 'a session that moves is never answered');
-    await this.#succeedTwice();
-    if (this.#judges.violations.length > 0) return;
-    await this.#within(this.#stir(), 'L1', 'the writes of a client without faults do not go through');
-    await this.#within(this.#workload.close(), 'L3', 'a session is never closed');
-    if (!(await this.#world.until(() => this.#sessionCount() === 0, PROGRESS_MS))) {
-      this.#judges.report(
-        'S9',
-        `${this.#sessionCount()} sessions live ${PROGRESS_MS} ms after their clients have gone`,
-      );
-    }
-    await this.#judgeConnections();
-    await this.#judgeWatches();
-    // The end of a session counts as over when it is proposed.
-    await this.#world.until(() => this.#ensemble.isAtRest, PROGRESS_MS);
-    this.#judges.judgeServers();
+    this.#healedMs = this.#world.nowMs;
+    await this.#recovery.run();
   }
 
   /**
@@ -302,129 +249,6 @@ class Simulation {
       if (leftMs <= 0) continue;
       const session = `session 0x${sessionId.toString(16)}`;
       this.#judges.report('S10', `${session} expires, and ${client.host} is sure of it for another ${leftMs} ms`);
-    }
-  }
-
-  /** S12: without faults, servers hold no connection that no client has. */
-  async #judgeConnections(): Promise<void> {
-    const { servers, hosts } = this.#ensemble;
-    const held = (): number => servers.reduce((sum, { core }) => sum + (core?.view.connectionCount ?? 0), 0);
-    const open = (): number =>
-      this.#world.network.openEnds.filter((end) => end.servicePort === CLIENT_PORT && !hosts.includes(end.host)).length;
-    if (await this.#world.until(() => held() <= open(), PROGRESS_MS)) return;
-    this.#judges.report('S12', `servers hold ${held()} connections of clients, which have ${open()}`);
-  }
-
-  /** W10: once all clients have gone, no server holds a watch. */
-  async #judgeWatches(): Promise<void> {
-    const held = (): number =>
-      this.#ensemble.servers.reduce((sum, { core }) => sum + (core?.view.watches.count ?? 0), 0);
-    if (await this.#world.until(() => held() === 0, PROGRESS_MS)) return;
-    this.#judges.report('W10', `servers hold ${held()} watches ${PROGRESS_MS} ms after their clients have gone`);
-  }
-
-  /** S13: without faults, a session that moves is answered over its new connection: to followers, the leader, observers, and back. */
-  async #judgeMoves(): Promise<void> {
-    const { leader, servers, membershipNow } = this.#ensemble;
-    // A session of one server alone cannot move.
-    if (leader === null || this.#traits.includes('local-sessions')) return;
-    const members = membershipNow.members.map(({ serverId }) => serverId);
-    const others = servers.filter((server) => server !== leader && members.includes(server.serverId));
-    const visited = [...others, ...others.flatMap((other) => [leader, other]), leader];
-    const client = await this.#connectProbe();
-    const targets = visited.map(({ host, port }) => ({ host, port }));
-    const broken = await findBrokenMove(client, targets, '/probe', PROGRESS_MS);
-    if (broken !== null) this.#judges.report('S13', broken);
-    await client.close();
-  }
-
-  /** As the server knows it that decides when they end. */
-  #sessionCount(): number {
-    return this.#ensemble.leader?.core?.view.sessions().length ?? 0;
-  }
-
-  /**
-   * The leader is killed, and so is the next one before its epoch has begun; the first one is back by then. Those that are
-   * left must agree on somebody, whatever they have voted for before.
-   */
-  async #succeedTwice(): Promise<void> {
-    const { leader, membershipNow: membership } = this.#ensemble;
-    const voters = votersOf(membership);
-    const participants = this.#ensemble.servers.filter(({ serverId }) => voters.includes(serverId));
-    const others = participants.filter((server) => server !== leader);
-    const canSpare = (one: VirtualServer): boolean =>
-      isQuorum(
-        voters,
-        membership.hierarchy,
-        voters.filter((id) => id !== one.serverId),
-      );
-    if (leader === null || participants.length < 3 || !participants.every(canSpare)) return;
-    leader.crash();
-    const elected = (): VirtualServer | undefined => others.find(({ role }) => role === 'leading');
-    await this.#world.until(() => elected() !== undefined, PROGRESS_MS, 1);
-    const next = elected();
-    if (next === undefined) {
-      this.#judges.report('L1', `nobody is elected ${PROGRESS_MS} ms after the leader was killed`);
-      return;
-    }
-    next.crash();
-    leader.start();
-    const hasLeader = (): boolean => this.#ensemble.leader !== null && this.#workload.isConnected;
-    if (!(await this.#world.until(hasLeader, PROGRESS_MS, 20))) {
-      this.#judges.report('L1', `nobody leads ${PROGRESS_MS} ms after the leader was killed, and the next one`);
-    }
-    next.start();
-    await this.#world.until(() => this.#ensemble.isWhole, PROGRESS_MS, 20);
-    await this.#within(this.#workload.rest(), 'L3', 'a client does not come back');
-  }
-
-  /** It may do everything. */
-  #connectProbe(): Promise<Client> {
-    return this.#world.connect('probe', {
-      auth: [{ scheme: 'digest', auth: 'super:super' }],
-      servers: this.#ensemble.connectString,
-      sessionTimeoutMs: 6000,
-      connectTimeoutMs: PROGRESS_MS,
-    });
-  }
-
-  async #write(): Promise<void> {
-    const client = await this.#connectProbe();
-    await client.create('/probe', 'the end', { timeoutMs: PROGRESS_MS });
-    await client.close();
-  }
-
-  /** Changes everything that is watched, while the clients do nothing. */
-  async #stir(): Promise<void> {
-    const client = await this.#connectProbe();
-    const { mzxid } = await client.set('/probe', 'all is at rest', { timeoutMs: PROGRESS_MS });
-    await this.#liftQuotas(client);
-    this.#history.note({ kind: 'stir', phase: 'begins', zxid: Number(mzxid) });
-    await stir(client, this.#workload.watchable, PROGRESS_MS);
-    const last = await client.set('/probe', 'the very end', { timeoutMs: PROGRESS_MS });
-    // Followers and observers learn of it a little later, and their clients from them.
-    await this.#world.sleep(STIR_MS);
-    this.#history.note({ kind: 'stir', phase: 'ends', zxid: Number(last.mzxid) });
-    await client.close();
-  }
-
-  /** Quotas stay, and refuse nothing more. */
-  async #liftQuotas(client: Client): Promise<void> {
-    for (const path of this.#workload.quotaLimits) {
-      if ((await client.exists(path)) !== null) await client.set(path, 'count=-1,bytes=-1');
-    }
-  }
-
-  async #within(work: Promise<unknown>, invariant: string, message: string): Promise<void> {
-    let isDone = false;
-    work.then(
-      () => {
-        isDone = true;
-      },
-      (error: unknown) => this.#world.fail(error),
-    );
-    if (!(await this.#world.until(() => isDone, PROGRESS_MS))) {
-      this.#judges.report(invariant, `${message} within ${PROGRESS_MS} ms after everything was healed`);
     }
   }
 
@@ -445,13 +269,9 @@ class Simulation {
       fed: this.#judges.fed,
       epochs: this.#epochs.size,
       serverStarts: this.#serverStarts,
-      recoveredMs: this.#recoveredMs,
+      recoveredMs: this.#recovery.tookMs,
     };
   }
-}
-
-export function votersOf({ members }: Membership): readonly number[] {
-  return members.filter(({ role }) => role === 'participant').map(({ serverId }) => serverId);
 }
 
 function chooseHierarchy(seed: number, servers: number, groups: number | 'drawn' | undefined): Hierarchy | undefined {
@@ -462,11 +282,4 @@ function chooseHierarchy(seed: number, servers: number, groups: number | 'drawn'
 }
 
 const TAIL_LINES = 400;
-/** Virtual milliseconds that a commit may take to any server, and from there to a program. */
-const STIR_MS = 1000;
 const RESTART_DELAY_MS = 400;
-/**
- * Virtual milliseconds within which everything works again: several elections, each of them with a synchronization that
- * takes its whole limit, and the longest session timeout.
- */
-const PROGRESS_MS = 30_000;

@@ -1,0 +1,66 @@
+import type { Judges } from './judges.ts';
+import { findBrokenMove } from './moves.ts';
+import { connectProbe, PROBE_PATH } from './probe.ts';
+import { CLIENT_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
+import type { VirtualWorld } from './virtual-world.ts';
+
+/** Promises about an ensemble without faults, whose servers have caught up: S9, S12, S13, W10. */
+export class AtRest {
+  readonly #world: VirtualWorld;
+  readonly #ensemble: VirtualEnsemble;
+  readonly #judges: Judges;
+  readonly #limitMs: number;
+  readonly #canMove: boolean;
+
+  /**
+   * @param limitMs virtual milliseconds until a promise counts as broken
+   * @param canMove whether sessions move between servers: those of one server alone cannot
+   */
+  constructor(world: VirtualWorld, ensemble: VirtualEnsemble, judges: Judges, limitMs: number, canMove: boolean) {
+    this.#world = world;
+    this.#ensemble = ensemble;
+    this.#judges = judges;
+    this.#limitMs = limitMs;
+    this.#canMove = canMove;
+  }
+
+  /** S9: once all clients have gone, no session is left. */
+  async judgeSessions(): Promise<void> {
+    // As the server knows it that decides when they end.
+    const left = (): number => this.#ensemble.leader?.core?.view.sessions().length ?? 0;
+    if (await this.#world.until(() => left() === 0, this.#limitMs)) return;
+    this.#judges.report('S9', `${left()} sessions live ${this.#limitMs} ms after their clients have gone`);
+  }
+
+  /** S12: without faults, servers hold no connection that no client has. */
+  async judgeConnections(): Promise<void> {
+    const { servers, hosts } = this.#ensemble;
+    const held = (): number => servers.reduce((sum, { core }) => sum + (core?.view.connectionCount ?? 0), 0);
+    const open = (): number =>
+      this.#world.network.openEnds.filter((end) => end.servicePort === CLIENT_PORT && !hosts.includes(end.host)).length;
+    if (await this.#world.until(() => held() <= open(), this.#limitMs)) return;
+    this.#judges.report('S12', `servers hold ${held()} connections of clients, which have ${open()}`);
+  }
+
+  /** W10: once all clients have gone, no server holds a watch. */
+  async judgeWatches(): Promise<void> {
+    const held = (): number =>
+      this.#ensemble.servers.reduce((sum, { core }) => sum + (core?.view.watches.count ?? 0), 0);
+    if (await this.#world.until(() => held() === 0, this.#limitMs)) return;
+    this.#judges.report('W10', `servers hold ${held()} watches ${this.#limitMs} ms after their clients have gone`);
+  }
+
+  /** S13: without faults, a session that moves is answered over its new connection: to followers, the leader, observers, and back. */
+  async judgeMoves(): Promise<void> {
+    const { leader, servers, membershipNow } = this.#ensemble;
+    if (leader === null || !this.#canMove) return;
+    const members = membershipNow.members.map(({ serverId }) => serverId);
+    const others = servers.filter((server) => server !== leader && members.includes(server.serverId));
+    const visited = [...others, ...others.flatMap((other) => [leader, other]), leader];
+    const client = await connectProbe(this.#world, this.#ensemble, this.#limitMs);
+    const targets = visited.map(({ host, port }) => ({ host, port }));
+    const broken = await findBrokenMove(client, targets, PROBE_PATH, this.#limitMs);
+    if (broken !== null) this.#judges.report('S13', broken);
+    await client.close();
+  }
+}

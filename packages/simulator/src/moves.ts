@@ -5,7 +5,8 @@ import type { HostPort } from '@meerkat/protocol';
  * A session goes from server to server, and writes at each.
  *
  * @param servers those that it visits, one after the other
- * @returns where its write was not answered over the connection that it had come by, for people; null when all were
+ * @returns the first move that ended elsewhere, or after which the write was not answered over the new connection, for
+ *   people; null when there is none
  */
 export async function findBrokenMove(
   client: Client,
@@ -16,6 +17,10 @@ export async function findBrokenMove(
   for (const server of servers) {
     const from = client.server?.host ?? 'nowhere';
     await client.moveTo(server, { timeoutMs });
+    const { host, port } = client.server ?? { host: 'nowhere', port: 0 };
+    if (host !== server.host || port !== server.port) {
+      return `a session moved from ${from} to ${server.host}, and is at ${host}`;
+    }
     const changes: string[] = [];
     using _ = client.onState(({ reason }) => changes.push(reason));
     const failure = await client.set(path, server.host, { timeoutMs }).then(() => null, codeOf);

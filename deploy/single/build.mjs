@@ -1,8 +1,8 @@
 // `npm run build:single -- [--arch x64|arm64] [--out FILE]`: the command `meerkat` as one file that runs without Node.js.
 //
-// The sources become six scripts, for the main thread, the thread of the HTTP ports, the I/O threads, the one that reads
-// stores, those that read the past and the one that looks through files ahead of a start; they go into a copy of the Node.js that `deploy/tools` brings, as its documentation describes ("Single executable
-// applications").
+// The sources become scripts, each with what Node.js compiles of it, which are loaded when they are wanted (`load.cjs`): `meerkat
+// ls` is no server. They go into a copy of the Node.js that `deploy/tools` brings, as its documentation describes ("Single
+// executable applications").
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -11,12 +11,13 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { rolldown } from 'rolldown';
@@ -25,6 +26,16 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TOOLS = join(ROOT, 'deploy/tools/node_modules');
 /** Names the section of the executable that Node.js looks for. */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
+const LOADER = join(ROOT, 'deploy/single/load.cjs');
+/** Where the main thread begins and, by the names that the server asks for, other threads. */
+const ENTRIES = {
+  main: 'packages/cli/src/single/main.ts',
+  'http-thread': 'packages/server/src/http/thread/main.ts',
+  'io-thread': 'packages/server/src/node/threads/main.ts',
+  'store-thread': 'packages/server/src/tls/store-thread.ts',
+  'past-thread': 'packages/server/src/http/past/main.ts',
+  'scan-thread': 'packages/server/src/node/scans/main.ts',
+};
 const RUNTIMES = { x64: 'node-24', arm64: 'node-24-arm64' };
 
 const { values } = parseArgs({ options: { arch: { type: 'string', default: process.arch }, out: { type: 'string' } } });
@@ -38,12 +49,10 @@ if (!existsSync(join(TOOLS, 'postject')))
 
 const work = mkdtempSync(join(tmpdir(), 'meerkat-single-'));
 try {
-  const main = await bundle('packages/cli/src/single/main.ts', join(work, 'main.cjs'));
-  const thread = await bundle('packages/server/src/http/thread/main.ts', join(work, 'http-thread.cjs'));
-  const ioThread = await bundle('packages/server/src/node/threads/main.ts', join(work, 'io-thread.cjs'));
-  const storeThread = await bundle('packages/server/src/tls/store-thread.ts', join(work, 'store-thread.cjs'));
-  const pastThread = await bundle('packages/server/src/http/past/main.ts', join(work, 'past-thread.cjs'));
-  const scanThread = await bundle('packages/server/src/node/scans/main.ts', join(work, 'scan-thread.cjs'));
+  const scripts = await bundle(join(work, 'scripts'));
+  compile(scripts);
+  const main = join(work, 'main.cjs');
+  writeFileSync(main, `${readFileSync(LOADER, 'utf8')}load('./main.cjs');`);
   const blob = join(work, 'meerkat.blob');
   const configuration = join(work, 'sea.json');
   writeFileSync(
@@ -52,16 +61,11 @@ try {
       main,
       output: blob,
       assets: {
-        'http-thread.js': thread,
-        'io-thread.js': ioThread,
-        'store-thread.js': storeThread,
-        'past-thread.js': pastThread,
-        'scan-thread.js': scanThread,
+        'load.cjs': LOADER,
+        ...Object.fromEntries(scripts.flatMap(withCompiled).map((path) => [basename(path), path])),
         ...pageOfConsole(),
       },
       disableExperimentalSEAWarning: true,
-      // Compiled code is of one processor.
-      useCodeCache: arch === 'x64',
     }),
   );
   execFileSync(join(TOOLS, RUNTIMES.x64, 'bin/node'), ['--experimental-sea-config', configuration], {
@@ -81,18 +85,22 @@ try {
   // One that runs goes on with the old file.
   rmSync(target, { force: true });
   copyFileSync(runtime, target);
-  const megabytes = (file) => `${(statSync(file).size / 1e6).toFixed(1)} MB`;
+  const megabytes = (files) => `${(files.reduce((sum, file) => sum + statSync(file).size, 0) / 1e6).toFixed(1)} MB`;
   console.log(
-    `${target}: ${megabytes(target)}, of which ${megabytes(main)} are the command and ${megabytes(thread)} its HTTP ports`,
+    `${target}: ${megabytes([target])}, of which ${megabytes(scripts)} are scripts and ${megabytes(scripts.flatMap(withCompiled))} with what is compiled of them`,
   );
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** One script, with everything that it imports. */
-async function bundle(entry, file) {
+/**
+ * The entries, with everything that they import, in scripts that are loaded when they are wanted.
+ *
+ * @returns paths
+ */
+async function bundle(directory) {
   const build = await rolldown({
-    input: join(ROOT, entry),
+    input: Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)])),
     platform: 'node',
     resolve: { conditionNames: ['source', 'node', 'import'] },
     transform: { target: 'node24' },
@@ -103,15 +111,40 @@ async function bundle(entry, file) {
       handler(level, log);
     },
   });
-  await build.write({
-    file,
+  const { output } = await build.write({
+    dir: directory,
     format: 'cjs',
-    codeSplitting: false,
+    // Scripts of `node:vm` import nothing.
+    dynamicImportInCjs: false,
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name].cjs',
     minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
     keepNames: true,
   });
   await build.close();
-  return file;
+  return output.map(({ fileName }) => {
+    const path = join(directory, fileName);
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, `(function (exports, require, module, __filename, __dirname) {${text}\n})`);
+    return path;
+  });
+}
+
+/** Puts beside each script what the Node.js of the executable compiles of it: of one processor, so nothing for another one. */
+function compile(scripts) {
+  if (arch === 'x64') {
+    execFileSync(join(TOOLS, RUNTIMES.x64, 'bin/node'), [join(ROOT, 'deploy/single/compile.cjs'), ...scripts]);
+  } else {
+    for (const script of scripts) writeFileSync(compiledOf(script), '');
+  }
+}
+
+function compiledOf(script) {
+  return `${script}.compiled`;
+}
+
+function withCompiled(script) {
+  return [script, compiledOf(script)];
 }
 
 /** The page that `meerkat console` shows. */

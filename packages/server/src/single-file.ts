@@ -7,15 +7,15 @@ export function isSingleFile(): boolean {
 }
 
 /**
- * The text of a file that was put into the executable.
+ * What a thread of the executable evaluates.
  *
- * @param name as in `deploy/single/build.mjs`
+ * @param name one of the entries in `deploy/single/build.mjs`
  * @throws Node's error when there is none, or when this is no single executable
  */
-export function readAsset(name: string): string {
+export function threadScript(name: string): string {
   const found = sea();
-  if (found === undefined) throw new Error(`cannot read ${name}: this Node.js, ${process.version}, has no node:sea`);
-  return found.getAsset(name, 'utf8');
+  if (found === undefined) throw new Error(`cannot run ${name}: this Node.js, ${process.version}, has no node:sea`);
+  return `${found.getAsset('load.cjs', 'utf8')}load('./${name}.cjs');`;
 }
 
 /** Node.js before 20.12 has none; it also makes no single executables with files. */

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../logger.ts';
-import { isSingleFile, readAsset } from '../single-file.ts';
+import { isSingleFile, threadScript } from '../single-file.ts';
 import type {
   AnswerHead,
   ConsolePlace,
@@ -258,7 +258,7 @@ class AnswerInParts {
 }
 
 function spawnWorker(workerData: HttpThreadData): HttpWorker {
-  return new Worker(isSingleFile() ? readAsset('http-thread.js') : entry(), {
+  return new Worker(isSingleFile() ? threadScript('http-thread') : entry(), {
     eval: isSingleFile(),
     workerData,
     name: 'meerkat-http',

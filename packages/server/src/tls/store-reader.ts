@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { isSingleFile, readAsset } from '../single-file.ts';
+import { isSingleFile, threadScript } from '../single-file.ts';
 import type { TlsOptions } from './options.ts';
 import { StoreError } from './stores.ts';
 import { type SentTlsSettings, type TlsSettings, withContext } from './tls-settings.ts';
@@ -21,7 +21,7 @@ export type StoreAnswer = { readonly settings: SentTlsSettings } | { readonly fa
 export async function readInThread(options: TlsOptions, nowMs: number): Promise<TlsSettings> {
   const question: StoreQuestion = { options, nowMs };
   const isSingle = isSingleFile();
-  const worker = new Worker(isSingle ? readAsset('store-thread.js') : entry(), {
+  const worker = new Worker(isSingle ? threadScript('store-thread') : entry(), {
     eval: isSingle,
     workerData: question,
     name: 'meerkat-stores',

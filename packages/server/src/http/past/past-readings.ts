@@ -1,7 +1,7 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { openPastService, type PastStates, type PastTree, type PastTrees, Refusal } from '@meerkat/console';
 import { ArchiveError } from '../../archive/archive-error.ts';
-import { isSingleFile, readAsset } from '../../single-file.ts';
+import { isSingleFile, threadScript } from '../../single-file.ts';
 import { type PastAnswer, type PastFiles, type PastQuestion, type PastThreadData, STREAM_OPEN } from './messages.ts';
 
 /** What is known of the server whose past it is. */
@@ -150,7 +150,7 @@ class ThreadStream {
 
 function spawnWorker(workerData: PastThreadData): PastWorker {
   const isSingle = isSingleFile();
-  return new Worker(isSingle ? readAsset('past-thread.js') : entry(), {
+  return new Worker(isSingle ? threadScript('past-thread') : entry(), {
     eval: isSingle,
     workerData,
     name: 'meerkat-past',

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { FileScan, FileScanEvents, FileScans, ScanKind, ScannedChunk } from '@meerkat/core';
-import { isSingleFile, readAsset } from '../../single-file.ts';
+import { isSingleFile, threadScript } from '../../single-file.ts';
 import type { Turn } from '../turn.ts';
 import { type Bell, CHUNK_BYTES, type FromScanThread, type ScanThreadData, type ToScanThread } from './messages.ts';
 
@@ -172,7 +172,7 @@ class ThreadScan implements FileScan {
 
 function spawnWorker(data: ScanThreadData): Worker {
   const isSingle = isSingleFile();
-  return new Worker(isSingle ? readAsset('scan-thread.js') : ENTRY, {
+  return new Worker(isSingle ? threadScript('scan-thread') : ENTRY, {
     eval: isSingle,
     workerData: data,
     name: 'meerkat-scan',

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { type ByteStream, CoreSide, makeRing, type RingPair, type StreamEvents } from '@meerkat/core';
 import type { Logger } from '../../logger.ts';
-import { isSingleFile, readAsset } from '../../single-file.ts';
+import { isSingleFile, threadScript } from '../../single-file.ts';
 import { sendable } from '../../tls/tls-settings.ts';
 import type { Listener, ListenOptions } from '../network.ts';
 import type { Turn } from '../turn.ts';
@@ -248,7 +248,7 @@ class Thread {
 function startWorker(data: IoThreadData): Worker {
   // Options of the process, such as a profiler, are not for this thread.
   const isSingle = isSingleFile();
-  return new Worker(isSingle ? readAsset('io-thread.js') : ENTRY, {
+  return new Worker(isSingle ? threadScript('io-thread') : ENTRY, {
     eval: isSingle,
     workerData: data,
     name: `meerkat-io-${data.thread}`,

@@ -1,6 +1,8 @@
 // How long `meerkat ls /` takes, its start included, beside `zkCli.sh ls /` and beside a Node.js that does nothing.
 //
-//   node bench/cli-start.mjs [--rounds 15]
+//   node bench/cli-start.mjs [--rounds 15] [--file dist/meerkat-linux-x64]
+//
+//   --file   the single executable (`npm run build:single`), measured too
 //
 // All of them are run one after the other in each round, against one Meerkat server. Wall-clock time, and the processor time of
 // the command (user and system), because a machine that is busy stretches the former.
@@ -17,7 +19,9 @@ import { formatTable, median } from './report.mjs';
 const MEERKAT = fileURLToPath(new URL('../packages/cli/bin/meerkat.js', import.meta.url));
 const ZKCLI = '/usr/share/zookeeper/bin/zkCli.sh';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '15' } } });
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '15' }, file: { type: 'string' } },
+});
 const directory = join(BENCH_DIRECTORY, `cli-start-${process.pid}`);
 process.on('exit', () => {
   killAll();
@@ -30,10 +34,11 @@ const address = `127.0.0.1:${server.port}`;
 const commands = {
   node: [process.execPath, '-e', '0'],
   meerkat: [process.execPath, MEERKAT, 'ls', '/', '--server', address],
+  ...(values.file === undefined ? {} : { file: [values.file, 'ls', '/', '--server', address] }),
   ...(existsSync(ZKCLI) ? { zkCli: [ZKCLI, '-server', address, 'ls', '/'] } : {}),
 };
-const wallMs = { node: [], meerkat: [], zkCli: [] };
-const processorMs = { node: [], meerkat: [], zkCli: [] };
+const wallMs = { node: [], meerkat: [], file: [], zkCli: [] };
+const processorMs = { node: [], meerkat: [], file: [], zkCli: [] };
 for (let round = 0; round <= Number(values.rounds); round++) {
   for (const [name, [program, ...args]] of Object.entries(commands)) {
     const { wall, processor } = await locked(() => measure(program, args));
@@ -50,6 +55,13 @@ const rows = [
   row('`ls /`, wall-clock time, beside `node -e 0`', wallMs.node, wallMs.meerkat, { referenceNote: 'node: ' }),
   row('`ls /`, processor time, beside `node -e 0`', processorMs.node, processorMs.meerkat, { referenceNote: 'node: ' }),
 ];
+if (values.file !== undefined) {
+  const note = { referenceNote: 'with Node.js: ' };
+  rows.push(
+    row('`ls /` of the single executable, wall-clock time', wallMs.meerkat, wallMs.file, note),
+    row('`ls /` of the single executable, processor time', processorMs.meerkat, processorMs.file, note),
+  );
+}
 console.log(formatTable(rows, '`zkCli.sh`'));
 console.log(
   `\nNode.js ${process.version}; ${values.rounds} rounds; fastest ${Math.min(...wallMs.meerkat).toFixed(0)} ms.`,

@@ -5,6 +5,7 @@ import { type Client, connect as connectClient, text } from '@meerkat/client';
 import type { TraceEvent } from '@meerkat/core';
 import { afterEach, describe, expect, test } from 'vitest';
 import { TestEnsemble, type TestEnsembleOptions, type TestServer } from './index.ts';
+import { openedSince, openResources } from './testing/open-resources.ts';
 
 /** A silent server is given up after a second: short for a test, and longer than a busy machine keeps a server from running. */
 const BRIEF_TICK_MS = 200;
@@ -325,10 +326,10 @@ describe('disposal', () => {
     };
     await cycle(0);
     await cycle(1);
-    await eventually(() => openResources().handles['TCPServerWrap'] ?? 0).toBe(0);
+    await eventually(() => openResources().get('TCPServerWrap') ?? 0).toBe(0);
     const before = openResources();
     await Promise.all(Array.from({ length: 20 }, (_, i) => cycle(i)));
-    await eventually(openResources).toEqual(before);
+    await eventually(() => openedSince(before)).toEqual({});
   });
 });
 
@@ -353,13 +354,3 @@ test('a member that fails by a mistake of its own fails alone', async () => {
   await ensemble.whenWhole();
   expect(ensemble.servers.map(({ state }) => state)).toEqual(['running', 'running', 'running']);
 });
-
-/** How many sockets keep this process alive, and how many files it has open, where the system shows them. */
-function openResources(): { readonly handles: Record<string, number>; readonly files: number } {
-  const handles: Record<string, number> = {};
-  for (const kind of process.getActiveResourcesInfo()) {
-    if (!/TCP|Pipe/.test(kind)) continue;
-    handles[kind] = (handles[kind] ?? 0) + 1;
-  }
-  return { handles, files: existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0 };
-}

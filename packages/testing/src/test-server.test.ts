@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { ConnectionClosed, Op, RawClient } from '../../../interop/harness/raw-client.ts';
 import { OPEN_ACL, record } from '../../../interop/harness/record-builder.ts';
 import { ServerError, TestServer, type TestServerOptions, TextLogger } from './index.ts';
+import { openedSince, openResources } from './testing/open-resources.ts';
 
 const EPHEMERAL = 1;
 const NO_NODE = -101;
@@ -353,7 +354,7 @@ describe('disposal', () => {
     await cycle({ storage: 'directory' });
     const before = openResources();
     for (let i = 0; i < 100; i++) await cycle(i % 5 === 0 ? { storage: 'directory' } : {});
-    await expect.poll(openResources).toEqual(before);
+    await expect.poll(() => openedSince(before)).toEqual({});
   });
 });
 
@@ -424,14 +425,4 @@ function setDataRequest(path: string): Buffer {
 
 function temporaryDirectories(): string[] {
   return readdirSync(tmpdir()).filter((name) => name.startsWith('meerkat-test-'));
-}
-
-/** How many sockets keep this process alive, and how many files it has open, where the system shows them. */
-function openResources(): unknown {
-  const handles: Record<string, number> = {};
-  for (const kind of process.getActiveResourcesInfo()) {
-    if (!/TCP|Pipe/.test(kind)) continue;
-    handles[kind] = (handles[kind] ?? 0) + 1;
-  }
-  return { handles, files: existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0 };
 }

@@ -10,6 +10,6 @@ try {
 
 // Prints:
 //   connect: no server answered within … attempts:
-//     127.0.0.1:…: connection refused, … times (connect ECONNREFUSED 127.0.0.1:…)
-//     127.0.0.1:…: connection refused, … times (connect ECONNREFUSED 127.0.0.1:…)
+//     127.0.0.1:…: connection refused… (connect ECONNREFUSED 127.0.0.1:…)
+//     127.0.0.1:…: connection refused… (connect ECONNREFUSED 127.0.0.1:…)
 //   Connection refused: check that the server runs there and that the port is its client port. (CONNECTFAILED)

@@ -66,9 +66,12 @@ describeWith(['apache'], 'limits', () => {
       const outcomes = await Promise.all(
         Array.from({ length: 1000 }, (_, i) => create(`${i}`).finally(() => order.push(i))),
       );
-      // Apache's server refuses in a thread of its own: what is carried out may be answered later.
-      if (kind === 'meerkat') expect(order).toEqual(order.toSorted((a, b) => a - b));
-      expect(new Set(outcomes)).toEqual(new Set(['ok', 'THROTTLEDOP']));
+      expect(new Set(['ok', ...outcomes])).toEqual(new Set(['ok', 'THROTTLEDOP']));
+      // Apache's server refuses in a thread of its own: what is carried out may be answered later, and that may be nothing.
+      if (kind === 'meerkat') {
+        expect(order).toEqual(order.toSorted((a, b) => a - b));
+        expect(outcomes).toContain('ok');
+      }
       const { children } = await untilTaken(() => client.children('/'));
       const made = outcomes.flatMap((outcome, i) => (outcome === 'ok' ? [`${i}`] : []));
       expect(children.toSorted()).toEqual([...made, 'first', 'zookeeper'].toSorted());

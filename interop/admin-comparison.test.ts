@@ -9,7 +9,7 @@ import { Op, RawClient } from './harness/raw-client.ts';
 import { OPEN_ACL, record } from './harness/record-builder.ts';
 import { SERVER_KINDS, type ServerKind, ServerProcess } from './harness/server-process.ts';
 
-/** Commands, and one that there is not: an ensemble's are compared in `ensemble/four-letter-words.test.ts`. */
+/** Commands, and one that there is not: an ensemble's are compared in `ensemble/four-letter-words.long.test.ts`. */
 const COMMANDS =
   `configuration conf connections cons dirs dump environment get_trace_mask gtmk hash initial_configuration is_read_only
   last_snapshot lead leader monitor observers orst ruok server_stats set_trace_mask set_trace_mask?traceMask=7 set_trace_mask?traceMask=x

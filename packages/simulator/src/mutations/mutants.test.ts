@@ -18,9 +18,7 @@ const CASES: readonly MutantCase[] = [
   ['C1', 'reads-overtake-writes', '--faults none --minutes 0.05', 1],
   ['C4', 'check-without-read', '--faults none --traits acls --rate 20', 1],
   ['C8', 'sync-joins-begun-round', '--faults break --rate 20 --minutes 0.05', 1],
-  ['C7', 'read-without-permission', '--faults none --traits acls --rate 20', 1],
   ['W1', 'watch-event-behind-reply', '--faults none --minutes 0.05', 1],
-  ['W7', 'half-a-persistent-watch', '--faults break,isolate --minutes 0.5', 1],
 ];
 
 const makeOriginal = testMutants(CASES);

@@ -92,7 +92,7 @@ describe('elections under faults', () => {
   it('keep their promises, and find one leader when everything is healed', () => {
     fc.assert(
       fc.property(history, (story) => new Play(story).run()),
-      { numRuns: 2000 },
+      { numRuns: 4000 },
     );
   });
 });

@@ -103,6 +103,6 @@ test('names and counts are those of the moment at which a walk began, whatever i
         expect(tree.state.observers.size).toBe(0);
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: 2000 },
   );
 });

@@ -61,7 +61,8 @@ try {
       main,
       output: blob,
       assets: {
-        'load.cjs': LOADER,
+        // No script has this name: theirs end with `.cjs`.
+        loader: LOADER,
         ...Object.fromEntries(scripts.flatMap(withCompiled).map((path) => [basename(path), path])),
         ...pageOfConsole(),
       },

@@ -15,7 +15,7 @@ export function isSingleFile(): boolean {
 export function threadScript(name: string): string {
   const found = sea();
   if (found === undefined) throw new Error(`cannot run ${name}: this Node.js, ${process.version}, has no node:sea`);
-  return `${found.getAsset('load.cjs', 'utf8')}load('./${name}.cjs');`;
+  return `${found.getAsset('loader', 'utf8')}load('./${name}.cjs');`;
 }
 
 /** Node.js before 20.12 has none; it also makes no single executables with files. */

@@ -1,6 +1,6 @@
 /**
- * The shape that the compiler cannot hold: which folder may know which, and what the deterministic core must do
- * without. See ARCHITECTURE.md, "Three rings".
+ * Architecture rules that the compiler cannot enforce: which folder may import which, and what the deterministic core
+ * must not use. See ARCHITECTURE.md, "Three rings".
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -28,11 +28,11 @@ const SOURCES = readdirSync(PACKAGES)
   .flatMap((name) => filesBelow(join(PACKAGES, name, 'src')))
   .map(readSource);
 
-/** Folders of the inner ring: state machines that know records and zxids, nothing of bytes and blocks. */
+/** Folders of the inner ring: state machines that know records and zxids, but no bytes or disk blocks. */
 const STATE_MACHINES = ['tree', 'watch', 'session', 'request', 'election', 'zab'];
-/** What every ring of the core may use; it knows nothing of the core itself. */
+/** Every ring of the core may import it; it imports nothing of the core. */
 const BASE = 'core/src/base/';
-/** Types whose values are proofs: the file that makes them, the only one that casts to them. */
+/** Types whose values are proofs, with the only file that may cast to them. */
 const PROOFS = {
   Durable: 'core/src/base/durable.ts',
   Agreed: 'core/src/zab/committed.ts',
@@ -40,7 +40,7 @@ const PROOFS = {
   Acknowledgement: 'core/src/zab/acknowledgement.ts',
   QuorumProof: 'core/src/election/electorate.ts',
 };
-/** Functions that make a proof from what only their callers can know, and who calls them. */
+/** Functions that make a proof from what only their callers can know, with the allowed callers. */
 const WITNESSES = {
   onDisk: ['core/src/storage/'],
   onDiskOfLearner: ['core/src/zab/leader.ts', 'core/src/zab/leader-broadcast.ts', 'core/src/zab/leader-formation.ts'],
@@ -48,7 +48,7 @@ const WITNESSES = {
   agreedByLeader: ['core/src/zab/received-proposals.ts'],
   commitAlone: ['core/src/zab/solo.ts'],
 };
-/** Where a number becomes a zxid: arithmetic and reading, a vote of nobody, a column of the table of znodes, the text of an error. */
+/** Files that cast a number to a zxid: arithmetic, parsing, the empty vote, a znode table column, an error's text. */
 const ZXID_MAKERS = [
   'protocol/src/zxid.ts',
   'protocol/src/records/election.ts',
@@ -56,15 +56,15 @@ const ZXID_MAKERS = [
   'core/src/storage/log-sequence.ts',
 ];
 
-/** Names that packages offer for different things, and why. */
+/** Names that packages export for different types, and what they stand for. */
 const TYPES_OF_ONE_NAME = {
-  'all: Configuration': 'the recipe, and what an embedded server is started with',
-  'all: TlsOptions': 'of a client, and of a server',
-  'all: ZnodeState': 'of a moment of the past, and what a checker believes',
+  'all: Configuration': 'the recipe; the configuration of an embedded server',
+  'all: TlsOptions': 'of a client; of a server',
+  'all: ZnodeState': 'at a point in the past; the state that a checker expects',
 };
 
 describe('the three rings', () => {
-  test('state machines know neither links nor storage', () => {
+  test('state machines import neither links nor storage', () => {
     const allowed = [...STATE_MACHINES.map((folder) => `core/src/${folder}/`), BASE];
     const violations = sourcesOf(...STATE_MACHINES.map((folder) => `core/src/${folder}/`)).flatMap((source) =>
       source.imports
@@ -74,7 +74,7 @@ describe('the three rings', () => {
     expect(violations).toEqual([]);
   });
 
-  test('the base of the core knows nothing of the core', () => {
+  test('the base of the core imports nothing of the core', () => {
     const violations = sourcesOf(BASE).flatMap(({ path, imports }) =>
       imports
         .filter(({ target }) => target.startsWith('core/') && !target.startsWith(BASE))
@@ -83,7 +83,7 @@ describe('the three rings', () => {
     expect(violations).toEqual([]);
   });
 
-  test('the page of the console and its backend share their messages alone', () => {
+  test('the web page and the backend of the console share only message types', () => {
     const violations = sourcesOf('console/src/web/', 'console/src/backend/').flatMap(({ path, imports }) => {
       const own = path.split('/').slice(0, 3).join('/');
       return imports
@@ -94,7 +94,7 @@ describe('the three rings', () => {
     expect(violations).toEqual([]);
   });
 
-  test('packages depend inwards only', () => {
+  test('packages only depend inwards', () => {
     const allowed: Readonly<Record<string, readonly string[]>> = {
       protocol: [],
       core: ['protocol'],
@@ -117,13 +117,13 @@ describe('the three rings', () => {
     expect(violations).toEqual([]);
   });
 
-  test('the server uses what the client knows of Kerberos, and nothing else of it', () => {
+  test("the server uses the client's Kerberos module and nothing else of it", () => {
     const imports = sourcesOf('server/').flatMap(({ imports }) => imports.map(({ target }) => target));
     const used = new Set(imports.filter((target) => target.startsWith('@meerkat/client')));
     expect([...used]).toEqual(['@meerkat/client/kerberos']);
   });
 
-  test('the core and the protocol import nothing of Node.js and no library', () => {
+  test('the core and the protocol import neither Node.js modules nor libraries', () => {
     const violations = sourcesOf('core/', 'protocol/').flatMap(({ path, imports }) =>
       imports
         .filter(({ target }) => target !== '@meerkat/protocol' && !/^(core|protocol)\//.test(target))
@@ -132,14 +132,14 @@ describe('the three rings', () => {
     expect(violations).toEqual([]);
   });
 
-  test('the tests of recipes have one world, that of the fleet', () => {
+  test('the tests of recipes create their virtual world in fleet.ts only', () => {
     const makers = everyFileBelow(join(PACKAGES, 'recipes'))
       .map(readSource)
       .filter(({ code }) => /\bnew VirtualWorld\b/.test(code));
     expect(makers.map(({ path }) => path)).toEqual(['recipes/src/testing/fleet.ts']);
   });
 
-  test('no file needs itself through the files that it imports, not for a type and not in a test', () => {
+  test('there are no import cycles, including type imports and tests', () => {
     const everything = ['packages', 'interop', 'examples', 'torture', 'bench', 'docs/check']
       .flatMap((folder) => everyFileBelow(join(PACKAGES, '..', folder)))
       .map(readSource);
@@ -160,31 +160,31 @@ describe('the three rings', () => {
 
 describe('determinism', () => {
   test.each([
-    ['randomness of its own', /\bMath\s*\.\s*random\b|\bcrypto\b/],
-    ['a clock of its own', /\bDate\b|\bperformance\b/],
+    ['their own randomness', /\bMath\s*\.\s*random\b|\bcrypto\b/],
+    ['a system clock', /\bDate\b|\bperformance\b/],
     ['timers', /\bset(Timeout|Interval|Immediate)\b|\bqueueMicrotask\b/],
     ['promises', /\basync\b|\bawait\b|\bPromise\b/],
-  ])('the core and the protocol do without %s', (_what, pattern) => {
+  ])('the core and the protocol do not use %s', (_what, pattern) => {
     const violations = sourcesOf('core/', 'protocol/').flatMap((source) => linesWith(source, pattern));
     expect(violations).toEqual([]);
   });
 });
 
 describe('types', () => {
-  test.each(Object.entries(PROOFS))('%s is made in one file; nobody else casts to it', (name, maker) => {
+  test.each(Object.entries(PROOFS))('%s is cast to in one file only', (name, maker) => {
     const cast = new RegExp(`\\bas\\s+${name}\\b|[=(,]\\s*<\\s*${name}\\b`);
     const casts = SOURCES.flatMap((source) => linesWith(source, cast));
     expect(casts.filter((line) => !line.startsWith(`${maker}:`))).toEqual([]);
     expect(casts.length).toBeGreaterThan(0);
   });
 
-  test.each(Object.entries(WITNESSES))('%s is called by those alone who know', (name, callers) => {
+  test.each(Object.entries(WITNESSES))('%s has only the allowed callers', (name, callers) => {
     const calls = SOURCES.flatMap((source) => linesWith(source, new RegExp(`(?<!function )\\b${name}\\(`)));
     expect(calls.filter((line) => !callers.some((caller) => line.startsWith(caller)))).toEqual([]);
     expect(calls.length).toBeGreaterThan(0);
   });
 
-  test('a name stands for one type in a package, and in all that packages offer', () => {
+  test('type names are unique within a package and among all exports of packages', () => {
     const places = new Map<string, string[]>();
     const offered = new Map<string, string>();
     for (const { path, code } of SOURCES) {
@@ -208,12 +208,12 @@ describe('types', () => {
     expect(places.size).toBeGreaterThan(1000);
   });
 
-  test('no other file makes zxids of numbers', () => {
+  test('no other file casts numbers to zxids', () => {
     const casts = sourcesOf('core/', 'protocol/').flatMap((source) => linesWith(source, /\bas Zxid\b/));
     expect(casts.filter((line) => !ZXID_MAKERS.some((maker) => line.startsWith(`${maker}:`)))).toEqual([]);
   });
 
-  test('nothing is of type any, and nothing is hidden from the compiler', () => {
+  test('no `any` and no @ts-ignore', () => {
     const violations = SOURCES.flatMap((source) => [
       ...linesWith(source, /(?::|\bas|<)\s*any\b/),
       ...(/@ts-(ignore|expect-error|nocheck)/.test(source.text) ? [source.path] : []),
@@ -222,7 +222,7 @@ describe('types', () => {
   });
 });
 
-test('these checks see the sources', () => {
+test('these checks find the sources', () => {
   expect(SOURCES.length).toBeGreaterThan(60);
   const solo = SOURCES.find(({ path }) => path === 'core/src/zab/solo.ts');
   expect(solo?.imports).toContainEqual({ target: 'core/src/base/durable.ts', isTypeOnly: true });
@@ -238,12 +238,12 @@ function packageOf(path: string): string {
   return path.slice(0, path.indexOf('/'));
 }
 
-/** Every source but tests and what only tests use. */
+/** Every source except tests and test helpers. */
 function filesBelow(directory: string): string[] {
   return everyFileBelow(directory).filter((path) => !/\.test\.tsx?$|\/src\/(?:.+\/)?testing\//.test(path));
 }
 
-/** Every source that is not made by the compiler. */
+/** Every source that is not compiler output. */
 function everyFileBelow(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name);
@@ -268,14 +268,14 @@ function readSource(path: string): SourceFile {
   return { path: relative(PACKAGES, path), text, code: codeOf(text), imports };
 }
 
-/** True of `{ type A, type B } from`, which leaves no import behind. */
+/** True for `{ type A, type B } from`, which is erased at compile time. */
 function isListOfTypes(names: string): boolean {
   const list = /^\{([^}]*)\}/.exec(names.trim())?.[1];
   const parts = list?.split(',').map((name) => name.trim()) ?? [''];
   return parts.filter((name) => name !== '').every((name) => name.startsWith('type ')) && parts[0] !== '';
 }
 
-/** Comments and the contents of strings become blanks; lines stay where they are. */
+/** Replaces comments and strings by blanks; line numbers stay the same. */
 function codeOf(text: string): string {
   const commentOrString = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/g;
   return text.replace(commentOrString, (match) => match.replace(/[^\n]/g, ' '));

@@ -36,7 +36,7 @@ export interface ClientHostParts {
   readonly limits: ServingLimits;
 }
 
-/** The server as the connections of its clients see it, and the door that they come in by. */
+/** The server as its client connections see it; accepts or refuses new connections and sessions. */
 export class ClientHost implements ConnectionHost<ClientConnection> {
   readonly connections: ClientConnections;
   readonly turn: Turn;
@@ -52,7 +52,7 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
   readonly sessionRequestsMax: number;
   readonly #limits: ServingLimits;
   readonly #throttle: ConnectThrottle;
-  /** True: clients are sent elsewhere, those that come and, by `shed`, those that are here. */
+  /** While true, connect requests are refused; `shed` closes the connections that exist. */
   isDraining = false;
   readonly #life: ServerLife;
   readonly #options: CoreOptions;
@@ -77,7 +77,7 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     this.#options = options;
   }
 
-  /** A client, or whoever pretends to be one, has connected. */
+  /** A peer has connected to the client port. */
   accept(stream: ByteStream): StreamEvents {
     const { phase } = this.#life;
     const isEnding = phase === 'stopping' || phase === 'failed';
@@ -92,7 +92,7 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
     return this.connections.open(stream, this);
   }
 
-  /** @returns why a connection is refused; null when it is welcome, in place of a silent one if need be */
+  /** @returns why the connection is refused; null if accepted, in which case an idle one may have been closed for it */
   #refusalOf({ remote, isCrowding = false }: ByteStream): string | null {
     const refusal = this.connections.refusalOf(remote.host);
     if (refusal !== null || !isCrowding || this.connections.shedSilent(CROWDED)) return refusal;
@@ -192,7 +192,7 @@ export class ClientHost implements ConnectionHost<ClientConnection> {
 
   get #serving(): Serving {
     const { serving } = this.#life;
-    if (serving === null) throw new Error('the server serves nobody at the moment');
+    if (serving === null) throw new Error('the server is not serving');
     return serving;
   }
 }
@@ -201,14 +201,14 @@ function laterOf(a: Zxid, b: Zxid): Zxid {
   return a < b ? b : a;
 }
 
-/** Why clients are closed that are to go elsewhere. */
+/** Why a draining server closes client connections. */
 export const DRAINED = 'its clients are sent to other servers';
 
 const THROTTLED = 'more clients connect than connection_throttle_tokens allows';
 
 const CROWDED = 'there are as many connections of clients as the descriptors of this process allow';
 
-/** The events of a stream that was refused go nowhere. */
+/** Ignores the events of a refused stream. */
 const REFUSED: StreamEvents = {
   onBytes() {},
   onDrain() {},

@@ -32,7 +32,7 @@ export interface CoreViewParts {
   readonly life: Pick<ServerLife, 'ensemble' | 'serving' | 'isServing' | 'isReadOnly'>;
 }
 
-/** The administrator's view of a server: read when asked, never kept. */
+/** The administrator's view of a server, computed on each read. */
 export class CoreView implements ServerView {
   readonly #parts: CoreViewParts;
   readonly watches: WatchView;
@@ -118,7 +118,7 @@ export class CoreView implements ServerView {
     const serving = this.#parts.life.serving;
     const session = serving?.table.get(sessionId);
     if (session?.isClosing) return null;
-    // A learner's table has only those of its own clients.
+    // A learner's table has only the sessions of its own clients.
     return session?.timeoutMs ?? serving?.database.sessions.get(sessionId) ?? null;
   }
 
@@ -175,7 +175,7 @@ export class CoreView implements ServerView {
   *ephemeralsOf(sessionId: bigint): Iterable<string> {
     const tree = this.#parts.life.serving?.database.tree;
     if (tree === undefined) return;
-    // One that goes is passed over, and what comes meanwhile must not make this endless.
+    // Deleted ephemerals are skipped; the bound keeps ones created meanwhile from making this endless.
     let left = tree.ephemeralCountOf(sessionId);
     for (const z of tree.state.ephemerals.of(sessionId)) {
       if (left-- === 0) return;
@@ -260,7 +260,7 @@ class CoreWatchView implements WatchView {
     const sessionIds = this.#sessionIds();
     let left = this.#watches.data.pathCount;
     for (const [path, watchers] of this.#watches.data.paths()) {
-      // What comes meanwhile must not make this endless.
+      // Watches that are set meanwhile must not make this endless.
       if (left-- === 0) return;
       yield [path, Array.from(watchers, (watcher) => sessionIds.get(watcher) ?? 0n)];
     }

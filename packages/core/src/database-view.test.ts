@@ -7,7 +7,7 @@ function create(path: string, text: string, flags: number = CreateMode.persisten
 }
 
 describe('the view of a database', () => {
-  it('shows every znode behind its parent, and the sessions with their timeouts', () => {
+  it('lists every znode after its parent, and the sessions with their timeouts', () => {
     const server = new TestServer();
     const client = server.connect(7000);
     client.send(create('/a', 'one'));

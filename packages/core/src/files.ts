@@ -1,6 +1,6 @@
 /*
- * What a server's files are made of, for programs that read and write them without being a server: backups, tools. Entry
- * point `@meerkat/core/files`.
+ * The formats of a server's files, for programs that read and write them without running a server, such as backups.
+ * Entry point `@meerkat/core/files`.
  */
 export { assert } from './base/assert.ts';
 export { ROW_INTS, SCAN_MEMORY_BYTES } from './base/file-scans.ts';

@@ -21,7 +21,7 @@ const limitsReached = (server: TestServer): unknown[] =>
   server.trace.flatMap((event) => (event.kind === 'limit-reached' ? [[event.limit, event.refused]] : []));
 
 describe('a limit', () => {
-  test('of sessions refuses new ones, and resumes those that are there', () => {
+  test('on sessions refuses new ones, and resumes existing ones', () => {
     const server = serverWith({ sessionsMax: 1 });
     const first = server.connect();
     const second = server.open();
@@ -35,7 +35,7 @@ describe('a limit', () => {
     expect(limitsReached(server)).toEqual([['sessions', 1]]);
   });
 
-  test('of connects tells how empty the bucket is, and how many it drops by chance', () => {
+  test('on connects reports the token deficit and the drop chance', () => {
     const { connecting } = DEFAULT_LIMIT_OPTIONS;
     const limits = { tokens: 2, fillTimeMs: 1_000_000, freezeTimeMs: 0, dropIncrease: 0.5 };
     const server = serverWith({ connecting: { ...connecting, ...limits } });
@@ -48,7 +48,7 @@ describe('a limit', () => {
     expect([tokenDeficit.count, tokenDeficit.min, tokenDeficit.max, connectDropChance]).toEqual([2, 1, 2, 0.5]);
   });
 
-  test('of watches refuses the read that would leave one more', () => {
+  test('on watches refuses a read that would add one more', () => {
     const server = serverWith({ watchesMax: 1 });
     const client = server.connect();
     expect(ask(server, client, getData('/', true), getData('/', false))).toEqual([ErrorCode.ok, ErrorCode.ok]);
@@ -57,7 +57,7 @@ describe('a limit', () => {
     expect(ask(server, client, remove, getData('/zookeeper', true))).toEqual([ErrorCode.ok, ErrorCode.ok]);
   });
 
-  test('of requests holds connections back, and answers all of them in the end', () => {
+  test('on requests holds connections back, and eventually answers every request', () => {
     for (const limits of [{ requestsMax: 1 }, { sessionRequestsMax: 1 }]) {
       const server = serverWith(limits);
       const clients = [server.connect(), server.connect()];
@@ -73,7 +73,7 @@ describe('a limit', () => {
     }
   });
 
-  test('of how long requests wait for that refuses what is later, each in its place; pings and the end are carried out', () => {
+  test('on how long requests are throttled refuses later ones in order, but not pings and closeSession', () => {
     const server = serverWith({ requestsMax: 1, requestWaitMaxMs: 500 });
     const [early, late] = [server.connect(), server.connect()];
     server.isDiskHeld = true;
@@ -90,7 +90,7 @@ describe('a limit', () => {
     expect(server.core.view.meters).toMatchObject({ throttleWaits: 2, staleRequests: 0 });
   });
 
-  test('of requests and of their age, the timeout of their session, ends the connection of those that are stale, if they are to be dropped', () => {
+  test('on requests closes a connection whose request outlived the session timeout, if stale ones are dropped', () => {
     for (const dropsStale of [true, false]) {
       const server = serverWith({ requestsMax: 1, countsStale: true, dropsStale });
       const [slow, patient] = [server.connect(2000), server.connect(10_000)];
@@ -108,7 +108,7 @@ describe('a limit', () => {
     }
   });
 
-  test('of large requests closes the connection that announces one too many, until the other one is answered or gone', () => {
+  test('on large requests closes the connection that exceeds it, until another request is answered or gone', () => {
     const server = serverWith({ largeRequestBytes: 1000, largeRequestsBytesMax: 1500 });
     const [slow, other] = [server.connect(), server.connect()];
     slow.sendBytes(lengthOf(1200));
@@ -124,7 +124,7 @@ describe('a limit', () => {
   });
 });
 
-describe('a server that may not grow', () => {
+describe('a server with a growth refusal', () => {
   test('refuses what adds to the tree, alone or in a multi, and nothing else', () => {
     const server = new TestServer();
     const client = server.connect();
@@ -144,7 +144,7 @@ describe('a server that may not grow', () => {
   });
 });
 
-/** Announces a frame. */
+/** The length field of a frame. */
 function lengthOf(bytes: number): Uint8Array {
   const writer = new JuteWriter(4);
   writer.int(bytes);

@@ -11,7 +11,7 @@ function exists(server: TestServer, path: string): boolean {
   return ask(server, server.connect(), { op: OpCode.exists, path, watch: false }) === ErrorCode.ok;
 }
 
-/** A server with /then and an ephemeral of `client`, the snapshot of that at UPLOAD, and /now behind it. */
+/** A server with /then and an ephemeral of `client`, a snapshot of that at UPLOAD, and /now created after it. */
 function serverWithPast(): { server: TestServer; client: TestClient; zxid: Zxid; lastZxid: Zxid } {
   const server = new TestServer();
   const client = server.connect();
@@ -27,8 +27,8 @@ function serverWithPast(): { server: TestServer; client: TestClient; zxid: Zxid;
   return { server, client, zxid: zxid as Zxid, lastZxid: server.core.view.lastZxid as Zxid };
 }
 
-describe('a server of its own that restores a snapshot', () => {
-  test('has what the snapshot has, under a zxid that it never had before, and so after a crash', () => {
+describe('a standalone server that restores a snapshot', () => {
+  test('has the contents of the snapshot, at a zxid that it never had, also after a crash', () => {
     const { server, client, zxid, lastZxid } = serverWithPast();
     const told: unknown[] = [];
     server.core.restore({ path: UPLOAD, zxid }, (error) => told.push(error));
@@ -58,7 +58,7 @@ describe('a server of its own that restores a snapshot', () => {
     expect(next.disk.names(DIRECTORY).filter((name) => name.startsWith('replaced-1-'))).not.toEqual([]);
   });
 
-  test('starts with the old history or the new one, whole, wherever the machine ends', () => {
+  test('starts with the complete old or new history, at whatever point the machine crashes', () => {
     const outcomes = new Set<boolean>();
     for (let effects = 0; ; effects++) {
       for (const survivors of ['nothing', 'everything'] as const) {
@@ -88,7 +88,7 @@ describe('a server of its own that restores a snapshot', () => {
     }
   });
 
-  test('goes on as it was when the snapshot is damaged or cut short anywhere', () => {
+  test('continues unchanged when the snapshot is corrupt or truncated anywhere', () => {
     const { server, client, zxid } = serverWithPast();
     const whole = server.disk.peek(UPLOAD)!.slice();
     const told: (Error | null)[] = [];
@@ -103,14 +103,14 @@ describe('a server of its own that restores a snapshot', () => {
       }
     }
     expect(told).toHaveLength(2 * places.length);
-    // Cut behind a part that versions before 3.9 end with, it is a whole one.
+    // Truncated after the last part that versions before 3.9 write, it is complete.
     expect(told.filter((error) => error === null).length).toBeLessThan(3);
     expect(server.failure).toBeNull();
     const late = told.includes(null) ? server.connect() : client;
     expect(ask(server, late, create('/more'))).toBe(ErrorCode.ok);
   });
 
-  test('stops when it is told to, whenever that is', () => {
+  test('can be stopped at any point', () => {
     for (let effects = 0; effects < 40; effects++) {
       const { server, zxid } = serverWithPast();
       server.core.restore({ path: UPLOAD, zxid }, () => {});
@@ -123,7 +123,7 @@ describe('a server of its own that restores a snapshot', () => {
     }
   });
 
-  test('refuses a snapshot whose ACLs it cannot keep', () => {
+  test('refuses a snapshot whose ACLs it cannot enforce', () => {
     const { server: before, zxid } = serverWithPast();
     before.disk.crash();
     let refusal: string | null = null;

@@ -4,8 +4,8 @@ import { ask, create, errorsOf, getData } from './testing/core-requests.ts';
 import { PLAIN_AUTHENTICATOR } from './testing/plain-authenticator.ts';
 import { TestServer } from './testing/test-server.ts';
 
-describe('a server that starts again on its data', () => {
-  it('has every acknowledged write, and sessions that can come back with their ephemerals', () => {
+describe('a server that restarts with its data', () => {
+  it('has every acknowledged write, and sessions can be resumed with their ephemerals', () => {
     const first = new TestServer();
     const client = first.connect();
     expect(ask(first, client, create('/a'))).toBe(ErrorCode.ok);
@@ -22,7 +22,7 @@ describe('a server that starts again on its data', () => {
     expect(ask(second, second.connect(), getData('/e'))).toBe(ErrorCode.noNode);
   });
 
-  it('gives every session its whole timeout anew, and then expires it', () => {
+  it('restarts the full timeout of every session, and then expires it', () => {
     const first = new TestServer();
     ask(first, first.connect(3000), create('/e', CreateMode.ephemeral));
     first.stop();
@@ -38,7 +38,7 @@ describe('a server that starts again on its data', () => {
 });
 
 describe('a disk that fails', () => {
-  it('leads to no acknowledgement, closes the connections and stops the server with words', () => {
+  it('acknowledges nothing, closes the connections and fails the server with the error', () => {
     for (const code of ['ENOSPC', 'EIO']) {
       for (const op of ['write', 'sync'] as const) {
         const server = new TestServer();
@@ -57,7 +57,7 @@ describe('a disk that fails', () => {
 });
 
 describe('a disk that stalls longer than a session timeout', () => {
-  it('ends no session whose requests wait for it, and ends one that is silent', () => {
+  it('does not expire a session whose requests wait for it, but expires a silent one', () => {
     const server = new TestServer({ globalOutstandingLimit: 5 });
     const busy = server.connect(4000);
     const silent = server.connect(4000);
@@ -74,7 +74,7 @@ describe('a disk that stalls longer than a session timeout', () => {
     expect(ask(server, watcher, getData('/silent'))).toBe(ErrorCode.noNode);
   });
 
-  it('ends the session of a client that takes no replies', () => {
+  it('expires the session of a client that does not read its replies', () => {
     const server = new TestServer();
     const deaf = server.connect(4000);
     ask(server, deaf, create('/big', CreateMode.persistent, { bytes: 500_000 }));
@@ -87,8 +87,8 @@ describe('a disk that stalls longer than a session timeout', () => {
   });
 });
 
-describe('a session that is expired by hand', () => {
-  it('ends as one that was not heard of: ephemerals go, watchers are told, its connection closes', () => {
+describe('a session that is expired manually', () => {
+  it('ends like one that timed out: ephemerals are deleted, watches fire, its connection closes', () => {
     const server = new TestServer();
     const client = server.connect();
     const other = server.connect();
@@ -108,7 +108,7 @@ describe('a session that is expired by hand', () => {
     expect(server.core.expireSession(id)).toBe(false);
   });
 
-  it('ends as an operator wants it, and the trace says nothing of silence', () => {
+  it('is not traced as expired when an operator ended it', () => {
     const server = new TestServer();
     const client = server.connect();
     ask(server, client, create('/e', CreateMode.ephemeral));
@@ -125,7 +125,7 @@ describe('a session that is expired by hand', () => {
 });
 
 describe('stopping', () => {
-  it('answers what is in flight, ends the connections and keeps everything', () => {
+  it('answers what is in flight, closes the connections and loses nothing', () => {
     const server = new TestServer();
     const client = server.connect();
     client.send(create('/a'));
@@ -138,7 +138,7 @@ describe('stopping', () => {
 });
 
 describe('stopping while the disk is slow', () => {
-  it('answers the write in flight although its client goes on sending, and does nothing new', () => {
+  it('answers the write in flight, but not what the client sends afterwards', () => {
     const server = new TestServer();
     const client = server.connect();
     server.isDiskHeld = true;
@@ -157,8 +157,8 @@ describe('stopping while the disk is slow', () => {
   });
 });
 
-describe('a connection for which there is no room', () => {
-  it('takes the place of the one that has been silent for longest', () => {
+describe('a connection beyond the limit of descriptors', () => {
+  it('replaces the connection without a session that has been idle longest', () => {
     const server = new TestServer();
     const client = server.connect();
     const silent = [server.open(), server.open()];
@@ -172,7 +172,7 @@ describe('a connection for which there is no room', () => {
     expect(silent.map(({ isClosed }) => isClosed)).toEqual([true, true]);
   });
 
-  it('takes the place of one from the address that has the most', () => {
+  it('replaces one from the address with the most connections', () => {
     const server = new TestServer();
     const quiet = server.open('10.0.0.1');
     const crowd = [2, 3].flatMap((host) => Array.from({ length: 3 }, () => server.open(`10.0.0.${host}`)));
@@ -199,7 +199,7 @@ describe('a connection for which there is no room', () => {
     });
   });
 
-  it('does not take the place of one that waits for a session to be decided', () => {
+  it('does not replace one whose session is being created', () => {
     const server = new TestServer();
     server.isDiskHeld = true;
     const waiting = server.open();
@@ -212,8 +212,8 @@ describe('a connection for which there is no room', () => {
   });
 });
 
-describe('ACLs of a scheme that a server cannot keep', () => {
-  it('keep it from starting, unless ACLs do not count', () => {
+describe('ACLs of a scheme that a server cannot enforce', () => {
+  it('prevent it from starting, unless skipAcl is set', () => {
     const first = new TestServer();
     const client = first.connect();
     const acl = [{ perms: Perm.all, scheme: 'digest', id: 'ann:secret' }];
@@ -236,7 +236,7 @@ describe('ACLs of a scheme that a server cannot keep', () => {
 });
 
 describe('containers and TTL znodes', () => {
-  it('go when they are empty and their time is over', () => {
+  it('are deleted when they are empty and expired', () => {
     const server = new TestServer({ extendedTypesEnabled: true, containerCheckIntervalMs: 1000 });
     const client = server.connect(20_000);
     ask(server, client, { ...create('/c', CreateMode.container), op: OpCode.createContainer } as Request);
@@ -257,7 +257,7 @@ describe('containers and TTL znodes', () => {
 });
 
 describe('a second connection for a session', () => {
-  it('takes it over with the right password, and cuts nobody off with a wrong one', () => {
+  it('takes it over with the right password; a wrong one disconnects no client', () => {
     const server = new TestServer();
     const client = server.connect();
     const session = client.session!;
@@ -274,7 +274,7 @@ describe('a second connection for a session', () => {
     expect(ask(server, again, getData('/a'))).toBe(ErrorCode.ok);
   });
 
-  it('is closed without an answer when it has seen more than this server knows', () => {
+  it('is closed without an answer when it has seen a later zxid than this server', () => {
     const server = new TestServer();
     const client = server.open();
     client.connect({ lastZxidSeen: 1000 });

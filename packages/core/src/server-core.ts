@@ -25,22 +25,22 @@ import { WatchManager } from './watch/watch-manager.ts';
 export interface SnapshotFile {
   readonly path: string;
   readonly zxid: number;
-  /** Before they were compressed. */
+  /** Uncompressed size. */
   readonly bytes: number;
 }
 
 export interface ServerCoreParts {
   readonly fourLetterWords: (view: ServerView) => FourLetterWords;
-  /** For checkers of a whole ensemble. Default: nobody looks. */
+  /** For checkers of a whole ensemble. Default: none. */
   readonly onApplied?: OnApplied | null;
 }
 
 /**
- * One server: the one door of the core. Events in, effects out.
+ * One server: the only entry point of the core. Events in, effects out.
  *
  * The host delivers events (`onStreamOpened`, the events of streams and files, `onTick`) and calls `onTurnEnd` after
- * each batch of them. It asks `nextDeadlineMs` when to call `onTick`. What becomes of the server between `start` and
- * `onStopped` is drawn in `ServerLife`.
+ * each batch of them. It asks `nextDeadlineMs` when to call `onTick`. `ServerLife` shows the states between `start` and
+ * `onStopped`.
  */
 export class ServerCore {
   readonly stats: ServerStats = new ServerStats();
@@ -129,7 +129,7 @@ export class ServerCore {
     this.#life.stop();
   }
 
-  /** A client, or whoever pretends to be one, has connected. */
+  /** A peer has connected to the client port. */
   onStreamOpened(stream: ByteStream): StreamEvents {
     return this.#clients.accept(stream);
   }
@@ -138,16 +138,16 @@ export class ServerCore {
     return this.#life.isServing;
   }
 
-  /** Whether it has a quorum that sessions can be ended with; a leader that hands over proposes nothing more. */
+  /** Whether sessions can be ended: needs a quorum, and a leader that hands over proposes nothing more. */
   get endsSessions(): boolean {
     return this.isServing && !this.#life.isReadOnly && !this.#life.member.isLeaving;
   }
 
   /**
-   * Ends a session now; a learner asks its leader for it. The trace tells `session-closed` once its closeSession is applied:
-   * then its ephemerals are gone and their watchers told. What was asked may come to nothing when the role ends before.
+   * Ends a session now; a learner asks its leader to. The trace emits `session-closed` once the closeSession is
+   * applied, with the ephemerals deleted and their watches fired. The request is lost if the role ends first.
    *
-   * @param cause `silence`: as if nothing had been heard of it for its timeout, which the trace of a leader says
+   * @param cause `silence`: as if the session had timed out; a leader's trace reports it as expired
    * @returns false when this server knows no such session
    */
   expireSession(id: bigint, cause: EndCause = 'silence'): boolean {
@@ -155,9 +155,9 @@ export class ServerCore {
   }
 
   /**
-   * Writes a snapshot now, beside the service, unless the newest one has everything already.
+   * Writes a snapshot now, while serving, unless the newest one is up to date.
    *
-   * @param done the path of the newest snapshot, its zxid and its bytes; null when there is none to be had
+   * @param done receives the newest snapshot; null when none could be taken
    */
   takeSnapshot(done: (snapshot: SnapshotFile | null) => void): void {
     if (!this.isServing || this.#life.isReadOnly) {
@@ -168,17 +168,17 @@ export class ServerCore {
   }
 
   /**
-   * Makes a snapshot the whole history of a server of its own, durably; what it replaces is set aside. Connections end, and
-   * clients whose sessions are in the snapshot resume them.
+   * Durably replaces the whole history of a standalone server by a snapshot; the old history is set aside. Connections
+   * are closed, and clients whose sessions are in the snapshot resume them.
    *
-   * @param done once it is recovered, and before clients are served; an error: the history is the one of before, unless the
-   *   server has failed by it
+   * @param done called once the snapshot is recovered, before clients are served. On an error the old history remains,
+   *   unless the server has failed
    */
   restore(snapshot: RestorableSnapshot, done: (error: Error | null) => void): void {
     this.#life.restore(snapshot, done);
   }
 
-  /** Whether sessions are refused, so that clients go to other servers. */
+  /** Whether connect requests are refused, so that clients connect to other servers. */
   get isDraining(): boolean {
     return this.#clients.isDraining;
   }
@@ -187,12 +187,12 @@ export class ServerCore {
     this.#clients.isDraining = isDraining;
   }
 
-  /** Closes connections of so many clients, which go on elsewhere, or come back. @returns how many */
+  /** Closes up to `countMax` client connections; the clients reconnect, here or elsewhere. @returns how many */
   shed(countMax: number): number {
     return this.#connections.shed(countMax, DRAINED);
   }
 
-  /** The newest snapshot on the disk; null while there is none. */
+  /** null while there is no snapshot on disk. */
   newestSnapshot(): SnapshotFile | null {
     const { newestSnapshot } = this.#life.storage;
     return newestSnapshot.zxid < 0 ? null : this.#snapshotFile(newestSnapshot);
@@ -222,19 +222,19 @@ export class ServerCore {
     this.#life.member.onTick();
     const serving = this.#tickingServing;
     if (serving === null) return;
-    // What these clients sent is waiting because this server has too much to do: they are not silent.
+    // Requests of these clients wait because this server is overloaded: the clients are not silent.
     for (const { isHeldBack, session } of this.#connections.heldBack) {
       if (isHeldBack && session !== null && !session.isClosing) serving.table.touch(session, nowMs);
     }
     serving.onTick(nowMs, this.#turn.wallMs());
   }
 
-  /** What begins something by itself as time goes by; nothing while a leader hands over. */
+  /** The serving whose timers run; null while a leader hands over. */
   get #tickingServing(): Serving | null {
     return this.isServing && !this.#life.member.isLeaving ? this.#life.serving : null;
   }
 
-  /** The end of a turn: what was proposed goes to the disk together, what was answered leaves together. */
+  /** Ends a turn: writes its proposals to disk in one batch, then sends its replies in one batch. */
   onTurnEnd(): void {
     this.#turn.runDeferred();
     this.#life.serving?.pipeline.onTurnEnd(this.#turn.nowMs());
@@ -243,7 +243,7 @@ export class ServerCore {
     this.#watches.sweep();
     this.#life.serving?.database.tree.quotas.goOn();
     this.#life.member.onTurnEnd();
-    // Followers write what they are sent while this server writes it.
+    // Before the local write, so that followers write the proposals at the same time.
     this.#turn.flushLinks();
     this.#life.storage.flush();
     this.#connections.flush();
@@ -254,7 +254,7 @@ export class ServerCore {
     this.#life.maybeStopStorage();
   }
 
-  /** Work of which a part is done in each turn. */
+  /** Background work that is done in parts, one per turn. */
   get #hasChores(): boolean {
     const { serving } = this.#life;
     if (this.#watches.hasGone) return true;
@@ -262,5 +262,5 @@ export class ServerCore {
   }
 }
 
-/** A deadline that has passed: the host ends another turn once it has looked at everybody else. */
+/** A deadline that has passed: the host runs another turn after it has polled for other events. */
 const AT_ONCE = 0;

@@ -19,22 +19,22 @@ import { Database } from './tree/database.ts';
 import { type AnswerLease, UNLIMITED } from './zab/answer-lease.ts';
 import type { History } from './zab/history.ts';
 
-/** What the core tells its host. */
+/** Callbacks from the core to its host. */
 export interface ServerCoreEvents {
-  /** Clients are served: at the start, and in an ensemble again after each change of roles. */
+  /** Clients are served from now on; in an ensemble, called again after each role change. */
   onServing(): void;
   /** Everything is finished, synced and released after `stop`. */
   onStopped(): void;
-  /** The server cannot go on. It acknowledges nothing more; the host ends it. */
+  /** The server has failed. It acknowledges nothing more; the host must terminate it. */
   onFailed(error: Error): void;
 }
 
 export type ServerPhase = 'new' | 'waiting' | 'serving' | 'stopping' | 'stopped' | 'failed';
 
-/** A whole snapshot in the directory of snapshots, synced, under a name that a start removes. */
+/** A complete, synced snapshot in the snapshot directory, under a temporary name: the next start removes it. */
 export interface RestorableSnapshot {
   readonly path: string;
-  /** No znode of it has a later one. */
+  /** No znode in the snapshot has a later zxid. */
   readonly zxid: Zxid;
 }
 
@@ -53,14 +53,13 @@ export interface ServerLifeParts {
 }
 
 /**
- * The life of a server: one storage after the other, each recovers what the one before it has left, and a role begins with
- * that.
+ * The lifecycle of a server. Each role starts with a new `Storage`, which recovers what the previous one wrote.
  *
  *     start ──► waiting ──► serving ──► stop ──► stopping ──► stopped
  *                  ▲           │
- *                  └───────────┘ the role has ended          failed, from any of them
+ *                  └───────────┘ the role has ended          any of them ──► failed
  *
- * While it waits the storage recovers and, in an ensemble, the member looks for a leader and synchronizes.
+ * While `waiting`, the storage recovers and, in an ensemble, the member looks for a leader and synchronizes.
  */
 export class ServerLife implements StorageEvents, PeerHost {
   readonly ports: Ports;
@@ -68,19 +67,19 @@ export class ServerLife implements StorageEvents, PeerHost {
   readonly turn: Turn;
   readonly servings: ServingFactory;
   readonly member: Member;
-  /** null of a member of an ensemble. */
+  /** null for a member of an ensemble. */
   readonly #solo: Solo | null;
-  /** null of a server of its own. */
+  /** null for a standalone server. */
   readonly ensemble: EnsembleView | null;
   readonly #connections: ClientConnections;
   readonly #events: ServerCoreEvents;
-  /** Of this incarnation: in an ensemble, a new one for each role. */
+  /** Of the current incarnation: in an ensemble, each role has a new one. */
   #storage: Storage;
   #phase: ServerPhase = 'new';
   #serving: Serving | null = null;
-  /** The storage finishes what it was given, for the next one to recover. */
+  /** The storage is finishing its writes; then the next one recovers. */
   #isBeginningAnew = false;
-  /** What becomes the history in place of the one that there is. */
+  /** The restore in progress: its snapshot replaces the history. */
   #restore: Restore | null = null;
   #decidedZxid: Zxid = ZXID_ZERO;
   #hasRecovered = false;
@@ -103,7 +102,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     return this.#storage;
   }
 
-  /** What serves clients; null while this server has no role. */
+  /** null while this server has no role. */
   get serving(): Serving | null {
     return this.#serving;
   }
@@ -116,7 +115,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     return this.#phase === 'serving';
   }
 
-  /** True once nothing new is begun: what is in flight is finished, then the server or its role ends. */
+  /** True once no new work is accepted: what is in flight is finished, then the server or its role ends. */
   get isStopping(): boolean {
     return this.#phase === 'stopping' || this.member.isLeaving;
   }
@@ -141,7 +140,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.maybeStopStorage();
   }
 
-  /** While stopping: once nothing is in flight any more, connections end and the storage closes. */
+  /** While stopping: once nothing is in flight, closes the connections and the storage. */
   maybeStopStorage(): void {
     if (this.#phase !== 'stopping' || !this.member.isReadyToStop()) return;
     this.#connections.closeAfterReplies('the server is stopping');
@@ -168,12 +167,12 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.#events.onServing();
   }
 
-  /** True while only reads are answered, as no leader is found. */
+  /** True in read-only mode: only reads are served, because there is no leader. */
   get isReadOnly(): boolean {
     return this.#serving instanceof ReadOnlyServing;
   }
 
-  /** Everything up to here that any server has ever shown is either applied here or was never committed. */
+  /** Any txn up to this zxid that a server has ever exposed is either applied here or was never committed. */
   get decidedZxid(): Zxid {
     return this.#decidedZxid;
   }
@@ -181,7 +180,7 @@ export class ServerLife implements StorageEvents, PeerHost {
   beginReadOnly(database: Database): void {
     if (this.#phase !== 'waiting' || this.#isBeginningAnew) return;
     this.#serving = this.servings.makeReadOnlyServing(database);
-    // It makes no client sure of anything.
+    // Reads here promise nothing about recency, so no lease limits them.
     this.#connections.gate.begin(UNLIMITED);
     this.#phase = 'serving';
     this.trace.emit({ kind: 'read-only-changed', isReadOnly: true });
@@ -200,7 +199,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.#endRole(`the server has no leader any more: ${reason}`);
   }
 
-  /** A member of an ensemble refuses: the others would not have that history. */
+  /** Refused by a member of an ensemble: the other members would not have that history. */
   restore(snapshot: RestorableSnapshot, done: (error: Error | null) => void): void {
     if (this.#solo === null || !this.isServing || this.#restore !== null) {
       const reason = this.#solo === null ? 'it is a member of an ensemble' : 'it does not serve, or restores already';
@@ -210,7 +209,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.#restore = { snapshot, done };
     this.#findFault(snapshot.path, (fault) => {
       if (fault !== null || !this.isServing) {
-        this.#tellRestored(new Error(fault ?? 'the server does not serve any more'));
+        this.#tellRestored(new Error(fault ?? 'the server is no longer serving'));
         return;
       }
       this.#endRole('a snapshot is restored');
@@ -218,7 +217,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     });
   }
 
-  /** Whatever a start would refuse, found while clients are served. */
+  /** Checks, while clients are still served, that a start would accept the snapshot. */
   #findFault(path: string, done: (fault: string | null) => void): void {
     const { disk, authenticator } = this.ports;
     const database = new Database(this.options, this.trace);
@@ -236,7 +235,7 @@ export class ServerLife implements StorageEvents, PeerHost {
 
   #endRole(reason: string): void {
     if (this.#isOver) return;
-    // Whatever is committed is answered before.
+    // Committed writes are applied and answered before the connections close.
     this.#serving?.pipeline.applyAll(this.turn.nowMs());
     this.#connections.closeAfterReplies(reason);
     this.#serving?.drop();
@@ -277,8 +276,8 @@ export class ServerLife implements StorageEvents, PeerHost {
   }
 
   /**
-   * From this name on a start goes on with the snapshot (`snapshot-install.ts`). Its zxid is one that the log never had: who
-   * follows the log, as a backup does, must not take the new history for more of the old one.
+   * Once the snapshot has this name, a start installs it (`snapshot-install.ts`). Its zxid is one that the log never
+   * had, so that a reader that tails the log, such as a backup, does not take the new history for a continuation.
    */
   #exchange({ path, zxid }: RestorableSnapshot, legacy: StorageLegacy | null): void {
     if (legacy === null) {
@@ -305,7 +304,6 @@ export class ServerLife implements StorageEvents, PeerHost {
     restore?.done(error);
   }
 
-  /** True when nothing happens any more. */
   get #isOver(): boolean {
     return this.#phase === 'failed' || this.#phase === 'stopped';
   }
@@ -314,7 +312,7 @@ export class ServerLife implements StorageEvents, PeerHost {
     this.#phase = 'failed';
     this.#tellRestored(error);
     this.member.abandon(reason);
-    this.#connections.close('the server cannot go on');
+    this.#connections.close('the server has failed');
     this.trace.emit({ kind: 'failed', error });
     this.#events.onFailed(error);
   }

@@ -7,10 +7,10 @@ import { Database } from './tree/database.ts';
 import type { Broadcast } from './zab/broadcast.ts';
 import { NO_LEASES, type SessionLeases } from './zab/learner-answers.ts';
 
-/** What exists while a server has a role: the volatile state of one incarnation of it. */
+/** The volatile state that a server has while it has a role. */
 export type Serving = LeaderServing | LearnerServing | ReadOnlyServing;
 
-/** Makes the `Serving` of each role from what lives as long as the server. */
+/** Creates the `Serving` of each role from parts that live as long as the server. */
 export class ServingFactory {
   readonly #parts: Omit<ServingParts, 'database'>;
   readonly #turn: Turn;

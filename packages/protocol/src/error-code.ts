@@ -35,7 +35,7 @@ export const ErrorCode = {
 } as const;
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
-/** What each code is called in Apache's messages: `KeeperErrorCode = <text> for <path>`. */
+/** Name of each code in Apache's messages: `KeeperErrorCode = <text> for <path>`. */
 export const ERROR_TEXT: Readonly<Record<ErrorCode, string>> = {
   [ErrorCode.ok]: 'ok',
   [ErrorCode.systemError]: 'SystemError',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Fifo } from './fifo.ts';
 
 describe('Fifo', () => {
-  it('gives back what was put in, in that order, whatever else happens', () => {
+  it('returns the items in the order in which they were added, for any sequence of operations', () => {
     const step = fc.oneof(fc.constant('push' as const), fc.constant('shift' as const), fc.constant('drop' as const));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

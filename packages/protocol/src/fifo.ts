@@ -5,8 +5,8 @@
  *                 ▲       ▲
  *               head     tail
  *
- * What has been taken out is no longer referred to. That matters: objects that a queue holds on to for a little too
- * long survive the young generation's collections, and copying them cost a third of a write's CPU time.
+ * Removed items are no longer referenced. That matters: objects that a queue keeps slightly too long survive the young
+ * generation's collections, and copying them cost a third of a write's CPU time.
  */
 export class Fifo<T> {
   #ring: (T | undefined)[] = new Array<T | undefined>(LENGTH_MIN).fill(undefined);
@@ -28,7 +28,7 @@ export class Fifo<T> {
     return this.#ring[this.#head];
   }
 
-  /** Takes the oldest item out. */
+  /** Removes and returns the oldest item. */
   shift(): T | undefined {
     if (this.#length === 0) return undefined;
     const item = this.#ring[this.#head];
@@ -38,7 +38,7 @@ export class Fifo<T> {
     return item;
   }
 
-  /** Takes everything out, oldest first. */
+  /** Removes and returns all items, oldest first. */
   takeAll(): T[] {
     const items: T[] = [];
     for (let item = this.shift(); item !== undefined; item = this.shift()) items.push(item);
@@ -50,7 +50,7 @@ export class Fifo<T> {
     for (let i = 0; i < this.#length; i++) yield this.#ring[(this.#head + i) & (this.#ring.length - 1)]!;
   }
 
-  /** Takes the newest `count` items out again. */
+  /** Removes the newest `count` items. */
   dropNewest(count: number): void {
     for (let i = 0; i < count; i++) {
       this.#length--;

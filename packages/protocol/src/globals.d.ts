@@ -1,4 +1,4 @@
-/** The two things beyond ES2023 that the inner rings use: decoding a path by hand is five times slower. */
+/** The two APIs beyond ES2023 that the inner rings use: decoding a path by hand is five times slower. */
 declare class TextDecoder {
   constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
   decode(input?: Uint8Array): string;

@@ -54,7 +54,7 @@ test('the illegal characters are exactly those of the rule', () => {
   expect(wrong).toEqual([]);
 });
 
-test('a character beyond U+FFFF is illegal, for it is two surrogates', () => {
+test('a character beyond U+FFFF is illegal, because it is two surrogates', () => {
   expect(describePathFault('/😀')).toContain('U+d83d at 1');
 });
 

@@ -1,7 +1,7 @@
-/** Paths of znodes: what a legal one is, and its parts (PathUtils.validatePath). */
+/** Validation and parts of znode paths (PathUtils.validatePath). */
 
 /**
- * Says what is wrong with a path, or null when it is a legal path of a znode.
+ * Returns what is wrong with a path, or null if it is a legal znode path.
  *
  * Works on UTF-16 code units as Apache's server does, so characters beyond U+FFFF are refused with the surrogates.
  */

@@ -30,17 +30,17 @@ export function makeZxid(epoch: number, counter: number): Zxid {
   return (epoch * COUNTER_SPAN + counter) as Zxid;
 }
 
-/** True for what a zxid read from a peer or a file may be: −1, or a non-negative number that is exact. */
+/** Whether a zxid read from a peer or a file is valid: −1, or an exact non-negative number. */
 export function isZxid(value: number): value is Zxid {
   return Number.isSafeInteger(value) && value >= -1;
 }
 
-/** The number after this one; of the same epoch, unless its counter is at its end. */
+/** The number after this one; of the same epoch, unless its counter is at the maximum. */
 export function nextZxid(zxid: Zxid): Zxid {
   return (zxid + 1) as Zxid;
 }
 
-/** The number before this one, which need not be that of a txn. */
+/** The number before this one, which need not be the zxid of a txn. */
 export function previousZxid(zxid: Zxid): Zxid {
   return (zxid - 1) as Zxid;
 }
@@ -62,7 +62,7 @@ export function formatZxid(zxid: number): string {
   return zxid < 0 ? 'ffffffffffffffff' : zxid.toString(16);
 }
 
-/** Hexadecimal with `0x`, as people read it. */
+/** Hexadecimal with `0x`, for humans. */
 export function hexZxid(zxid: number): string {
   return `0x${formatZxid(zxid)}`;
 }

@@ -4,7 +4,7 @@ import { connectProbe, PROBE_PATH } from './probe.ts';
 import { CLIENT_PORT, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
-/** Promises about an ensemble without faults, whose servers have caught up: S9, S12, S13, W10. */
+/** Invariants of an ensemble without faults whose servers have caught up: S9, S12, S13, W10. */
 export class AtRest {
   readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
@@ -13,8 +13,8 @@ export class AtRest {
   readonly #canMove: boolean;
 
   /**
-   * @param limitMs virtual milliseconds until a promise counts as broken
-   * @param canMove whether sessions move between servers: those of one server alone cannot
+   * @param limitMs virtual milliseconds after which an invariant counts as violated
+   * @param canMove whether sessions can move between servers; not with a single server
    */
   constructor(world: VirtualWorld, ensemble: VirtualEnsemble, judges: Judges, limitMs: number, canMove: boolean) {
     this.#world = world;
@@ -24,15 +24,15 @@ export class AtRest {
     this.#canMove = canMove;
   }
 
-  /** S9: once all clients have gone, no session is left. */
+  /** S9: once all clients have closed, no session is left. */
   async judgeSessions(): Promise<void> {
-    // As the server knows it that decides when they end.
+    // The leader decides when sessions end.
     const left = (): number => this.#ensemble.leader?.core?.view.sessions().length ?? 0;
     if (await this.#world.until(() => left() === 0, this.#limitMs)) return;
     this.#judges.report('S9', `${left()} sessions live ${this.#limitMs} ms after their clients have gone`);
   }
 
-  /** S12: without faults, servers hold no connection that no client has. */
+  /** S12: without faults, servers hold no client connections beyond those that are open at the client. */
   async judgeConnections(): Promise<void> {
     const { servers, hosts } = this.#ensemble;
     const held = (): number => servers.reduce((sum, { core }) => sum + (core?.view.connectionCount ?? 0), 0);
@@ -42,7 +42,7 @@ export class AtRest {
     this.#judges.report('S12', `servers hold ${held()} connections of clients, which have ${open()}`);
   }
 
-  /** W10: once all clients have gone, no server holds a watch. */
+  /** W10: once all clients have closed, no server holds a watch. */
   async judgeWatches(): Promise<void> {
     const held = (): number =>
       this.#ensemble.servers.reduce((sum, { core }) => sum + (core?.view.watches.count ?? 0), 0);

@@ -1,7 +1,7 @@
 import type { Asked, LiveChecker } from './checkers/index.ts';
 import type { HistoryEntry } from './history.ts';
 
-/** A client's connection to a server, and what was asked over it and not answered yet. */
+/** A client's connection to a server, and its unanswered requests. */
 interface Contact {
   readonly server: number;
   readonly sessionId: bigint;
@@ -9,7 +9,7 @@ interface Contact {
   readonly pings: Asked[];
 }
 
-/** Reads in a history when clients asked a server and were answered, and tells it to the checker. */
+/** Derives from a history when servers were asked and when they answered, and reports it to the checker. */
 export class ClientContact {
   readonly #checker: LiveChecker;
   readonly #serverIdOf: (host: string) => number | null;

@@ -1,5 +1,5 @@
 /**
- * Everything that a client promises, under a network that breaks and a server that crashes, in many seeds. A failure
+ * All guarantees of the client, under a network that breaks and a server that crashes, in many seeds. A failure
  * names its seed; `onLine` of the world shows what happened.
  */
 import { type Client, type ConnectOptions, type Created, text, ZooKeeperError } from '@meerkat/client';
@@ -11,7 +11,7 @@ import { VirtualWorld } from './virtual-world.ts';
 const OPTIONS: ConnectOptions = { servers: 'zk', sessionTimeoutMs: 4000, connectTimeoutMs: 300_000 };
 const CLIENTS = ['one', 'two', 'three'];
 
-/** Breaks things for a while, then heals everything. */
+/** Injects faults for a while, then heals everything. */
 async function storm(world: VirtualWorld, server: VirtualServer, random: SeededRandom, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     const victim = random.pick(CLIENTS);
@@ -41,13 +41,13 @@ async function storm(world: VirtualWorld, server: VirtualServer, random: SeededR
   server.start();
 }
 
-/** What went well, and what may have. */
+/** Operations that succeeded, and those in doubt. */
 interface Tally {
   done: number;
   doubtful: number;
 }
 
-/** Does something again and again until the storm is over; only errors of the client are expected. */
+/** Repeats an operation until the storm is over; only errors of the client are expected. */
 async function keepDoing(
   isOver: () => boolean,
   tally: Tally,
@@ -98,7 +98,7 @@ async function liveThrough(seed: number): Promise<void> {
       () => one.update('/counter', (value) => `${Number(value) + 1}`, { codec: text, timeoutMs: 5000 }),
     );
 
-    // Znodes that are created exactly once each, whatever becomes of the replies.
+    // Znodes that are created exactly once each, even when replies are lost.
     const created: Created[] = [];
     const protectedTally: Tally = { done: 0, doubtful: 0 };
     const creating = keepDoing(
@@ -165,7 +165,7 @@ async function liveThrough(seed: number): Promise<void> {
     isOver = true;
     await Promise.all([one, two, three].map((client) => client.whenConnected()));
     await Promise.all([counting, creating, changing]);
-    // Whatever is still on its way arrives.
+    // Everything still in flight arrives.
     await world.sleep(30_000);
     await Promise.all([one, two, three].map((client) => client.whenConnected()));
 
@@ -178,7 +178,7 @@ async function liveThrough(seed: number): Promise<void> {
     const { children } = await two.children('/queue', { read: 'linearizable' });
     const paths = new Set(children.map((name) => `/queue/${name}`));
     for (const { path } of created) expect(paths.has(path), `${path} was acknowledged`).toBe(true);
-    // One that rejected in doubt is removed in the background, unless its session ended first.
+    // A create that rejected in doubt is removed in the background, unless its session ended first.
     expect(paths.size - created.length).toBeLessThanOrEqual(protectedTally.doubtful);
 
     expect(mirror).toEqual(await readTree(one, '/tree', new Map()).then((tree) => dropRoot(tree, mirror)));

@@ -4,9 +4,9 @@ import { readLogs } from './disk-reader.ts';
 import type { VirtualEnsemble } from './virtual-ensemble.ts';
 
 /**
- * The tree as it was after each txn, from what the servers' logs hold: for programs that want to compare what they saw
- * with what was there. Once everything is healed and the ensemble is whole its logs hold nothing but what was committed,
- * and all of it unless a disk was wiped or has rotted.
+ * The tree after each txn, rebuilt from the servers' logs, for programs that compare what they saw with what was there.
+ * Once everything is healed and the ensemble is whole, its logs hold only committed txns, and all of them unless a disk
+ * was wiped or has rotted.
  */
 export function committedTree(ensemble: VirtualEnsemble): CommittedTree {
   const byZxid: Map<number, TxnEntry> = new Map();

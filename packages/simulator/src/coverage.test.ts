@@ -5,7 +5,7 @@ import { SIGHTINGS } from './sightings.ts';
 import { type SimulateResult, simulate } from './simulate.ts';
 import { TRAITS } from './traits.ts';
 
-/** The first two reach everything. A change elsewhere may call for the others. */
+/** The first two reach everything. Unrelated changes may make the others necessary. */
 const SEEDS = new Set([26, 30, ...Array.from({ length: 40 }, (_, i) => i + 1)]);
 
 /** The same for traits, with all of them and with `short-txns` alone. */
@@ -29,7 +29,7 @@ function isAboutTrait(lack: string): boolean {
   return lack.includes('made no difference');
 }
 
-describe('runs are worth judging', () => {
+describe('runs cover enough to be worth checking', () => {
   test('every kind of fault was carried out, every checker was fed, and operations succeeded above the floor', () => {
     expect(results.flatMap(({ violations }) => violations)).toEqual([]);
     expect(coverageOf(results).lacks()).toEqual([]);
@@ -50,7 +50,7 @@ describe('runs are worth judging', () => {
     expect(coverageOf(runs).lacks([], TRAITS).filter(isAboutTrait)).toEqual([]);
   });
 
-  test('of a plain world it is said that no trait has made one', async () => {
+  test('a plain world is reported as lacking every trait', async () => {
     const plain = await simulate({ seed: 1, servers: 3, observers: 1, minutes: 0.2, traits: [] });
     const lacks = coverageOf([plain]).lacks([], TRAITS);
     for (const trait of TRAITS) {
@@ -58,7 +58,7 @@ describe('runs are worth judging', () => {
     }
   });
 
-  test('of the same worlds with a nemesis that does nothing, all of that is said', async () => {
+  test('an idle nemesis is reported as lacking every fault', async () => {
     const idle = await simulate({ seed: 1, servers: 3, observers: 1, minutes: 0.2, plan: [] });
     const lacks = coverageOf([{ ...idle, plan: results[0]!.plan }]).lacks();
     for (const kind of FAULT_KINDS) expect(lacks).toContain(`no fault was carried out: ${kind}`);
@@ -66,7 +66,7 @@ describe('runs are worth judging', () => {
     expect(lacks.find((lack) => lack.includes('of the planned faults'))).toMatch(/^0 % /);
   });
 
-  test('of worlds in which nothing succeeds, it is said', () => {
+  test('worlds in which nothing succeeds are reported', () => {
     const [first] = results;
     const stats = { ...first!.stats, succeededUnderFaults: 3, fed: new Map() };
     const lacks = coverageOf([{ ...first!, stats }]).lacks();

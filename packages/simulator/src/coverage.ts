@@ -51,10 +51,10 @@ export const INPUTS = [
 
 /** Operations that must succeed in a virtual minute, on average over all seeds, while things go wrong. */
 export const SUCCEEDED_PER_MINUTE_MIN = 300;
-/** Of the faults of all plans, the part that must have changed something. */
+/** The share of planned faults that must have had an effect. */
 export const EXECUTED_SHARE_MIN = 0.7;
 
-/** Adds up whether runs were worth judging: a world in which nothing happens breaks no promise. */
+/** Adds up whether runs were worth checking: a world in which nothing happens violates no invariant. */
 export class Coverage {
   readonly #fed: Map<string, number> = new Map();
   readonly #executed: Map<FaultKind, number> = new Map();
@@ -70,7 +70,7 @@ export class Coverage {
     this.#minutes += stats.minutes;
   }
 
-  /** How often a checker was fed with something, or a trait made a difference. */
+  /** How often a checker was fed with an input, or a trait made a difference. */
   countOf(name: string): number {
     return this.#fed.get(name) ?? 0;
   }
@@ -83,7 +83,7 @@ export class Coverage {
     return this.#minutes === 0 ? 0 : this.#succeeded / this.#minutes;
   }
 
-  /** Of the faults that were planned. */
+  /** The share of planned faults that had an effect. */
   get executedShare(): number {
     let executed = 0;
     for (const count of this.#executed.values()) executed += count;
@@ -91,7 +91,7 @@ export class Coverage {
   }
 
   /**
-   * For people: what is below its floor; none when the runs were worth judging.
+   * What is below its floor, as text; empty when the runs were worth checking.
    *
    * @param traits of which each must have made a difference in some world
    */

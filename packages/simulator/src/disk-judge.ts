@@ -10,7 +10,7 @@ import {
 } from './disk-reader.ts';
 import type { VirtualServer } from './virtual-server.ts';
 
-/** Tells a live checker what reaches one server's disk, by looking at files and bytes alone. */
+/** Reports to a live checker what reaches one server's disk, from files and bytes alone. */
 export class DiskJudge implements DiskObserver {
   readonly #checker: LiveChecker;
   readonly #serverId: number;
@@ -20,7 +20,7 @@ export class DiskJudge implements DiskObserver {
   readonly #disk: () => MemoryDisk;
   /** Last txn written to each log file. */
   readonly #lastWritten: Map<string, number> = new Map();
-  /** Last txn in the log, as far as it has been told. */
+  /** Last txn in the log, as reported so far. */
   #lastLogged = 0;
   /** What becomes durable with the next sync of the directory. */
   #renamed: string[] = [];
@@ -36,7 +36,7 @@ export class DiskJudge implements DiskObserver {
     this.#disk = disk;
   }
 
-  /** Another process begins: what of the writes of the last one is there, its recovery finds. */
+  /** A new process starts; its recovery finds out which writes of the last one survived. */
   onStarted(): void {
     this.#lastWritten.clear();
     this.#renamed = [];
@@ -100,7 +100,7 @@ export class DiskJudge implements DiskObserver {
     if (fault !== null) this.#checker.onSnapshotFaulty(this.#serverId, zxid, fault);
   }
 
-  /** A snapshot may fail: there is the log. */
+  /** A snapshot may fail: the log still has everything. */
   onFailed(operation: DiskOperation, path: string): void {
     const isWrite = operation === 'write' || operation === 'sync';
     const isPromise = this.#isLog(path) || this.#nameOf(path).includes('Epoch');
@@ -116,11 +116,11 @@ export class DiskJudge implements DiskObserver {
   onRecovered(): void {
     const found = readServerDisk(this.#disk(), this.#directory, this.#logDirectory);
     const lastFound = found.txns.at(-1)?.zxid ?? found.base;
-    // The installation may have been completed by the names that a power cut has left.
+    // A power cut may have left the renames that complete the installation.
     if (this.#installing === found.base) this.#completeInstallation();
     const truncateTo = this.#truncateTo;
     if (truncateTo !== null && lastFound >= truncateTo && lastFound < this.#lastLogged) {
-      // Cut in the middle, a truncation leaves more than was asked for, and never less.
+      // A truncation that was interrupted leaves more than was asked for, never less.
       this.#checker.onTruncated(this.#serverId, lastFound);
     }
     this.#renamed = [];

@@ -1,7 +1,7 @@
 import { getInt, hexZxid, JuteReader, PERSISTED_STAT_BYTES, RECORD_BYTES_MAX, readAclList } from '@meerkat/protocol';
 import type { FoundState, LoggedTxn } from './checkers/live-checker.ts';
 
-/** Files as somebody sees them who is not their server. */
+/** Files as seen from outside their server. */
 export interface FileSource {
   names(directory: string): readonly string[];
   /** null: there is no such file. */
@@ -59,8 +59,8 @@ export function readLogEntries(
 }
 
 /**
- * What is wrong with the znodes of a snapshot: each stands there once, behind its parent, and none was created after the
- * zxid that the file is named by. null for nothing.
+ * What is wrong with the znodes of a snapshot: each must occur once, after its parent, and none may be created after the
+ * zxid in the file's name. null when nothing is.
  */
 export function findSnapshotFault(bytes: Uint8Array, zxid: number): string | null {
   const reader = new JuteReader(bytes, RECORD_BYTES_MAX);
@@ -115,16 +115,16 @@ function adler32(bytes: Uint8Array): number {
   return ((b << 16) | a) >>> 0;
 }
 
-/** So many bytes are added up before a sum leaves 31 bits. */
+/** Bytes to add up before taking remainders: more would exceed 31 bits. */
 const BYTES_PER_REMAINDER = 3800;
 
-/** @returns null when the name is another */
+/** @returns null when the name does not match */
 export function zxidBehind(prefix: string, name: string): number | null {
   const digits = name.startsWith(prefix) ? name.slice(prefix.length) : '';
   return /^[0-9a-f]+$/.test(digits) ? Number.parseInt(digits, 16) : null;
 }
 
-/** 0 when there is none. */
+/** 0 when the file does not exist. */
 export function readEpoch(disk: FileSource, path: string): number {
   const bytes = disk.peek(path);
   return bytes === null ? 0 : Number(new TextDecoder().decode(bytes).trim());

@@ -27,11 +27,11 @@ export const FAULT_KINDS = [
   'occupy',
 ] as const;
 /**
- * Those, and what has a plan of its own: `members` change in an ensemble that has spare servers, an `io-thread` dies where servers
- * have some, and `break-joins`, where it is named, lies in wait for servers that join their leader.
+ * Those, and kinds with a plan of their own: `members` change in an ensemble with spare servers, an `io-thread` dies where
+ * servers have some, and `break-joins`, which must be named, interrupts servers that join their leader.
  */
 export type FaultKind = (typeof FAULT_KINDS)[number] | 'members' | 'io-thread' | 'break-joins';
-/** What seeds draw in worlds of all kinds. */
+/** Kinds that seeds draw from. */
 export const DRAWN_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'members', 'io-thread'];
 export const ALL_FAULT_KINDS: readonly FaultKind[] = [...DRAWN_FAULT_KINDS, 'break-joins'];
 /** What `--faults` takes. */
@@ -41,19 +41,19 @@ export const NAMED_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, 'break-j
  * One thing that goes wrong at a moment, and for a while: plain data, so that a plan can be printed, repeated and made
  * smaller.
  *
- * Hosts are names; `leader` stands for whoever leads at that moment.
+ * Hosts are names; `leader` stands for the server that leads at that moment.
  */
 export interface Fault {
   readonly kind: FaultKind;
   /** Virtual milliseconds since the faults began. */
   readonly atMs: number;
-  /** 0 where it is over at once. */
+  /** 0 for faults without a duration. */
   readonly durationMs: number;
-  /** Whom it happens to. */
+  /** Hosts that the fault affects. */
   readonly hosts: readonly string[];
-  /** From whom `hosts` are cut off, or to whom their links are slow; empty where it is not about links. */
+  /** Hosts that `hosts` are cut off from, or to which their links are slow; empty for faults without links. */
   readonly others: readonly string[];
-  /** Decides what is left to chance when it happens: which streams break, which bit rots, by how much a clock is wrong. */
+  /** Seed for the details: which streams break, which bit rots, by how much a clock is wrong. */
   readonly chance: number;
 }
 
@@ -64,7 +64,7 @@ export function formatFault({ kind, atMs, durationMs, hosts, others, chance }: F
   return `${atMs}ms ${kind} ${hosts.join(',')}${cut}${during} #${chance}`;
 }
 
-/** Reads what `formatFault` writes. @returns null for a text that is none */
+/** Parses what `formatFault` writes. @returns null for any other text */
 export function parseFault(text: string): Fault | null {
   const match = /^(\d+)ms ([\w-]+) ([\w,]*)(?: \| ([\w,]+))?(?: for (\d+)ms)? #(\d+)$/.exec(text.trim());
   if (match === null) return null;
@@ -130,7 +130,7 @@ export function planChanges(random: SeededRandom, durationMs: number): readonly 
   return faults;
 }
 
-/** Deaths of I/O threads, whose processes go on. */
+/** Deaths of I/O threads, whose processes keep running. */
 export function planThreadDeaths(
   random: SeededRandom,
   durationMs: number,
@@ -146,7 +146,7 @@ export function planThreadDeaths(
   return faults;
 }
 
-/** Most of the time, servers that begin to catch up lose their leader a moment later. */
+/** Most of the time, servers that start to synchronize lose their leader a moment later. */
 export function planBrokenJoins(
   random: SeededRandom,
   durationMs: number,
@@ -167,12 +167,12 @@ function drawDuration(random: SeededRandom): number {
   return Math.ceil(10 * 1000 ** random.fraction());
 }
 
-/** Often the leader: much less goes wrong when it happens to somebody else. */
+/** Often the leader: faults of other servers break much less. */
 function drawServer(random: SeededRandom, servers: readonly string[]): string {
   return random.chance(0.35) ? LEADER : random.pick(servers);
 }
 
-/** Whoever leads when the fault happens; nobody when nobody does. */
+/** The server that leads when the fault happens; none when there is no leader. */
 export const LEADER = 'leader';
 
 interface Targets {
@@ -201,7 +201,7 @@ function drawTargets(
       const { hosts, others } = split(random, [...servers, ...clients]);
       return random.chance(0.5) ? { hosts: [drawServer(random, servers)], others: servers } : { hosts, others };
     }
-    // Everybody but one is in one of two halves, which only that one reaches.
+    // Two halves that are cut off from each other, and one server that reaches both.
     case 'bridge': {
       const bridge = random.pick(servers);
       return split(
@@ -227,7 +227,7 @@ function drawTargets(
   }
 }
 
-/** Two groups, by chance; both have somebody if there are two at all. */
+/** Two random groups; neither is empty if there are at least two hosts. */
 function split(random: SeededRandom, all: readonly string[]): Targets {
   const hosts: string[] = [];
   const others: string[] = [];

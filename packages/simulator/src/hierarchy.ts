@@ -10,7 +10,7 @@ export function makeGroups(servers: number, groups: number): Hierarchy {
   );
 }
 
-/** One or more groups of any sizes, with weights from 0 to 3; somebody has one. */
+/** One or more groups of any size, with weights from 0 to 3, at least one of them positive. */
 export function drawHierarchy(random: SeededRandom, servers: number): Hierarchy {
   const groups = random.between(1, Math.min(3, servers));
   const hasWeights = random.chance(0.5);

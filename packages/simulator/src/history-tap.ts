@@ -16,12 +16,12 @@ import type { History, Operation } from './history.ts';
 import type { ClientTap } from './virtual-client.ts';
 
 /**
- * What one client says and hears on the wire, noted in the history: which request belongs to which operation, the zxid of
- * each reply, the order of replies and notifications.
+ * Records in the history what one client sends and receives on the wire: which request belongs to which operation, the
+ * zxid of each reply, the order of replies and notifications.
  *
- * A client sends its requests in the order in which they were asked for, and asks again for what it may ask twice. So a
- * request belongs to the oldest operation that waits for one of this kind and path. On another connection it may ask
- * again for what was answered: a linearizable read whose sync was answered on the connection before.
+ * A client sends its requests in the order in which operations were started, and resends those that are safe to repeat.
+ * So a request belongs to the oldest pending operation of its kind and path. After a reconnect a client may also repeat
+ * a request that was answered: a linearizable read whose sync was answered on the previous connection.
  */
 export class HistoryTap {
   readonly #history: History;
@@ -31,7 +31,7 @@ export class HistoryTap {
   readonly #pending: Set<Operation> = new Set();
   #sessionId = 0n;
 
-  /** @param nextConnection gives numbers that no other connection of the history has */
+  /** @param nextConnection returns connection numbers that are unique in the history */
   constructor(history: History, client: string, nextConnection: () => number) {
     this.#history = history;
     this.#client = client;
@@ -56,7 +56,7 @@ export class HistoryTap {
       },
     });
 
-  /** Of reads that are alike, the linearizable ones are those behind a sync of their own. */
+  /** Of equal reads, the linearizable ones are those behind a sync of their own. */
   #claim(opCode: number, path: string | null, connection: number, isBehindSync: boolean): Operation | null {
     const alike: Operation[] = [];
     for (const operation of this.#pending) {
@@ -94,9 +94,9 @@ class ConnectionTap implements ClientTap {
   #lastZxidSeen = 0;
   #askedSessionId = 0n;
   #sessionId = 0n;
-  /** Tokens of SASL without an answer: nothing else is sent meanwhile. */
+  /** SASL tokens without a reply; nothing else is sent meanwhile. */
   #saslTokens = 0;
-  /** The request before was a sync that the client sent for a read. */
+  /** The previous request was a sync that the client sent for a read. */
   #isBehindSync = false;
   #isAsked = false;
   #isAnswered = false;
@@ -145,7 +145,7 @@ class ConnectionTap implements ClientTap {
     const isNewSession = this.#claims.takeSession(sessionId);
     const lastZxidSeen = this.#lastZxidSeen;
     this.#history.note({ kind: 'connected', ...about, sessionId, isNewSession, timeoutMs, lastZxidSeen, isReadOnly });
-    // Requests may have left behind the connect request, before its answer.
+    // Requests may have been sent behind the connect request, before its reply.
     for (const { operation } of this.#inFlight) if (operation !== null) operation.sessionId = sessionId;
   }
 
@@ -275,7 +275,7 @@ class Frames {
       onFrame(bytes, at + 4, end);
       at = end;
     }
-    // A chunk may be used again by whoever gave it.
+    // The caller may reuse a chunk.
     this.#rest = at === bytes.length ? EMPTY : bytes.slice(at);
   }
 }

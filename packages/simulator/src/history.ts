@@ -1,12 +1,12 @@
 /**
- * What clients did and saw: one log, in the order in which it happened, for checkers that read it at the end.
+ * What clients did and saw: one log, in order of occurrence, for checkers that read it at the end.
  *
  *     program ──invoked──► client ──► bytes ──► server
  *     program ◄─completed─ client ◄── bytes ◄── server
- *                                  └ reply, event: as they arrive on the wire, before the client tells anybody
+ *                                  └ reply, event: as they arrive on the wire, before the program is notified
  *
- * Two entries of one virtual millisecond still have an order: `order` is the position in the log, and an operation that
- * completed at a smaller order than another one was invoked came before it for everybody.
+ * Two entries of the same virtual millisecond still have an order: `order` is the position in the log. An operation
+ * that completed at a smaller order than another one was invoked precedes it for every client.
  */
 import type { Outcome, Stat, WatchEventType, ZooKeeperCode } from '@meerkat/client';
 import type { Acl } from '@meerkat/protocol';
@@ -20,9 +20,9 @@ export type MultiWrite =
       readonly data: string;
       readonly mode: 'persistent' | 'ephemeral' | 'container';
       readonly isSequential: boolean;
-      /** Milliseconds after which the service may delete it, when it is left alone; persistent only. */
+      /** Milliseconds without a change after which the service may delete it; persistent only. */
       readonly ttlMs?: number | undefined;
-      /** Default: everybody everything. */
+      /** Default: all permissions for everyone. */
       readonly acl?: readonly Acl[] | undefined;
     }
   | { readonly op: 'set'; readonly path: string; readonly data: string; readonly version: number }
@@ -39,7 +39,7 @@ export interface ReadRequest {
   readonly path: string;
   /** Leaves a one-shot watch. */
   readonly hasWatch: boolean;
-  /** A sync goes before it in the same round trip. */
+  /** A sync is sent before it in the same round trip. */
   readonly isLinearizable: boolean;
 }
 
@@ -77,7 +77,7 @@ export interface OperationError {
   readonly failedPart: number | null;
 }
 
-/** One call of a client. The fields behind `startMs` are filled in as it goes on. */
+/** One call of a client. The fields below `startMs` are filled in as it progresses. */
 export interface Operation {
   /** Its position in `History.operations`. */
   readonly id: number;
@@ -105,11 +105,11 @@ export interface Operation {
    * without a txn. Of a read: the last zxid that the server had applied. null while there is no reply.
    */
   zxid: number | null;
-  /** The reply's place in the log; null while there is none. */
+  /** The reply's position in the log; null without a reply. */
   replyOrder: number | null;
   /** Of a read with a watch: a persistent one of this client serves it too, and the server was not asked for another. */
   isWatchCovered: boolean;
-  /** Of a persistent watch: when its program took it off; null while it has not. */
+  /** For a persistent watch: when its program removed it; null while it has not. */
   unwatchedOrder: number | null;
 }
 
@@ -123,7 +123,7 @@ interface Entry {
 export type HistoryEntry =
   | (Entry & { readonly kind: 'invoked'; readonly operation: Operation })
   | (Entry & { readonly kind: 'completed'; readonly operation: Operation })
-  /** A server has accepted a connection, and with it made or resumed a session. */
+  /** A server has accepted a connection, and created or resumed a session. */
   | (Entry & {
       readonly kind: 'connected';
       readonly client: string;
@@ -131,7 +131,7 @@ export type HistoryEntry =
       readonly connection: number;
       readonly server: string;
       readonly sessionId: bigint;
-      /** The session is another one than this client had before, or its first. */
+      /** The session differs from the client's previous one, or is its first. */
       readonly isNewSession: boolean;
       readonly timeoutMs: number;
       /** The largest zxid that the client had seen when it asked: a server that has less must refuse it. */
@@ -145,7 +145,7 @@ export type HistoryEntry =
       readonly client: string;
       readonly connection: number;
       readonly server: string;
-      /** That the client asked for; 0n for a new one. */
+      /** The session that the client asked for; 0n for a new one. */
       readonly sessionId: bigint;
     })
   | (Entry & { readonly kind: 'disconnected'; readonly client: string; readonly connection: number })
@@ -193,13 +193,13 @@ export type HistoryEntry =
       /** null when the server does not say (a replayed event). */
       readonly zxid: number | null;
     })
-  /** The client has told its program of a change: of the one-shot watch of `operation`, or of a persistent one. */
+  /** The client has notified its program: for the one-shot watch of `operation`, or for a persistent one. */
   | (Entry & {
       readonly kind: 'told';
       readonly client: string;
       readonly operation: Operation;
       readonly type: WatchEventType | 'gap';
-      /** '' of a gap. */
+      /** '' for a gap. */
       readonly path: string;
       readonly zxid: number | null;
     })
@@ -211,11 +211,11 @@ export type HistoryEntry =
       readonly sameSession: boolean;
       readonly reason: string;
     })
-  /** A leader has ended a session because it heard nothing of it; that may still come to nothing. */
+  /** A leader has expired a session; its closeSession may still never be committed. */
   | (Entry & { readonly kind: 'expired'; readonly sessionId: bigint })
   /**
-   * All clients are at rest: everything that they asked is answered, and they are connected. Between `begins` and `ends`
-   * every znode that they could watch is changed by somebody else; `zxid` is the last that was committed until then.
+   * All clients are idle: every request is answered, and all are connected. Between `begins` and `ends` another client
+   * changes every znode that they could watch; `zxid` is the last one committed by then.
    */
   | (Entry & { readonly kind: 'stir'; readonly phase: 'begins' | 'ends'; readonly zxid: number })
   /** The world has done something to a server, a link or a disk; in words. */
@@ -224,13 +224,13 @@ export type HistoryEntry =
 /** Each member of a union without some of its keys. */
 type Without<T, K extends string> = T extends unknown ? Omit<T, K> : never;
 
-/** What is to be noted, before it has its place in the log. */
+/** An entry that has no position in the log yet. */
 export type Note = Without<HistoryEntry, 'order' | 'atMs'>;
 
 export class History {
   readonly entries: HistoryEntry[] = [];
   readonly operations: Operation[] = [];
-  /** Whom clients have shown to be, on all of their connections. */
+  /** The identity that each client has proved, on all of its connections. */
   readonly identities: Map<string, Identity> = new Map();
   readonly #nowMs: () => number;
   readonly #listeners: ((entry: HistoryEntry) => void)[] = [];
@@ -239,13 +239,13 @@ export class History {
     this.#nowMs = nowMs;
   }
 
-  /** From now on each entry is told as it is written. */
+  /** Calls `onEntry` for each entry from now on, as it is written. */
   listen(onEntry: (entry: HistoryEntry) => void): void {
     this.#listeners.push(onEntry);
   }
 
   note(what: Note): void {
-    // Whoever notes something has made the object for that.
+    // The caller has created `what` for this call, so it can be extended in place.
     const entry = Object.assign(what, { order: this.entries.length, atMs: this.#nowMs() }) as HistoryEntry;
     this.entries.push(entry);
     for (const listener of this.#listeners) listener(entry);
@@ -281,7 +281,7 @@ export class History {
     this.#end(operation);
   }
 
-  /** A program takes a persistent watch off. */
+  /** A program removes a persistent watch. */
   unwatch(operation: Operation): void {
     operation.unwatchedOrder ??= this.entries.length;
   }

@@ -15,18 +15,18 @@ import type { VirtualServer } from './virtual-server.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
 /**
- * Everybody who says whether a promise was broken: while the servers work (`LiveChecker`), at rest, and at the end about
- * what clients saw (`checkHistory`).
+ * All checkers of a run: while the servers work (`LiveChecker`), at rest, and at the end on what clients saw
+ * (`checkHistory`).
  *
- * Of its own it knows A1, a program or server that threw; A2, a server that ended by itself for no reason; L1 to L3,
- * progress that did not come; R5, what servers show of the membership.
+ * It checks itself A1, a program or server that threw; A2, a server that exited by itself for no reason; L1 to L3,
+ * missing progress; R5, what servers show of the membership.
  */
 export class Judges {
   readonly #world: VirtualWorld;
   readonly #ensemble: VirtualEnsemble;
   readonly #history: History;
   readonly #own: Violations;
-  /** null for a server of its own: there is nobody to agree with. */
+  /** null for a standalone server, which has no peers to agree with. */
   readonly #live: LiveChecker | null;
   readonly #disks: Map<VirtualServer, DiskJudge> = new Map();
   #aboutHistory: readonly Violation[] = [];
@@ -34,14 +34,14 @@ export class Judges {
   #finalStates: readonly FinalState[] = [];
   readonly #sightings = new Sightings();
   readonly #shown = new ShownMembership();
-  /** Digests that servers had at some zxids; the first server that told, and its digest. */
+  /** Digests that servers had at some zxids, and the server that reported each first. */
   readonly #digests: Map<number, { readonly host: string; readonly digest: bigint }> = new Map();
 
   readonly #without: readonly string[];
 
   /**
-   * @param mayFail whether a server is free to end by itself
-   * @param without promises that are not looked after
+   * @param mayFail whether a server is allowed to exit by itself
+   * @param without invariants that are not checked
    */
   constructor(
     world: VirtualWorld,
@@ -77,7 +77,7 @@ export class Judges {
     );
   }
 
-  /** How often checkers were told of what. */
+  /** How often checkers were fed with each input. */
   get fed(): ReadonlyMap<string, number> {
     const fed = new Map([...(this.#live?.fed ?? []), ...this.#sightings.counts]);
     const count = (what: string): void => void fed.set(what, (fed.get(what) ?? 0) + 1);
@@ -94,7 +94,7 @@ export class Judges {
     this.#own.report(invariant, [], message);
   }
 
-  /** Now and then: servers that were at the same zxid had the same tree. */
+  /** Called now and then: servers at the same zxid must have the same tree. */
   judgeDigests(): void {
     for (const server of this.#ensemble.servers) {
       for (const { zxid, digest } of server.core?.view.digests() ?? []) {
@@ -108,7 +108,7 @@ export class Judges {
     }
   }
 
-  /** At rest, when nothing is going to happen any more: all servers have the same. */
+  /** At rest, when nothing is left to happen: all servers must have the same data. */
   judgeServers(): void {
     this.judgeDigests();
     const summaries = this.#ensemble.servers.map((server) => JSON.stringify(summaryOf(server)));
@@ -131,7 +131,7 @@ export class Judges {
     this.#own.report('R5', [serverId], `${host} has no /zookeeper/config`);
   }
 
-  /** When all is over. */
+  /** At the end of the run. */
   judgeHistory(): void {
     const committed = this.#committed();
     const server = this.#ensemble.servers[0];
@@ -139,9 +139,9 @@ export class Judges {
     this.#sightings.onEnd(this.#history, committed, txnBytesMax);
     this.#aboutHistory = checkHistory(this.#history, committed, {
       finalStates: this.#finalStates,
-      // A program is told in the turn in which the bytes have come.
+      // A program is notified in the turn in which the bytes arrive.
       watchGraceMs: 1,
-      // Somebody has noted when leaders ended sessions.
+      // The live checker's history records when leaders expired sessions.
       knowsExpiries: this.#live !== null,
       txnBytesMax,
       without: this.#without,
@@ -152,7 +152,7 @@ export class Judges {
 
   #committed(): readonly TxnEntry[] {
     if (this.#live !== null) return this.#live.committed;
-    // What a server of its own has logged, it has committed.
+    // Everything that a standalone server has logged is committed.
     const [server] = this.#ensemble.servers;
     if (server === undefined) return [];
     const reader = new JuteReader(undefined, 0x10000000);
@@ -236,10 +236,10 @@ export class Judges {
   }
 }
 
-/** What the world says of the end of a process. */
+/** How the world describes the end of a process. */
 const ENDS = /^(is killed|loses its power|has stopped|ends by itself)/;
 
-/** An observer may be told not to. */
+/** An observer may be configured not to log. */
 function logs({ options: { ensemble, serverId } }: VirtualServer): boolean {
   const isObserver = ensemble?.membership.members.some(
     (member) => member.serverId === serverId && member.role === 'observer',
@@ -254,7 +254,7 @@ function limitsOf(server: VirtualServer | undefined): Pick<LiveCheckerOptions, '
   return { limits: { tickTimeMs, initLimit: ensemble.initLimit, syncLimit: ensemble.syncLimit } };
 }
 
-/** Written down here a second time: `jute.maxbuffer`, and its `extrasize` or 1024. */
+/** A second implementation of the server's rule: `jute.maxbuffer`, and its `extrasize` or 1024. */
 function txnBytesMaxOfServer(server: VirtualServer | undefined): number {
   const { frameBytesMax, extraBytesMax } = server?.options ?? { frameBytesMax: 0xfffff, extraBytesMax: null };
   return frameBytesMax + Math.max(extraBytesMax ?? frameBytesMax, 1024);

@@ -1,4 +1,4 @@
-/** `npm run simulate`: runs seeds, and shows the first that breaks a promise, as small as it can be made. */
+/** `npm run simulate`: runs seeds, and shows the first that violates an invariant, shrunk as far as possible. */
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { FAULT_KINDS, type Fault, type FaultKind, formatFault, NAMED_FAULT_KINDS, parseFault } from './fault.ts';
@@ -231,7 +231,7 @@ const PROGRESS_EVERY_MS = 5000;
 const TAIL_LINES_SHOWN = 60;
 const VIOLATIONS_SHOWN = 5;
 
-/** Whoever reads along has heard enough. */
+/** The reader of a pipe has gone, as with `| head`. */
 process.stdout.on('error', () => process.exit(1));
 
 async function main(): Promise<number> {

@@ -4,14 +4,14 @@ import type { SeededRandom } from './seeded-random.ts';
 import { makeMembership, type VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
-/** Virtual milliseconds after which an operator gives up; another one may have come by then. */
+/** Virtual milliseconds after which an operator stops waiting; another one may have started by then. */
 const PATIENCE_MS = 3000;
-/** Fewer participants are not made: the ensemble is to survive the loss of one. */
+/** Members are only removed while there are more than this many. */
 const PARTICIPANTS_MIN = 2;
 
 /**
- * An operator asks for another membership: a server comes or goes, two change places, or all is said anew. Whether that
- * is possible the leader decides; the answer may be lost.
+ * An operator requests another membership: one server joins, one leaves, or both. The leader decides whether that is
+ * possible; the reply may be lost.
  */
 export async function changeMembers(
   world: VirtualWorld,

@@ -5,8 +5,8 @@ import type { HostPort } from '@meerkat/protocol';
  * A session goes from server to server, and writes at each.
  *
  * @param servers those that it visits, one after the other
- * @returns the first move that ended elsewhere, or after which the write was not answered over the new connection, for
- *   people; null when there is none
+ * @returns as text, the first move that ended at another server, or after which the write was not answered over the new
+ *   connection; null when all succeeded
  */
 export async function findBrokenMove(
   client: Client,

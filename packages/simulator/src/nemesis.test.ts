@@ -17,7 +17,7 @@ test('a server whose disk was wiped, and has not started since, has nothing that
   expect(lines.filter((line) => line.includes('has no file that could rot'))).toHaveLength(1);
 });
 
-test('servers that catch up lose their leader meanwhile, and only that counts as a fault', async () => {
+test('servers lose their leader while they catch up, and only that counts as a fault', async () => {
   const lie = '0ms break-joins zk1,zk2,zk3 for 20000ms #1';
   const options = { seed: 3, servers: 3, minutes: 0.3, traits: [], workload: { operationsPerSecond: 1 } };
   const idle = await simulate({ ...options, plan: [parseFault(lie)!] });
@@ -31,7 +31,7 @@ test('servers that catch up lose their leader meanwhile, and only that counts as
   expect(lost.length).toBeGreaterThanOrEqual(stats.faultsByKind.get('break-joins')!);
 });
 
-test('a server whose log has rotted is replaced also where nobody can lead without it', async () => {
+test('a server whose log has rotted is replaced even when there is no quorum without it', async () => {
   const world = new VirtualWorld({ seed: 1 });
   const ensemble = world.startEnsemble({ servers: 3, spares: 1 });
   await world.run(async () => {
@@ -62,7 +62,7 @@ test('a server whose log has rotted is replaced also where nobody can lead witho
   });
 });
 
-test('a nemesis is done when its last operator has gone, not with the healing', async () => {
+test('a nemesis is done when its last operator has finished, not when it heals', async () => {
   const world = new VirtualWorld({ seed: 1 });
   const ensemble = world.startEnsemble({ servers: 3, spares: 1 });
   await world.run(async () => {

@@ -11,8 +11,8 @@ import type { VirtualWorld } from './virtual-world.ts';
 /**
  * Carries out a plan of faults, and heals what it has done.
  *
- * A fault that would lose what was committed is left out when its moment comes: a disk is only wiped, and data only
- * rots, while every other participant has everything that its server may have acknowledged.
+ * A fault that would lose committed data is skipped: a disk is only wiped, and data only rots, while every other
+ * participant has everything that its server may have acknowledged.
  */
 export class Nemesis {
   readonly #world: VirtualWorld;
@@ -22,14 +22,14 @@ export class Nemesis {
   readonly #cuts: Map<string, number> = new Map();
   /** Servers whose data has rotted: they may refuse to start with what they have. */
   readonly #rotten: Set<VirtualServer> = new Set();
-  /** Servers whose disk has failed, or may have: they are free to end by themselves. */
+  /** Servers whose disk has failed, or may have: they may exit by themselves. */
   readonly #hurt: Set<VirtualServer> = new Set();
   /** Programs at the quorum ports of servers. */
   readonly #strangers: Set<() => void> = new Set();
   readonly #executed: Map<FaultKind, number> = new Map();
   /** Servers whose joins break, and the generators that decide when. */
   readonly #joins: Map<VirtualServer, SeededRandom> = new Map();
-  /** Operators who change the members just now. */
+  /** Operators that are changing the members. */
   #operatorCount = 0;
   #isOver = false;
 
@@ -44,7 +44,7 @@ export class Nemesis {
     });
   }
 
-  /** From now on, faults happen at their moments. */
+  /** Starts the plan: from now on, faults happen at their times. */
   unleash(faults: readonly Fault[]): void {
     for (const fault of faults) {
       this.#world.timeline.plan(fault.atMs, () => {
@@ -77,11 +77,11 @@ export class Nemesis {
     }
   }
 
-  /** Starts a server that ended by itself: with an empty disk where it was the data that ended it. */
+  /** Restarts a server that exited by itself, with an empty disk if its data made it exit. */
   #revive(server: VirtualServer): void {
     if (server.isRunning) return;
     if (this.#rotten.has(server) && server.failure !== null) {
-      // Until the others have what it had, it stays as it is.
+      // It stays down until the others have what it had.
       if (!this.#isDispensable(server) && !(this.#isOver && this.#hasNothingOfItsOwn(server))) return;
       this.#rotten.delete(server);
       server.wipe();
@@ -89,22 +89,22 @@ export class Nemesis {
     server.start();
   }
 
-  /** Called again and again after `heal`: whoever still ends by itself is started again. */
+  /** Called repeatedly after `heal`: restarts servers that still exit by themselves. */
   tend(): void {
     for (const server of this.#ensemble.servers) this.#revive(server);
   }
 
-  /** Everything is healed, and no operator is about to change the members any more: that takes a few virtual seconds. */
+  /** Everything is healed, and no operator is still changing the members, which takes a few virtual seconds. */
   get isDone(): boolean {
     return this.#isOver && this.#operatorCount === 0;
   }
 
-  /** Whether the disk of a server was made to fail, so that it may refuse to go on. */
+  /** Whether a fault hit the server's disk, so that it may refuse to continue. */
   hasHurtDisk(server: VirtualServer): boolean {
     return this.#hurt.has(server);
   }
 
-  /** @returns whether there was something to do it to */
+  /** @returns whether the fault had an effect */
   #inflict(fault: Fault): boolean {
     const random = new SeededRandom(fault.chance, fault.kind);
     const hosts = fault.hosts.flatMap((host) => this.#resolve(host));
@@ -163,7 +163,7 @@ export class Nemesis {
         for (const end of broken) end.breakStream();
         return broken.length > 0;
       }
-      // Counted when they break something.
+      // Counted when they break a join.
       case 'break-joins':
         for (const server of servers) this.#joins.set(server, random);
         this.#later(fault, () => this.#joins.clear());
@@ -188,7 +188,7 @@ export class Nemesis {
     this.#operatorCount--;
   }
 
-  /** A server loses its leader in the middle of becoming like it: while it cuts its log, installs a snapshot, or reads txns. */
+  /** A server loses its leader while it synchronizes: while it truncates its log, installs a snapshot, or reads txns. */
   #maybeBreakJoin(server: VirtualServer, mode: 'diff' | 'trunc' | 'snap'): void {
     const random = this.#joins.get(server);
     if (random === undefined || this.#isOver || random.chance(0.3)) return;
@@ -203,7 +203,7 @@ export class Nemesis {
     });
   }
 
-  /** Another program takes the quorum port while the server is down, which then starts without it. */
+  /** Another program takes the quorum port while the server is down; the server then starts without it. */
   #occupy(server: VirtualServer, fault: Fault): void {
     const { network } = this.#world;
     server.crash();
@@ -215,7 +215,7 @@ export class Nemesis {
     server.start();
   }
 
-  /** Ends processes, or lets them stand still, for a while. */
+  /** Kills or pauses processes for a while. */
   #end(servers: readonly VirtualServer[], fault: Fault, random: SeededRandom): boolean {
     const isEffective = servers.some(({ isRunning, isPaused }) => isRunning && (fault.kind !== 'pause' || !isPaused));
     const losesPower = fault.kind === 'power' || (fault.kind === 'restart-all' && random.chance(0.5));
@@ -228,7 +228,7 @@ export class Nemesis {
         case 'stop':
           server.stop();
           this.#later(fault, () => {
-            // It may still be busy with stopping.
+            // It may still be shutting down.
             server.crash();
             server.start();
           });
@@ -247,7 +247,7 @@ export class Nemesis {
 
   #wipe(server: VirtualServer, fault: Fault): boolean {
     if (!this.#isDispensable(server)) {
-      this.#say(`${server.host} keeps its disk: nobody else has all of it`);
+      this.#say(`${server.host} keeps its disk: no other server has all of it`);
       return false;
     }
     server.wipe();
@@ -282,10 +282,10 @@ export class Nemesis {
     }
   }
 
-  /** A bit of a file of a server that others can replace is inverted, which its next start notices. */
+  /** Flips a bit in a file of a server that others can replace; its next start notices it. */
   #rot(server: VirtualServer, fault: Fault, random: SeededRandom): boolean {
     if (!this.#isDispensable(server) || this.#rotten.size > 0) {
-      this.#say(`the data of ${server.host} does not rot: nobody else has all of it`);
+      this.#say(`the data of ${server.host} does not rot: no other server has all of it`);
       return false;
     }
     const { logDirectory, snapshotDirectory } = server.options;
@@ -293,8 +293,8 @@ export class Nemesis {
     const paths = [...directories].flatMap((directory) =>
       server.disk.names(directory).map((name) => `${directory}/${name}`),
     );
-    // An epoch is a number in decimal digits and nothing else, in Apache's format: another digit is another promise, which
-    // no reader can tell.
+    // In Apache's format an epoch file is just a decimal number: with another digit it is another valid promise, which no
+    // reader can detect.
     const perishable = paths.filter((one) => !one.includes('Epoch'));
     if (perishable.length === 0) {
       this.#say(`${server.host} has no file that could rot`);
@@ -303,7 +303,7 @@ export class Nemesis {
     const path = random.pick(perishable);
     const size = server.disk.peek(path)?.length ?? 0;
     server.crash();
-    // Files are grown ahead: what was written is at their beginning.
+    // Files are preallocated: the written part is at the beginning.
     const position = Math.floor(size * random.fraction() ** 3);
     const hasRotted = size > 0 && server.disk.flipBit(path, position, random.between(0, 7));
     if (hasRotted) {
@@ -315,7 +315,7 @@ export class Nemesis {
     return hasRotted;
   }
 
-  /** As long as it refuses to start with what it has; an operator would look again and again. */
+  /** Retries while the server refuses to start with its data, as an operator would. */
   #replaceRotten(server: VirtualServer): void {
     this.#revive(server);
     if (this.#rotten.has(server)) this.#later({ durationMs: 250 }, () => this.#replaceRotten(server));
@@ -356,8 +356,8 @@ export class Nemesis {
   }
 
   /**
-   * Everybody else who votes is a quorum and there, in one epoch, and has applied everything that is on this server's disk: what a
-   * voter has applied is durable there. Whether it was committed does not matter, its ACK may be on its way.
+   * All other voters are up and form a quorum, in one epoch, and have applied everything on this server's disk: what a voter
+   * has applied is durable there. Whether it was committed does not matter, as its ACK may be in flight.
    */
   #isDispensable(server: VirtualServer): boolean {
     const { leader, membershipNow: membership, spares } = this.#ensemble;
@@ -375,8 +375,8 @@ export class Nemesis {
   }
 
   /**
-   * All others have as much on their disks. Where nobody can lead without this server this is what its operator asks: a change
-   * of the members may be in all logs that leaves two voters, and it is one of them.
+   * All others have as much on their disks. Decides where there is no quorum without this server: a membership change that
+   * leaves two voters, one of them this server, may be in all logs.
    */
   #hasNothingOfItsOwn(server: VirtualServer): boolean {
     const lastZxid = lastZxidOf(server);
@@ -401,13 +401,13 @@ export class Nemesis {
   }
 }
 
-/** Of what is on its disk. */
+/** Last zxid on its disk. */
 export function lastZxidOf({ disk, options }: VirtualServer): number {
   const { txns, base } = readServerDisk(disk, options.snapshotDirectory, options.logDirectory);
   return txns.at(-1)?.zxid ?? base;
 }
 
-/** Milliseconds after which a join breaks at the latest; most break much earlier. To cut a log takes a few. */
+/** Milliseconds after which a join breaks at the latest; most break much earlier. Truncating a log takes a few. */
 const JOIN_MS_MAX = { diff: 100, trunc: 20, snap: 200 } as const;
 
 const MAY_FAIL = ['write', 'sync', 'sync', 'create', 'rename', 'syncDirectory', 'truncate', 'preallocate'] as const;

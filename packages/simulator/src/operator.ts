@@ -2,12 +2,13 @@ import type { History } from './history.ts';
 import type { VirtualEnsemble } from './virtual-ensemble.ts';
 import type { VirtualWorld } from './virtual-world.ts';
 
-/** Milliseconds from one session that is ended by hand to the next, at most. */
+/** Longest pause, in milliseconds, between two sessions that are ended by hand. */
 const PAUSE_MAX_MS = 1000;
 
 /**
- * Ends sessions, as an operator may, while their clients work: at servers that follow, which ask their leader for it, so that
- * the end of a session is on its way while the client of it goes on asking; and at whoever leads, or still believes that it does.
+ * Ends sessions by hand, as an operator may, while their clients work: at followers, which ask their leader to do it, so that
+ * a session is being closed while its client keeps sending requests; and at the leader, or a server that still believes it
+ * leads.
  */
 export async function endSessionsByHand(
   world: VirtualWorld,
@@ -15,7 +16,7 @@ export async function endSessionsByHand(
   history: History,
   isOver: () => boolean,
 ): Promise<void> {
-  // A server of its own decides itself when sessions end: there is nobody that it would ask.
+  // A standalone server decides itself when sessions end; it has no leader to ask.
   if (ensemble.servers.length === 1) return;
   const random = world.random.fork('operator');
   for (;;) {

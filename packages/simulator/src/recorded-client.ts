@@ -23,7 +23,7 @@ import type {
 } from './history.ts';
 import type { HistoryTap } from './history-tap.ts';
 
-/** Calls a client, and notes in the history what it was asked and what came of it. Never rejects with a client's error. */
+/** Calls a client, and records each request and its outcome in the history. Never rejects with a client's error. */
 export class RecordedClient {
   readonly client: Client;
   readonly #host: string;
@@ -40,13 +40,13 @@ export class RecordedClient {
     );
   }
 
-  /** @param timeoutMs after which the answer is not waited for any more; null: for ever */
+  /** @param timeoutMs after which the reply is no longer waited for; null: no limit */
   call(request: OperationRequest, timeoutMs: number | null = null): Promise<Operation> {
     const operation = this.#invoke(request);
     return this.#settle(operation, this.#run(operation, timeoutMs ?? undefined));
   }
 
-  /** A persistent watch that is told until the returned function is called. */
+  /** A persistent watch, recorded until `end` is called. */
   watch(path: string, isRecursive: boolean): { readonly armed: Promise<Operation>; readonly end: () => void } {
     const stream = this.client.watch(path, { recursive: isRecursive });
     const operation = this.#invoke({ op: 'watch', path, isRecursive });
@@ -60,7 +60,7 @@ export class RecordedClient {
         else this.#tell(operation, event);
       }
     };
-    // A watch that could not be armed says so a second time here.
+    // A watch that could not be armed rejects here a second time.
     tell().catch(rethrowOwn);
     const end = (): void => {
       this.#history.unwatch(operation);
@@ -70,7 +70,7 @@ export class RecordedClient {
     return { armed, end };
   }
 
-  /** Ends the session; without an answer of a server in its own time. */
+  /** Ends the session; its outcome is unknown without a reply. */
   async close(): Promise<Operation> {
     const operation = this.#invoke({ op: 'close' });
     await this.client.close();
@@ -188,7 +188,7 @@ export class RecordedClient {
   }
 }
 
-/** Of a transaction: why the part was refused. */
+/** For a transaction: why the part was refused. */
 function codeOf(error: AnyZooKeeperError): ZooKeeperCode {
   return error instanceof TransactionError && isZooKeeperError(error.cause) ? error.cause.code : error.code;
 }
@@ -227,7 +227,7 @@ function partResultOf(part: MultiPart, result: TransactionResult): PartResult {
   return { op: 'set', stat };
 }
 
-/** What a client rejects with is expected; anything else is a mistake of ours. */
+/** Errors of the client are expected; any other is a bug. */
 function rethrowOwn(error: unknown): void {
   if (!isZooKeeperError(error)) throw error;
 }

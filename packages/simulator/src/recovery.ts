@@ -29,8 +29,8 @@ export interface RunParts {
 }
 
 /**
- * The end of a run: heals everything, demands that all of it works within a bound, then that the ensemble survives the loss
- * of two leaders, fires each watch that is left, and closes all sessions.
+ * The end of a run: heals everything, requires that all of it works within a bound and that the ensemble then survives the
+ * loss of two leaders, fires every remaining watch, and closes all sessions.
  */
 export class Recovery {
   readonly #world: VirtualWorld;
@@ -42,7 +42,7 @@ export class Recovery {
   readonly #atRest: AtRest;
   #tookMs: number | null = null;
 
-  /** @param canMove whether sessions move between servers */
+  /** @param canMove whether sessions can move between servers */
   constructor({ world, ensemble, history, judges, workload, nemesis }: RunParts, canMove: boolean) {
     this.#world = world;
     this.#ensemble = ensemble;
@@ -53,12 +53,12 @@ export class Recovery {
     this.#atRest = new AtRest(world, ensemble, judges, PROGRESS_MS, canMove);
   }
 
-  /** Milliseconds from the healing to the moment from which everything works; null when it has not come. */
+  /** Milliseconds from healing until everything worked; null if it never did. */
   get tookMs(): number | null {
     return this.#tookMs;
   }
 
-  /** Returns early when progress does not come. */
+  /** Returns early without progress. */
   async run(): Promise<void> {
     if (!(await this.#heal())) return;
     await this.#atRest.judgeConnections();
@@ -70,12 +70,12 @@ export class Recovery {
     await this.#atRest.judgeSessions();
     await this.#atRest.judgeConnections();
     await this.#atRest.judgeWatches();
-    // The end of a session counts as over when it is proposed.
+    // A session counts as ended when its closeSession is proposed.
     await this.#world.until(() => this.#ensemble.isAtRest, PROGRESS_MS);
     this.#judges.judgeServers();
   }
 
-  /** @returns whether everything works: a leader, all servers, all clients, a write */
+  /** @returns whether everything works again: a leader, all servers, all clients, a write */
   async #heal(): Promise<boolean> {
     const healedMs = this.#world.nowMs;
     this.#nemesis.heal();
@@ -90,7 +90,7 @@ export class Recovery {
         20,
       );
     if (!(await holds(() => this.#ensemble.leader !== null))) {
-      this.#judges.report('L1', `nobody leads ${PROGRESS_MS} ms after everything was healed`);
+      this.#judges.report('L1', `no server leads ${PROGRESS_MS} ms after everything was healed`);
       return false;
     }
     if (!(await holds(() => this.#workload.isConnected))) {
@@ -104,7 +104,7 @@ export class Recovery {
       return false;
     }
     this.#tookMs = this.#world.nowMs - healedMs;
-    // A change of the members, too, ends connections.
+    // A membership change also closes connections.
     const isSettled = (): boolean => this.#nemesis.isDone && this.#workload.isConnected && this.#ensemble.isWhole;
     if (!(await this.#world.until(isSettled, PROGRESS_MS, 20))) {
       this.#judges.report('L3', `the last change of the members is not over ${PROGRESS_MS} ms after the recovery`);
@@ -114,8 +114,8 @@ export class Recovery {
   }
 
   /**
-   * The leader is killed, and so is the next one before its epoch has begun; the first one is back by then. Those that are
-   * left must agree on somebody, whatever they have voted for before.
+   * Kills the leader, and the next one before its epoch has begun; by then the first one is back. The remaining servers must
+   * agree on a leader, whatever they voted before.
    */
   async #succeedTwice(): Promise<void> {
     const { leader, membershipNow: membership } = this.#ensemble;
@@ -134,14 +134,14 @@ export class Recovery {
     await this.#world.until(() => elected() !== undefined, PROGRESS_MS, 1);
     const next = elected();
     if (next === undefined) {
-      this.#judges.report('L1', `nobody is elected ${PROGRESS_MS} ms after the leader was killed`);
+      this.#judges.report('L1', `no server is elected ${PROGRESS_MS} ms after the leader was killed`);
       return;
     }
     next.crash();
     leader.start();
     const hasLeader = (): boolean => this.#ensemble.leader !== null && this.#workload.isConnected;
     if (!(await this.#world.until(hasLeader, PROGRESS_MS, 20))) {
-      this.#judges.report('L1', `nobody leads ${PROGRESS_MS} ms after the leader was killed, and the next one`);
+      this.#judges.report('L1', `no server leads ${PROGRESS_MS} ms after the leader was killed, and the next one`);
     }
     next.start();
     await this.#world.until(() => this.#ensemble.isWhole, PROGRESS_MS, 20);
@@ -154,7 +154,7 @@ export class Recovery {
     await client.close();
   }
 
-  /** Changes everything that is watched, while the clients do nothing. */
+  /** Changes everything that is watched, while the clients are idle. */
   async #stir(): Promise<void> {
     const client = await this.#connectProbe();
     const { mzxid } = await client.set(PROBE_PATH, 'all is at rest', { timeoutMs: PROGRESS_MS });
@@ -162,13 +162,13 @@ export class Recovery {
     this.#history.note({ kind: 'stir', phase: 'begins', zxid: Number(mzxid) });
     await stir(client, this.#workload.watchable, PROGRESS_MS);
     const last = await client.set(PROBE_PATH, 'the very end', { timeoutMs: PROGRESS_MS });
-    // Followers and observers learn of it a little later, and their clients from them.
+    // Followers and observers learn of it a little later, and then notify their clients.
     await this.#world.sleep(STIR_MS);
     this.#history.note({ kind: 'stir', phase: 'ends', zxid: Number(last.mzxid) });
     await client.close();
   }
 
-  /** Quotas stay, and refuse nothing more. */
+  /** Quotas stay, but no longer refuse anything. */
   async #liftQuotas(client: Client): Promise<void> {
     for (const path of this.#workload.quotaLimits) {
       if ((await client.exists(path)) !== null) await client.set(path, 'count=-1,bytes=-1');
@@ -197,5 +197,5 @@ function votersOf({ members }: Membership): readonly number[] {
   return members.filter(({ role }) => role === 'participant').map(({ serverId }) => serverId);
 }
 
-/** Virtual milliseconds that a commit may take to any server, and from there to a program. */
+/** Virtual milliseconds for a commit to reach any server, and from there a program. */
 const STIR_MS = 1000;

@@ -4,7 +4,7 @@ import type { SimulateOptions } from './simulate.ts';
 /** What a seed is run in: everything but the seed. */
 export type Shape = Omit<SimulateOptions, 'seed'>;
 
-/** The command that runs a seed again, with exactly these faults; null: those that the seed makes. */
+/** The command that runs a seed again, with exactly these faults; null: with those that the seed draws. */
 export function commandOf(shape: Shape, seed: number, plan: readonly Fault[] | null): string {
   const { servers = 3, observers = 0, spares = 0, groups, minutes = 1, traits, without, workload } = shape;
   const parts = [`--seed ${seed}`, `--servers ${servers}`];

@@ -94,7 +94,7 @@ export class ServerNetwork implements Network {
     };
   }
 
-  /** Gives the stream of an end that was accepted to its owner. */
+  /** Hands the stream of an accepted end to its owner. */
   open(end: VirtualEnd, accept: (stream: ByteStream) => StreamEvents): void {
     const stream = new ServerStream(end, this.#addressOf(end), this.#door);
     const events = accept(stream);
@@ -112,14 +112,13 @@ export class ServerNetwork implements Network {
   }
 }
 
-/** The stream that a core sees. */
-/** What is in memory that is given to be read into. */
+/** Fills memory before it is read into. */
 const GARBAGE = 0xdb;
 
 class ServerStream implements ByteStream {
   readonly remote: PeerAddress;
   readonly certificate: PeerCertificate | null;
-  /** Hears of its closing by `destroy`. */
+  /** Notified when `destroy` closes the stream. */
   owner: StreamEvents | null = null;
   readonly #end: VirtualEnd;
   readonly #door: EventDoor;
@@ -162,7 +161,7 @@ class ServerStream implements ByteStream {
     this.#room = room;
   }
 
-  /** As a host does it: whoever looks for too long at what was in that memory before is found out. */
+  /** Reads into the core's memory, and overwrites all of it first: code that still uses old bytes there fails. */
   tellBytes(events: StreamEvents, bytes: Uint8Array): void {
     if (this.#room === null) {
       events.onBytes(bytes);

@@ -41,7 +41,7 @@ export interface ServerProcessParts {
   readonly onTrace: (event: TraceEvent) => void;
   /** A txn was applied because it is committed. */
   readonly onApplied: (zxid: number, treeDigest: bigint) => void;
-  /** A turn has ended: what the core has to say has been said. */
+  /** A turn has ended: the core has produced all of its output. */
   readonly onTurn: () => void;
   /** The process ends by itself: null after `stop`. */
   readonly onEnded: (error: Error | null) => void;
@@ -60,9 +60,9 @@ export class ServerProcess implements EventDoor {
   readonly #threads: VirtualThreads | null;
   #isGone = false;
   #isTurnPlanned = false;
-  /** When the disk has done what it does; null while it has nothing to do. */
+  /** When the pending disk operation completes; null when there is none. */
   #diskEffect: PlannedEvent | null = null;
-  /** Milliseconds at which a disk that hangs goes on. */
+  /** When a hanging disk resumes, in milliseconds. */
   #stalledUntilMs = 0;
   #tick: PlannedEvent | null = null;
   /** Events that came while the process was stopped; null while it runs. */
@@ -138,19 +138,19 @@ export class ServerProcess implements EventDoor {
     this.#parts.timeline.plan(0, () => this.deliver(event));
   }
 
-  /** Somebody ends a session at this server by hand. */
+  /** Ends a session at this server by hand. */
   expireSession(id: bigint): void {
     this.deliver(() => {
       if (this.core.endsSessions) this.core.expireSession(id, 'operator');
     });
   }
 
-  /** Ends in good order; `onEnded` follows. */
+  /** Shuts down gracefully; `onEnded` follows. */
   stop(): void {
     this.deliver(() => this.core.stop());
   }
 
-  /** An I/O thread dies. @returns false when there is none, or the process is stopped */
+  /** Kills an I/O thread. @returns false when there is none, or the process is stopped */
   killThread(): boolean {
     return this.#waiting === null && this.#threads !== null && this.#threads.kill();
   }
@@ -171,7 +171,7 @@ export class ServerProcess implements EventDoor {
     this.#mark();
   }
 
-  /** Nothing of it does anything any more. */
+  /** The process is gone. */
   vanish(): void {
     this.#isGone = true;
     this.#threads?.vanish();
@@ -183,7 +183,7 @@ export class ServerProcess implements EventDoor {
     this.#stalledUntilMs = Math.max(this.#stalledUntilMs, this.#parts.timeline.nowMs + ms);
   }
 
-  /** A disk that hangs goes on now, and what a slow one does is done. */
+  /** A hanging disk resumes now, and slow operations complete. */
   healDisk(): void {
     this.#stalledUntilMs = 0;
     const { timeline } = this.#parts;
@@ -210,7 +210,7 @@ export class ServerProcess implements EventDoor {
     this.#armTick();
   };
 
-  /** The disk does one thing after the other. */
+  /** The disk performs one operation at a time. */
   #runDisk(): void {
     const { disk, timeline, random } = this.#parts;
     const next = disk.nextOperation;
@@ -223,7 +223,7 @@ export class ServerProcess implements EventDoor {
   }
 
   readonly #completeDisk = (): void => {
-    // An effect takes place when its process hears of it: a stopped one has no hands.
+    // An operation takes effect when its process is notified, so not while the process is stopped.
     this.deliver(() => {
       this.#diskEffect = null;
       this.#parts.disk.deliver();
@@ -236,7 +236,7 @@ export class ServerProcess implements EventDoor {
     const deadlineMs = this.core.nextDeadlineMs();
     if (deadlineMs === Number.POSITIVE_INFINITY) return;
     const delayMs = clock.delayUntil(deadlineMs);
-    // A timer that rings too early does no harm: it is armed again then.
+    // A timer that fires too early does no harm: it is then rearmed.
     if (this.#tick !== null && !this.#tick.isOver) {
       if (this.#tick.atMs <= timeline.nowMs + delayMs) return;
       timeline.cancel(this.#tick);

@@ -4,15 +4,15 @@ import type { VirtualServer } from './virtual-server.ts';
 const CONFIG_PATH = '/zookeeper/config';
 
 /**
- * R5: what a server that serves shows in `/zookeeper/config` is the membership that it has in force.
+ * R5: a serving server shows in `/zookeeper/config` the membership that it has in force.
  *
- * A leader has a change in force before it has applied its txn, so a tree that is behind the change is not looked at.
+ * A leader puts a change in force before it has applied its txn, so a tree behind the change is not checked.
  */
 export class ShownMembership {
-  /** The epoch and the version at which each server was looked at last: the znode changes with no other txn. */
+  /** Epoch and version at which each server was last checked: the znode changes with no other txn. */
   readonly #looked: Map<VirtualServer, string> = new Map();
 
-  /** A turn has ended. @returns what is wrong, for people; null when nothing is */
+  /** Called after each turn. @returns what is wrong, as text, or null */
   findFault(server: VirtualServer): string | null {
     const { core, epoch } = server;
     const membership = core?.view.ensemble?.membership;

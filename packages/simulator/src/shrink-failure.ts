@@ -2,7 +2,7 @@ import type { Fault } from './fault.ts';
 import { shorten, shrink } from './shrink.ts';
 import { type SimulateOptions, type SimulateResult, simulate } from './simulate.ts';
 
-/** The same seed with as few faults, as short as they can be, that still break a promise of the same name. */
+/** The same seed with as few faults, as short as they can be, that still violate the same invariant. */
 export async function shrinkFailure(
   options: SimulateOptions,
   result: SimulateResult,

@@ -8,7 +8,7 @@ import type { VirtualServer } from './virtual-server.ts';
 import { OVERLONG_PATH } from './workload-options.ts';
 import type { WorldWatcher } from './world-watcher.ts';
 
-/** What must have happened in a world with a trait, so that the trait has made a difference. */
+/** What must have happened in a world with a trait, for the trait to have made a difference. */
 export const SIGHTINGS: Readonly<Record<Trait, readonly string[]>> = {
   'log-directory': ['log file in a directory of its own'],
   'small-logs': ['log file that was full'],
@@ -16,7 +16,7 @@ export const SIGHTINGS: Readonly<Record<Trait, readonly string[]>> = {
   'short-memory': ['learner sent more than the memory of its leader'],
   'lazy-observers': ['txn applied without a log'],
   acls: ['permissions set', 'request refused for want of permission'],
-  'short-txns': ['session whose end fills a txn', 'request given up that no server takes'],
+  'short-txns': ['session whose end fills a txn', 'request too long for every server'],
   'two-addresses': ['second address dialled'],
   collectables: ['container or TTL znode collected'],
   'large-values': ['value above 100 kB', 'snapshot of several slices'],
@@ -38,7 +38,7 @@ export class Sightings implements WorldWatcher {
   readonly counts: Map<string, number> = new Map();
   /** Proposals that were sent over each connection since its DIFF; until NEWLEADER. */
   readonly #history: Map<number, number> = new Map();
-  /** Servers that begin another log file for a reason other than its size. */
+  /** Servers that start a new log file for a reason other than its size. */
   readonly #mayBegin: Set<VirtualServer> = new Set();
   /** Sessions that their server made without a txn. */
   readonly #local: Set<bigint> = new Set();
@@ -127,7 +127,7 @@ export class Sightings implements WorldWatcher {
       if (count === 60) this.#count('second with sixty requests');
       if (request.op === 'setAcl' && result !== null) this.#count('permissions set');
       if ('path' in request && request.path === OVERLONG_PATH && error?.code === 'CONNECTIONLOSS') {
-        this.#count('request given up that no server takes');
+        this.#count('request too long for every server');
       }
       if (error?.code === 'NOAUTH') this.#count('request refused for want of permission');
       if (error?.code === 'QUOTAEXCEEDED') this.#count('quota exceeded');
@@ -137,7 +137,7 @@ export class Sightings implements WorldWatcher {
       if (txn.type === OpCode.deleteContainer) this.#count('container or TTL znode collected');
       if (txn.type === OpCode.setData && (txn.data?.length ?? 0) > 100_000) this.#count('value above 100 kB');
       if (txn.type !== OpCode.closeSession) continue;
-      // No client has asked for it.
+      // No client has requested it.
       if (header.cxid === 0 && !this.#expired.has(header.sessionId)) this.#count('session ended by hand');
       const paths = txn.paths ?? [];
       if (paths.length >= 1000) this.#count('session with thousands of ephemerals ended');
@@ -152,5 +152,5 @@ export class Sightings implements WorldWatcher {
   }
 }
 
-/** What a server writes of a snapshot at once. */
+/** Bytes of a snapshot that a server writes at once. */
 const SLICE_BYTES = 256 * 1024;

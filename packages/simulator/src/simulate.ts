@@ -30,7 +30,7 @@ export interface SimulateOptions {
   /** Participants. Default 3. */
   readonly servers?: number | undefined;
   readonly observers?: number | undefined;
-  /** Servers that are no members at first: members change while things go wrong. Default 0. */
+  /** Servers that are not members at first; membership changes during the faults. Default 0. */
   readonly spares?: number | undefined;
   /**
    * A quorum is a majority of groups: of so many with the same weights, or as the seed draws them with `drawn`.
@@ -46,11 +46,11 @@ export interface SimulateOptions {
   /** What is special about the servers. Default: the seed draws it. */
   readonly traits?: readonly Trait[] | undefined;
   readonly workload?: Partial<WorkloadOptions> | undefined;
-  /** Promises that are not looked after, by their numbers. Default: none. */
+  /** Invariants that are not checked, by number. Default: none. */
   readonly without?: readonly string[] | undefined;
-  /** Hears of everything that happens. */
+  /** Called for every event. */
   readonly onLine?: ((line: string) => void) | undefined;
-  /** Looked at every virtual second: the run ends early, without a verdict on progress. */
+  /** Called every virtual second; true ends the run early, without checking for progress. */
   readonly isCancelled?: (() => boolean) | undefined;
 }
 
@@ -63,20 +63,20 @@ export interface SimulateStats {
   readonly succeeded: number;
   /** In doubt, because of a lost connection. */
   readonly inDoubt: number;
-  /** Watch events that clients were told. */
+  /** Watch events that were delivered to programs. */
   readonly watchEvents: number;
-  /** Faults that have changed something; the plan may have more, whose victims were down already. */
+  /** Faults that had an effect; the plan may have more, whose targets were down already. */
   readonly faults: number;
   readonly faultsByKind: ReadonlyMap<FaultKind, number>;
   /** Virtual minutes during which things went wrong, and the operations that succeeded in them. */
   readonly minutes: number;
   readonly succeededUnderFaults: number;
-  /** How often checkers were told of what. */
+  /** How often checkers were fed with each input. */
   readonly fed: ReadonlyMap<string, number>;
   /** Epochs that were established. */
   readonly epochs: number;
   readonly serverStarts: number;
-  /** Milliseconds from the healing to the moment from which everything works; null when it never came. */
+  /** Milliseconds from healing until everything worked; null if it never did. */
   readonly recoveredMs: number | null;
 }
 
@@ -92,10 +92,10 @@ export interface SimulateResult {
 }
 
 /**
- * Lets an ensemble and its clients live through faults for a while, heals everything, demands that all of it works again
- * within a bound, and judges what was done and seen.
+ * Runs an ensemble and its clients under faults for a while, heals everything, requires that all of it works again within
+ * a bound, and checks what was done and seen.
  *
- * The same options give the same result, but for nothing.
+ * The same options give the same result.
  */
 export async function simulate(options: SimulateOptions): Promise<SimulateResult> {
   return new Simulation(options).run();
@@ -132,11 +132,11 @@ class Simulation {
     });
     this.#world = world;
     this.#history = new History(() => world.nowMs);
-    // What is told of the first start belongs to the history too.
+    // Events of the first start belong to the history too.
     const note = (what: string): void => this.#history.note({ kind: 'fault', what });
-    // A generator of its own: what is drawn here changes nothing else that the seed decides.
+    // Its own generator: what is drawn here changes nothing else that the seed decides.
     const traits = options.traits ?? drawTraits(new SeededRandom(seed, 'traits'));
-    // What a server of its own has committed is read from its logs at the end: they have to be there.
+    // What a standalone server has committed is read from its logs at the end, so they must not be purged.
     this.#traits = servers + observers === 1 ? traits.filter((trait) => trait !== 'purge') : traits;
     const { core, ensemble, addresses, clientThreads, workload } = configurationOf(this.#traits);
     this.#ensemble = world.addEnsemble({
@@ -177,7 +177,7 @@ class Simulation {
       { ...parts, workload: this.#workload, nemesis: this.#nemesis },
       !this.#traits.includes('local-sessions'),
     );
-    // A generator of its own: a plan that is given leaves everything else as the seed has it.
+    // Its own generator: a given plan leaves everything else as the seed has it.
     this.#plan = options.plan ?? [
       ...planFaults(new SeededRandom(seed, 'nemesis'), {
         kinds: (options.faults ?? FAULT_KINDS).filter((kind) => kind !== 'break-joins'),
@@ -216,7 +216,7 @@ class Simulation {
   async #live(): Promise<void> {
     for (const server of this.#ensemble.servers) server.start();
     if (!(await this.#world.until(() => this.#ensemble.leader !== null, PROGRESS_MS))) {
-      this.#judges.report('L1', `nobody leads ${PROGRESS_MS} ms after the start, without any fault`);
+      this.#judges.report('L1', `no server leads ${PROGRESS_MS} ms after the start, without any fault`);
       return;
     }
     this.#workload.start();
@@ -232,15 +232,16 @@ class Simulation {
       await this.#world.sleep(Math.min(1000, endMs - this.#world.nowMs));
       this.#judges.judgeDigests();
     }
-    // The first violation is what counts; what follows from it is of no interest.
+    // Only the first violation counts; later ones may be its consequences.
     if (this.#judges.violations.length > 0) return;
     this.#healedMs = this.#world.nowMs;
     await this.#recovery.run();
   }
 
   /**
-   * S10, of a server of its own: a follower that is cut off answers its clients for a while, and the leader does not hear of
-   * it. What a client is sure of it counts by its own clock, so nothing is said once clocks have run at different rates.
+   * S10, for a standalone server only: in an ensemble, a follower that is cut off answers its clients for a while without
+   * the leader's knowledge. A client measures its certainty by its own clock, so nothing is checked once clocks have run at
+   * different rates.
    */
   #judgeCertainty(sessionId: bigint): void {
     if (this.#ensemble.servers.length > 1 || this.#nemesis.executed.has('skew')) return;

@@ -1,7 +1,7 @@
 import { type Client, NoNodeError, parentOf } from '@meerkat/client';
 
 /**
- * Changes znodes in each way that a watch may wait for: whatever is watched there, and however, fires.
+ * Changes znodes in every way that a watch can wait for, so that all watches on them fire.
  *
  * @param paths parents first
  */
@@ -12,7 +12,7 @@ export async function stir(client: Client, paths: readonly string[], timeoutMs: 
         await stirOne(client, path, timeoutMs);
         break;
       } catch (error) {
-        // Containers and TTL znodes go by themselves, and parents with them.
+        // The service deletes containers and TTL znodes, and parents with them.
         if (!(error instanceof NoNodeError) || attempt === ATTEMPTS_MAX) throw error;
         await client.ensurePath(parentOf(path));
       }
@@ -23,7 +23,7 @@ export async function stir(client: Client, paths: readonly string[], timeoutMs: 
 async function stirOne(client: Client, path: string, timeoutMs: number): Promise<void> {
   const options = { timeoutMs };
   let stat = await client.exists(path, options);
-  // It may have no children, and those that it may have had are waited for.
+  // An ephemeral cannot have children, and watches may wait for those that the znode had before.
   if (stat !== null && stat.ephemeralOwner !== 0n) {
     await client.delete(path, options);
     stat = null;

@@ -1,11 +1,11 @@
 /**
- * Virtual time: a queue of what is going to happen. Time stands still while something happens and then jumps to the
- * next event, so that an hour without events costs nothing.
+ * Virtual time: a queue of planned events. Time stands still while an event runs and then jumps to the next one, so
+ * that an hour without events costs nothing.
  *
  * Events of the same moment happen in the order in which they were planned. Nothing here knows a real clock.
  *
- * Most events only concern servers and the network, which work without promises. `touch` says that promises may have
- * something to say to each other now; only then does the world wait for them.
+ * Most events only concern servers and the network, which work without JavaScript promises. `touch` says that promises
+ * may have settled; only then does the world wait for their callbacks.
  */
 export class Timeline {
   #nowMs = 0;
@@ -26,7 +26,7 @@ export class Timeline {
     return this.#nowMs;
   }
 
-  /** Events that are still going to happen. */
+  /** Events that are still planned. */
   get plannedCount(): number {
     return this.#plannedCount;
   }
@@ -49,7 +49,7 @@ export class Timeline {
     this.#isTouched = false;
   }
 
-  /** Plans an event after which promises are looked at. @returns cancels it; without effect once it has happened */
+  /** Plans an event after which promises are drained. @returns cancels it; without effect once it has happened */
   after(delayMs: number, run: () => void): () => void {
     const event = this.plan(delayMs, () => {
       this.#isTouched = true;
@@ -75,16 +75,16 @@ export class Timeline {
     this.#plannedCount--;
   }
 
-  /** When the next event happens; Infinity when there is none. */
+  /** Time of the next event; Infinity when there is none. */
   get nextMs(): number {
     return this.#next()?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Lets the next event happen.
+   * Runs the next event.
    *
-   * @returns false when there is none until `untilMs`, which it is then
-   * @throws Error when time stands still: the events of one moment lead to others of the same moment without an end
+   * @returns false when no event is due by `untilMs`; the time is then `untilMs`
+   * @throws Error when time stands still: events of one moment keep planning others for the same moment
    */
   step(untilMs: number): boolean {
     const next = this.#next();
@@ -157,7 +157,7 @@ export class Timeline {
  * a rounding error before the deadline it was planned for, again and again, without time ever moving.
  */
 const GRAINS_PER_MS = 1024;
-/** A timer whose deadline has passed, and that is armed again without an effect, would go on for ever. */
+/** A timer whose deadline has passed, and that is rearmed without an effect, would loop forever. */
 const EVENTS_OF_MOMENT_MAX = 500_000;
 /** The shortest step of time, milliseconds. */
 export const GRAIN_MS: number = 1 / GRAINS_PER_MS;

@@ -11,20 +11,20 @@ export const TRAITS = [
   'small-logs',
   /** Snapshots are taken often, and old files purged. */
   'purge',
-  /** A leader keeps the last five txns for learners that are late; the others need its log or a snapshot. */
+  /** A leader keeps the last five txns for lagging learners; the others need its log or a snapshot. */
   'short-memory',
   /** Observers log nothing. */
   'lazy-observers',
-  /** Clients have identities, and permissions are set and withdrawn. */
+  /** Clients have identities, and permissions are set and removed. */
   'acls',
   /**
-   * Servers take short txns only. Clients make so many ephemerals that the end of their session is a long one, and ask for
-   * what is longer.
+   * Servers accept only short txns. Clients create so many ephemerals that the closeSession txn is a long one, and send
+   * requests that are too long.
    */
   'short-txns',
   /** Every server has two addresses for the others. */
   'two-addresses',
-  /** Containers and TTL znodes, which the service collects when nobody needs them. */
+  /** Containers and TTL znodes, which the service deletes when they are unused. */
   'collectables',
   /** Values up to 900 kB; then snapshots are written and read in several slices, and logs are long. */
   'large-values',
@@ -32,17 +32,17 @@ export const TRAITS = [
   'quotas',
   /** Some sessions have thousands of ephemerals. */
   'huge-sessions',
-  /** Clients ask four times as often, so that many writes to the same znodes are under way together. */
+  /** Clients send four times as many requests, so that many writes to the same znodes are in flight together. */
   'busy',
   /** Sessions are ended by hand, at any server, while their clients work. */
   'ended-by-hand',
-  /** New sessions are their server's alone, until they have an ephemeral. */
+  /** New sessions are local until they create an ephemeral. */
   'local-sessions',
-  /** A server that finds no leader answers reads, and half of the clients take such answers. */
+  /** A server without a leader answers reads, and half of the clients accept such answers. */
   'read-only',
-  /** Observers hang on followers. */
+  /** Observers follow followers. */
   'observer-masters',
-  /** Connections of clients are in I/O threads. */
+  /** Client connections are handled by I/O threads. */
   'io-threads',
 ] as const;
 export type Trait = (typeof TRAITS)[number];
@@ -90,7 +90,7 @@ export function configurationOf(traits: readonly Trait[]): Configuration {
       crowdChance: has('short-txns') ? 0.01 : 0,
       overlongChance: has('short-txns') ? 0.002 : 0,
       hasCollectables: has('collectables'),
-      // They are no short txns.
+      // Large values need long txns.
       valueBytesMax: has('large-values') && !has('short-txns') ? 900_000 : 0,
       ...(has('busy') ? { operationsPerSecond: 25, outstandingMax: 12 } : {}),
       hasQuotas: has('quotas'),

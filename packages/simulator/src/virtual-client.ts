@@ -14,14 +14,14 @@ export function makeClientClock(timeline: Timeline, clock: VirtualClock): Clock 
   };
 }
 
-/** Sees the bytes of one connection of a client, in both directions, before anybody acts on them. */
+/** Sees the bytes of one client connection, in both directions, before they are processed. */
 export interface ClientTap {
   onSent(bytes: Uint8Array): void;
   onReceived(bytes: Uint8Array): void;
   onClosed(): void;
 }
 
-/** The way of a client on one virtual host to servers on others. */
+/** Connects a client on one virtual host to servers on others. */
 export class VirtualTransport implements Transport {
   readonly #network: VirtualNetwork;
   readonly #timeline: Timeline;

@@ -42,7 +42,7 @@ export class VirtualClock {
   /** Virtual milliseconds until the monotonic clock shows at least `deadlineMs`; 0 when it does. */
   delayUntil(deadlineMs: number): number {
     const leftMs = deadlineMs - this.monotonicMs();
-    // Rounding must not wake somebody again and again at a moment that is not the one.
+    // Rounding must not cause a series of wakeups just before the deadline.
     return leftMs <= 0 ? 0 : Math.max(GRAIN_MS, leftMs / this.#rate);
   }
 

@@ -4,18 +4,18 @@ import type { SeededRandom } from './seeded-random.ts';
 import type { StreamTap, StreamValve } from './stream-tap.ts';
 import type { PlannedEvent, Timeline } from './timeline.ts';
 
-/** One end of a stream tells its owner. Bytes are the owner's to keep. */
+/** Events for the owner of one end of a stream. The owner may keep the bytes. */
 export interface EndEvents {
   onBytes(chunk: Uint8Array): void;
   /** Everything that was queued has left. */
   onDrain(): void;
-  /** Told once; nothing follows. */
+  /** Called once, as the last event. */
   onClosed(reason: CloseReason): void;
 }
 
 export type CloseReason = 'closed here' | 'closed by peer' | 'reset by peer';
 
-/** The network, as its ends see it. */
+/** The network, as seen by its ends. */
 export interface EndNetwork {
   readonly timeline: Timeline;
   readonly random: SeededRandom;
@@ -25,7 +25,7 @@ export interface EndNetwork {
   isEndBlocked(end: VirtualEnd): boolean;
   qualityOf(source: string, target: string): LinkQuality;
   delayMs(source: string, target: string): number;
-  /** It is closed, and nothing of it is on its way. */
+  /** The end is closed, and nothing that it sent is in flight. */
   onEndOver(end: VirtualEnd): void;
 }
 
@@ -63,18 +63,18 @@ export class VirtualEnd {
   /** Written here and not taken by the other side's process yet. */
   #untakenBytes = 0;
   #owesDrain = false;
-  /** Arrived, not told yet: nobody listens, or the owner or its whole process is stopped. */
+  /** Arrived, not delivered yet: there is no listener, or the owner or its whole process is paused. */
   readonly #held: Segment[] = [];
   #isReleasePlanned = false;
   #isPaused = false;
   #isFrozen = false;
   #isClosed = false;
-  /** Its host has lost its power since. */
+  /** Its host has lost power since. */
   #isDead = false;
   #isEnding = false;
-  /** The stream is broken, and its owner has not heard of it yet: what is written now goes nowhere. */
+  /** The stream is broken, and its owner has not been notified yet: what is written now is lost. */
   #isBroken = false;
-  /** Why it closed before its owner listened. */
+  /** Close reason that is delivered once the owner listens. */
   #untold: CloseReason | null = null;
 
   constructor(
@@ -98,7 +98,7 @@ export class VirtualEnd {
     this.#peer = peer;
   }
 
-  /** From now on arrivals are told, those included that came before. */
+  /** Delivers arrivals from now on, including earlier ones. */
   listen(events: EndEvents): void {
     this.#events = events;
     this.#release();
@@ -106,7 +106,7 @@ export class VirtualEnd {
     if (reason !== null) this.#network.timeline.plan(0, () => events.onClosed(reason));
   }
 
-  /** @internal The connection never came to be. */
+  /** @internal The connection was never established. */
   forget(): void {
     this.#isClosed = true;
     this.#network.onEndOver(this);
@@ -116,7 +116,7 @@ export class VirtualEnd {
     return this.#isClosed;
   }
 
-  /** Nothing of it does anything any more, nor arrives. */
+  /** Closed, and nothing that it sent is in flight. */
   get isOver(): boolean {
     return this.#isClosed && this.#way.length === 0;
   }
@@ -130,12 +130,12 @@ export class VirtualEnd {
     return this.#peer?.port ?? 0;
   }
 
-  /** Where it was listened. */
+  /** Host of the listening side. */
   get serviceHost(): string {
     return this.port === this.servicePort ? this.host : this.peerHost;
   }
 
-  /** Bytes that neither the other process has taken nor the kernels have room for. */
+  /** Bytes that the other process has not taken and the kernels have no room for. */
   get queuedBytes(): number {
     return Math.max(0, this.#untakenBytes - WINDOW_BYTES);
   }
@@ -178,8 +178,8 @@ export class VirtualEnd {
   }
 
   /**
-   * Closes at once. No event of this end follows. Of what is on its way all still arrives, or nothing, as a kernel
-   * decides that may have unread bytes.
+   * Closes at once. No event of this end follows. What is in flight arrives completely or not at all, as with a kernel
+   * that may have unread bytes.
    */
   destroy(): void {
     if (this.#isClosed) return;
@@ -190,24 +190,24 @@ export class VirtualEnd {
       if (this.#way.length === 0) this.#network.onEndOver(this);
     } else if (this.#network.random.chance(RESET_CHANCE)) {
       this.#way.length = 0;
-      // Nobody repeats a reset.
+      // A reset is not retransmitted.
       if (!this.#network.isEndBlocked(this)) this.#send(null, 'reset by peer');
       else this.#network.onEndOver(this);
     } else this.#send(null, 'closed by peer');
   }
 
-  /** No bytes are told until `resume`; they wait here, and at last the sender's kernel is full. */
+  /** Delivers no bytes until `resume`: they wait here, until the sender's kernel is full. */
   pause(): void {
     this.#isPaused = true;
   }
 
-  /** What waited is told as an event of its own. */
+  /** What waited is delivered in an event of its own. */
   resume(): void {
     this.#isPaused = false;
     this.#planRelease();
   }
 
-  /** @internal The process is stopped. */
+  /** @internal The process is paused. */
   freeze(): void {
     this.#isFrozen = true;
   }
@@ -218,7 +218,7 @@ export class VirtualEnd {
     this.#planRelease();
   }
 
-  /** The stream breaks: of what is on its way a part by chance still arrives, then both ends hear of a reset. */
+  /** The stream breaks: a random part of what is in flight still arrives, then both ends are reset. */
   breakStream(): void {
     for (const end of [this, this.#peer]) {
       if (end === null) continue;
@@ -231,7 +231,7 @@ export class VirtualEnd {
     }
   }
 
-  /** @internal The power of its host is gone; what has left arrives, or some of it. */
+  /** @internal Its host loses power; a random part of what was sent still arrives. */
   vanish(): void {
     this.#isDead = true;
     this.#isClosed = true;
@@ -240,7 +240,7 @@ export class VirtualEnd {
     if (this.#way.length === 0) this.#network.onEndOver(this);
   }
 
-  /** @internal What waited for a block to end sets out again. */
+  /** @internal Sends again what waited for a block to end. */
   retransmit(): void {
     const oldest = this.#way[0];
     if (oldest === undefined || this.#arrival !== null || this.#network.isEndBlocked(this)) return;
@@ -250,7 +250,7 @@ export class VirtualEnd {
     this.#planArrival(oldest);
   }
 
-  /** Only the first segments stay on their way, and of the last of them a part. */
+  /** Keeps the first `count` segments in flight, the last of them in part. */
   #cutWay(count: number): void {
     this.#way.length = count;
     const last = this.#way.at(-1);
@@ -277,7 +277,7 @@ export class VirtualEnd {
     this.#arrival = timeline.plan(segment.arrivesMs - timeline.nowMs, this.#arrive);
   }
 
-  /** Whatever is due has arrived, unless it is blocked: `retransmit` plans it anew then. */
+  /** Delivers everything that is due, unless the end is blocked: then `retransmit` schedules it again. */
   readonly #arrive = (): void => {
     this.#arrival = null;
     if (this.#network.isEndBlocked(this)) return;
@@ -290,7 +290,7 @@ export class VirtualEnd {
       if (peer !== null) peer.#receive(segment);
     }
     const next = this.#way[0];
-    // Where a handler of what arrived has begun to send anew, its arrival is planned.
+    // If an event handler has sent something, its arrival is scheduled already.
     if (next !== undefined) {
       if (this.#arrival === null) this.#planArrival(next);
     } else if (this.#isClosed) this.#network.onEndOver(this);
@@ -305,10 +305,10 @@ export class VirtualEnd {
     this.#release();
   }
 
-  /** A kernel that knows nothing of a stream resets it. */
+  /** A kernel resets a stream that it does not know. */
   #answerClosed(segment: Segment): void {
     const peer = this.#peer;
-    // A closed end whose own end of the stream is on its way says it with that.
+    // A closed end whose close is still in flight needs no reset.
     if (peer === null || segment.bytes === null || (this.#way.length > 0 && !this.#isDead)) return;
     if (this.#network.isBlocked(this.host, this.peerHost)) return;
     this.#network.timeline.plan(this.#network.delayMs(this.host, this.peerHost), () => peer.#close('reset by peer'));
@@ -348,7 +348,7 @@ export class VirtualEnd {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#held.length = 0;
-    // What had been written before the stream was reset goes nowhere.
+    // What was in flight before the reset is lost.
     if (reason === 'reset by peer') this.#way.length = 0;
     if (this.#way.length === 0) this.#network.onEndOver(this);
     if (this.#events === null) this.#untold = reason;
@@ -356,7 +356,7 @@ export class VirtualEnd {
   }
 }
 
-/** Bytes that the kernels of both sides take before the sender's says that it is full. */
+/** Bytes that the kernels of both sides buffer before the sender's reports that it is full. */
 const WINDOW_BYTES = 256 * 1024;
 const DRIBBLED_BYTES_MAX = 40;
 /** How often an end that is closed at once resets the stream. */

@@ -7,7 +7,7 @@ import { VirtualNetwork } from './virtual-network.ts';
 
 const SMOOTH: LinkQuality = { delayMinMs: 1, delayMaxMs: 2, splitChance: 0, mergeChance: 0 };
 
-/** What one side of a stream has been told. */
+/** Records the events of one side of a stream. */
 class Side implements EndEvents {
   readonly chunks: Uint8Array[] = [];
   readonly closed: CloseReason[] = [];
@@ -54,7 +54,7 @@ function connectPair(quality: LinkQuality = SMOOTH, seed = 1): Pair {
     while (timeline.step(endMs));
   };
   pass(10);
-  if (b === null) throw new Error('nobody was accepted');
+  if (b === null) throw new Error('no connection was accepted');
   return { timeline, network, a, b, sideA, sideB, pass };
 }
 
@@ -78,7 +78,7 @@ describe('a virtual network', () => {
     expect(sideB.closed).toEqual(['closed by peer']);
   });
 
-  test('loses a reset in a block, so that the other end only hears of it when it writes', () => {
+  test('loses a reset in a block, so that the other end only learns of it when it writes', () => {
     for (let seed = 1; seed < 20; seed++) {
       const { network, a, b, sideB, pass } = connectPair(SMOOTH, seed);
       network.block('a', 'b');
@@ -86,7 +86,7 @@ describe('a virtual network', () => {
       pass(100);
       network.unblock('a', 'b');
       pass(1000);
-      if (sideB.closed.length > 0) continue; // It was closed in good order, which a kernel repeats.
+      if (sideB.closed.length > 0) continue; // Closed gracefully, which a kernel retransmits.
       b.write(count(1));
       pass(100);
       expect(sideB.closed).toEqual(['reset by peer']);
@@ -114,7 +114,7 @@ describe('a virtual network', () => {
     expect(sideA.closed).toEqual([]);
   });
 
-  test('loses requests for connections in a black hole, and gives up after a minute', () => {
+  test('loses requests for connections in a black hole, and fails after a minute', () => {
     const { timeline, network, a, sideB, pass } = connectPair();
     network.dropConnects('b');
     const told: string[] = [];
@@ -131,7 +131,7 @@ describe('a virtual network', () => {
     expect(told).toEqual(['unreachable at 59 s']);
   });
 
-  test('connects as soon as a kernel tries again behind a black hole', () => {
+  test('connects at the next retransmission after a black hole ends', () => {
     const { network, pass } = connectPair();
     network.dropConnects('b', 7);
     const told: string[] = [];
@@ -154,7 +154,7 @@ describe('a virtual network', () => {
     expect([sideA.bytes, sideB.bytes]).toEqual([[0], [0]]);
   });
 
-  test('brings single bytes at times, in their order', () => {
+  test('sometimes delivers single bytes, in order', () => {
     const { a, sideB, pass } = connectPair({ ...SMOOTH, dribbleChance: 1 });
     a.write(count(100));
     pass(100);
@@ -162,7 +162,7 @@ describe('a virtual network', () => {
     expect(sideB.bytes).toEqual([...count(100)]);
   });
 
-  test('breaks a stream in the middle of a message: a prefix arrives, then both ends hear of a reset', () => {
+  test('breaks a stream in the middle of a message: a prefix arrives, then both ends are reset', () => {
     const cuts = new Set<number>();
     for (let seed = 1; seed <= 30; seed++) {
       const { network, a, sideA, sideB, pass } = connectPair(SMOOTH, seed);
@@ -177,7 +177,7 @@ describe('a virtual network', () => {
     expect([...cuts].some((length) => length > 0 && length < 50)).toBe(true);
   });
 
-  test('tells an end that is listened to only after its stream broke', () => {
+  test('notifies an end that is listened to only after its stream broke', () => {
     const timeline = new Timeline();
     const network = new VirtualNetwork(timeline, new SeededRandom(1), SMOOTH);
     const [sideA, sideB] = [new Side(), new Side()];
@@ -208,7 +208,7 @@ describe('a virtual network', () => {
     }
   });
 
-  test('tells a writer that is faster than its reader to wait, and when it may go on', () => {
+  test('tells a writer that is faster than its reader when to pause and when to resume', () => {
     const { a, b, sideA, sideB, pass } = connectPair();
     b.pause();
     a.write(count(200 * 1024));
@@ -224,7 +224,7 @@ describe('a virtual network', () => {
     expect(sideB.bytes.length).toBe(400 * 1024);
   });
 
-  test('takes as long for bytes as a narrow link lets through', () => {
+  test('delivers bytes no faster than the bandwidth of the link', () => {
     const { timeline, network, a, sideB, pass } = connectPair();
     network.slowDown('a', 'b', { ...SMOOTH, bytesPerMs: 10 });
     const startMs = timeline.nowMs;

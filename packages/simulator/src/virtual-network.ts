@@ -7,7 +7,7 @@ import { type EndEvents, VirtualEnd } from './virtual-end.ts';
 
 export { type CloseReason, type EndEvents, VirtualEnd } from './virtual-end.ts';
 
-/** Why nobody could be reached; told after a while, as a real network does. */
+/** Why a connection failed; reported after a while, as in a real network. */
 export type ConnectFailure = 'refused' | 'unreachable';
 
 export interface ConnectEvents extends EndEvents {
@@ -25,11 +25,11 @@ interface VirtualListener {
  *
  *     write ─► segments, each with its moment of arrival ─► the other end
  *                   │ blocked (partition, host without power): waits, as a kernel retransmits
- *                   └ broken (`breakStream`): a prefix still arrives, the rest is lost, both ends hear of it
+ *                   └ broken (`breakStream`): a prefix still arrives, the rest is lost, both ends are reset
  *
- * A direction between two hosts, and a port of a host, can be blocked on their own. A stream may outlive a block: whoever
- * does not want to wait has a time limit of his own. A reset is never repeated: when it meets a block, the other end
- * does not hear of it before it writes something.
+ * A direction between two hosts, and a port of a host, can be blocked separately. A stream may outlive a block: a program
+ * that does not want to wait needs its own timeout. A reset is never retransmitted: when it meets a block, the other end
+ * does not learn of it before it writes something.
  */
 export class VirtualNetwork {
   readonly timeline: Timeline;
@@ -40,16 +40,16 @@ export class VirtualNetwork {
   readonly #ends: Set<VirtualEnd> = new Set();
   /** `source>target`, and `host:port` in both directions. */
   readonly #blocked: Set<string> = new Set();
-  /** `host` or `host:port`: requests for connections are lost, streams go on. */
+  /** `host` or `host:port`: connection requests are lost, open streams stay. */
   readonly #blackHoles: Set<string> = new Set();
   readonly #slow: Map<string, LinkQuality> = new Map();
   readonly #downHosts: Set<string> = new Set();
   readonly #ipOfHost: Map<string, Uint8Array> = new Map();
   #nextPort = PORT_MIN;
   #nextConnection = 1;
-  /** null: nobody listens to the streams. */
+  /** null: streams are not observed. */
   tap: StreamTap | null = null;
-  /** null: everything sets out. Whoever loses a part of a stream breaks the stream before he lets more of it pass. */
+  /** null: everything is sent. A valve that drops a part of a stream must break the stream before it lets more pass. */
   valve: StreamValve | null = null;
 
   constructor(timeline: Timeline, random: SeededRandom, quality: LinkQuality = DEFAULT_LINK) {
@@ -81,13 +81,13 @@ export class VirtualNetwork {
   /**
    * Takes connections at `host:port`.
    *
-   * @param accept calls `end.listen` now or later; what arrives before waits
-   * @param onLost listening has ended by itself
-   * @throws Error when somebody listens there
+   * @param accept calls `end.listen` now or later; what arrives before that waits
+   * @param onLost called by `deafen`
+   * @throws Error when the port is in use
    */
   listen(host: string, port: number, accept: VirtualListener['accept'], onLost: () => void = () => {}): () => void {
     const place = `${host}:${port}`;
-    if (this.#listeners.has(place)) throw new Error(`somebody listens at ${place} already`);
+    if (this.#listeners.has(place)) throw new Error(`${place} is already in use`);
     const listener = { accept, onLost };
     this.#listeners.set(place, listener);
     return () => {
@@ -95,7 +95,7 @@ export class VirtualNetwork {
     };
   }
 
-  /** Whoever listens there does so no more, and learns of it; connections stay. */
+  /** Removes and notifies the listener of a port; connections stay. */
   deafen(host: string, port: number): void {
     const place = `${host}:${port}`;
     const listener = this.#listeners.get(place);
@@ -106,8 +106,8 @@ export class VirtualNetwork {
   /**
    * Opens a stream.
    *
-   * @param certificate what the other end knows of this one
-   * @returns this side's end; it is of use once `onOpen` has been told
+   * @param certificate shown to the other end
+   * @returns this side's end, usable once `onOpen` was called
    */
   connect(
     source: string,
@@ -128,7 +128,7 @@ export class VirtualNetwork {
       here.forget();
       events.onFailed(failure);
     };
-    // The request for a connection travels, and its answer travels back.
+    // The connection request and its reply each take a while.
     const isOver = (): boolean => here.isClosed;
     this.#travel(here, RETRY_MS, giveUpMs, isOver, fail, () => {
       const listener = this.#listeners.get(`${host}:${port}`);
@@ -148,7 +148,7 @@ export class VirtualNetwork {
     return here;
   }
 
-  /** Nothing travels from one host to the other any more, until `unblock`. One way only. */
+  /** Blocks one direction between two hosts until `unblock`. */
   block(source: string, target: string): void {
     this.#blocked.add(`${source}>${target}`);
   }
@@ -157,7 +157,7 @@ export class VirtualNetwork {
     if (this.#blocked.delete(`${source}>${target}`)) this.#retransmit();
   }
 
-  /** Nothing travels to or from a port any more, whoever is on the other side, until `unblockPort`. */
+  /** Blocks a port, in both directions and for all hosts, until `unblockPort`. */
   blockPort(host: string, port: number): void {
     this.#blocked.add(`${host}:${port}`);
   }
@@ -166,7 +166,7 @@ export class VirtualNetwork {
     if (this.#blocked.delete(`${host}:${port}`)) this.#retransmit();
   }
 
-  /** Parts the hosts of one group from all others, both ways. */
+  /** Cuts the hosts of one group off from all others, both ways. */
   partition(group: readonly string[], others: readonly string[]): void {
     for (const a of group) {
       for (const b of others) {
@@ -176,7 +176,7 @@ export class VirtualNetwork {
     }
   }
 
-  /** Requests for connections to a host, or to one port of it, vanish; streams that are open go on. */
+  /** Loses connection requests to a host, or to one of its ports; open streams stay. */
   dropConnects(host: string, port: number | null = null): void {
     this.#blackHoles.add(port === null ? host : `${host}:${port}`);
   }
@@ -205,25 +205,25 @@ export class VirtualNetwork {
     return (this.#blocked.size > 0 && this.#blocked.has(`${source}>${target}`)) || this.#downHosts.has(target);
   }
 
-  /** The power of a host has gone: its ends are dead and tell nobody, and whatever is sent to it vanishes. */
+  /** A host loses power: its ends die without notifying their peers, and everything sent to it is lost. */
   dropHost(host: string): void {
     this.#downHosts.add(host);
     this.#closeListeners(host);
     for (const end of [...this.#ends]) if (end.host === host) end.vanish();
   }
 
-  /** The host has its power again: it resets the streams that it knows nothing of once they bring something. */
+  /** A host has power again: it resets streams that it does not know when they deliver something. */
   restoreHost(host: string): void {
     if (this.#downHosts.delete(host)) this.#retransmit();
   }
 
-  /** The process on a host has ended, and its kernel closes what it had open, one way or the other. */
+  /** The process on a host has ended; its kernel closes or resets its streams. */
   closeHost(host: string): void {
     this.#closeListeners(host);
     for (const end of [...this.#ends]) if (end.host === host) end.destroy();
   }
 
-  /** The process on a host is stopped: its kernel goes on taking what arrives, as far as it has room. */
+  /** The process on a host is paused: its kernel keeps receiving, as far as it has room. */
   freezeHost(host: string): void {
     for (const end of this.#ends) if (end.host === host) end.freeze();
   }
@@ -269,7 +269,7 @@ export class VirtualNetwork {
     for (const place of [...this.#listeners.keys()]) if (place.startsWith(`${host}:`)) this.#listeners.delete(place);
   }
 
-  /** What a kernel sends on the way to a connection, again and again with growing pauses. */
+  /** Sends a packet of the connection handshake, retransmitted with growing pauses. */
   #travel(
     from: VirtualEnd,
     retryMs: number,
@@ -298,8 +298,8 @@ export class VirtualNetwork {
 /** Ports of the connecting side. */
 const PORT_MIN = 40_000;
 const PORT_MAX = 65_535;
-/** First and longest pause of a kernel that repeats what was not acknowledged; simulated networks are small. */
+/** First and longest pause between retransmissions; short, as simulated networks are small. */
 const RETRY_MS = 100;
 const RETRY_MAX_MS = 1600;
-/** Milliseconds after which a kernel gives up connecting. */
+/** Milliseconds after which a kernel stops trying to connect. */
 const CONNECT_TIMEOUT_MS = 60_000;

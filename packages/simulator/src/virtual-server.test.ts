@@ -45,7 +45,7 @@ describe('a virtual server', () => {
       client.onState(({ state, sameSession }) => states.push(`${state} ${sameSession}`));
       await client.create('/me', null, { mode: 'ephemeral' });
       expect(server.killThread()).toBe(true);
-      // The only one: until there is another one, nobody is let in, and it cannot die again.
+      // The only thread: until it is replaced, no client is accepted, and it cannot die again.
       expect(server.killThread()).toBe(false);
       expect(await client.exists('/me')).not.toBeNull();
       expect(states.at(-1)).toBe('connected true');
@@ -77,7 +77,7 @@ describe('a virtual server', () => {
     expect(right).toBeGreaterThan(fast);
   });
 
-  test('never sees its monotonic clock go back, whatever its wall clock does', async () => {
+  test('has a monotonic clock that never goes back when its wall clock jumps', async () => {
     const world = new VirtualWorld({ seed: 4 });
     const clock = world.clockOf('zk1');
     let previous = clock.monotonicMs();

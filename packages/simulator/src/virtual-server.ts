@@ -40,7 +40,7 @@ export interface VirtualServerParts {
   readonly onTrace: (server: VirtualServer, event: TraceEvent) => void;
   readonly onApplied: (server: VirtualServer, zxid: number, treeDigest: bigint) => void;
   readonly onTurn: (server: VirtualServer) => void;
-  /** Something was done to it, or it ended by itself: in words. */
+  /** Something was done to it, or it exited by itself, in words. */
   readonly onChange: (server: VirtualServer, what: string) => void;
 }
 
@@ -62,7 +62,7 @@ export class VirtualServer {
   #hasPower = true;
   #life = 0;
   #failure: Error | null = null;
-  /** The membership that its files name; null: as its configuration says. Outlives the disk, as it lies beside zoo.cfg. */
+  /** The membership in its files; null: that of its configuration. Survives a wipe, as it is stored beside zoo.cfg. */
   #kept: Membership | null = null;
   #role: ServerRole = 'down';
   #epoch = 0;
@@ -106,17 +106,17 @@ export class VirtualServer {
     return this.#process?.isPaused ?? false;
   }
 
-  /** Clients are served. */
+  /** It serves clients. */
   get isServing(): boolean {
     return this.#process?.core.isServing ?? false;
   }
 
-  /** Why the last process ended by itself; null when it has not. */
+  /** Why the last process exited by itself; null when it did not. */
   get failure(): Error | null {
     return this.#failure;
   }
 
-  /** The core of the process that runs; null while none does. */
+  /** The core of the running process; null when there is none. */
   get core(): ServerCore | null {
     return this.#process?.core ?? null;
   }
@@ -125,7 +125,7 @@ export class VirtualServer {
     return this.#disk;
   }
 
-  /** As its trace has told last. */
+  /** As last reported by its trace. */
   get role(): ServerRole {
     return this.#role;
   }
@@ -135,12 +135,12 @@ export class VirtualServer {
     return this.#epoch;
   }
 
-  /** Up to where this life knows that a quorum holds the history; 0 when it has heard nothing. */
+  /** Last zxid that this life knows to be committed; 0 for none. */
   get committedZxid(): number {
     return this.#committedZxid;
   }
 
-  /** The same of all its lives: what was committed stays so, even if nobody remembers. */
+  /** The same over all its lives: what was committed stays so, even if no server remembers it. */
   get committedEverZxid(): number {
     return this.#committedEverZxid;
   }
@@ -190,14 +190,14 @@ export class VirtualServer {
     if (this.#kept === null || ensemble === null) return this.options;
     const isMember = this.#kept.members.some(({ serverId }) => serverId === this.serverId);
     const own = ensemble.membership.members.filter(({ serverId }) => serverId === this.serverId);
-    // One that was removed does not start; somebody has put it into its list again.
+    // A removed server does not start, unless an operator has added it to its list again.
     const membership = isMember
       ? this.#kept
       : { version: ZXID_ZERO, members: [...this.#kept.members, ...own], hierarchy: null };
     return { ...this.options, ensemble: { ...ensemble, membership } };
   }
 
-  /** What is kept is there as a whole or not at all. */
+  /** Writes are atomic. */
   #membershipStore(isAlive: () => boolean): MembershipStore | null {
     if (!this.options.reconfigEnabled) return null;
     return {
@@ -212,19 +212,19 @@ export class VirtualServer {
     };
   }
 
-  /** Ends a session by hand. Without effect without a quorum, and while it hands over. */
+  /** Ends a session by hand. No effect without a quorum, or during a hand-over. */
   expireSession(id: bigint): void {
     this.#process?.expireSession(id);
   }
 
-  /** One of its I/O threads dies. @returns false when there is none that could */
+  /** Kills one of its I/O threads. @returns false when none runs */
   killThread(): boolean {
     if (this.#process === null || !this.#process.killThread()) return false;
     this.#parts.onChange(this, 'loses an I/O thread');
     return true;
   }
 
-  /** Ends the process in good order, in its own time. */
+  /** Shuts the process down gracefully. */
   stop(): void {
     if (this.#process === null) return;
     this.#parts.onChange(this, 'is asked to stop');
@@ -232,12 +232,12 @@ export class VirtualServer {
   }
 
   /**
-   * The process ends without a word: kill -9, or with `losesPower` the whole machine, whose disk keeps what was synced
-   * and of the rest the `survivors`, by default what chance decides.
+   * Kills the process, as by kill -9; with `losesPower` a power cut of the machine, whose disk keeps what was synced
+   * and, of the rest, the `survivors`, drawn at random by default.
    */
   crash(options: { readonly losesPower?: boolean; readonly survivors?: Survivors | undefined } = {}): void {
     const losesPower = options.losesPower === true;
-    // Without a process there still is a page cache to lose.
+    // A machine without a process still has a page cache to lose.
     if (losesPower ? !this.#hasPower : this.#process === null) return;
     const { random, network } = this.#parts;
     this.#parts.onChange(this, losesPower ? 'loses its power' : 'is killed');
@@ -252,7 +252,7 @@ export class VirtualServer {
     }
   }
 
-  /** SIGSTOP: nothing happens in the process until `resume`. Its kernel goes on, as far as it has room. */
+  /** SIGSTOP: nothing happens in the process until `resume`. Its kernel keeps receiving, as far as it has room. */
   pause(): void {
     if (this.#process === null || this.#process.isPaused) return;
     this.#parts.onChange(this, 'is paused');
@@ -260,7 +260,7 @@ export class VirtualServer {
     this.#parts.network.freezeHost(this.host);
   }
 
-  /** SIGCONT: everything that has waited happens now, timers too. */
+  /** SIGCONT: everything that waited happens now, timers included. */
   resume(): void {
     if (this.#process === null || !this.#process.isPaused) return;
     this.#parts.onChange(this, 'is resumed');
@@ -268,14 +268,14 @@ export class VirtualServer {
     this.#parts.network.thawHost(this.host);
   }
 
-  /** A new, empty disk. The process ends first, if one runs. */
+  /** Replaces the disk by an empty one. Kills the process first, if one runs. */
   wipe(): void {
     this.crash();
     this.#parts.onChange(this, 'gets an empty disk');
     this.#disk = this.#makeDisk();
   }
 
-  /** What is asked of different files, or of a directory, takes place in any order. */
+  /** Operations on different files, or on a directory, complete in any order. */
   #makeDisk(): MemoryDisk {
     const disk = new MemoryDisk();
     disk.order = this.#parts.random.fork('disk order');
@@ -286,7 +286,7 @@ export class VirtualServer {
     this.#diskQuality = quality ?? this.#ownDiskQuality;
   }
 
-  /** Lets an operation of the disk fail, once or, with `isLasting`, until `healDisk`. */
+  /** Makes an operation of the disk fail, once or, with `isLasting`, until `healDisk`. */
   failDisk(fault: DiskFault): void {
     this.#disk.failNext(fault);
   }

@@ -16,10 +16,10 @@ export interface VirtualThreadsParts {
 }
 
 /**
- * The I/O threads of a server, with its rings, in virtual time: each has its turns at moments of its own, so that they and those of
- * the core follow each other in any order. A turn begins because something has come to its sockets, or because it was woken.
+ * The I/O threads of a server, with their rings, in virtual time: each has its turns at its own times, so that these and
+ * the core's interleave in any order. A turn begins when something arrives at its sockets, or when it is woken.
  *
- * It stops and ends with its process.
+ * Pauses and ends with its process.
  */
 export class VirtualThreads {
   readonly #parts: VirtualThreadsParts;
@@ -30,7 +30,7 @@ export class VirtualThreads {
     this.#threads = Array.from({ length: parts.count }, () => new VirtualThread(parts));
   }
 
-  /** Gives a connection to one of the threads that live. */
+  /** Assigns a connection to one of the live threads. */
   accept(end: VirtualEnd): void {
     const listening = this.#threads.filter(({ isGone }) => !isGone);
     if (listening.length === 0) end.destroy();
@@ -38,8 +38,8 @@ export class VirtualThreads {
   }
 
   /**
-   * One of the threads dies, and its connections with it. The core is told later; what it has taken in until then goes on, and
-   * another thread takes the place.
+   * One of the threads dies, and its connections with it. The core is notified later; requests taken in until then continue,
+   * and another thread replaces it.
    *
    * @returns false when none lives
    */
@@ -91,7 +91,7 @@ class VirtualThread implements EventDoor {
   readonly #ends: Set<VirtualEnd> = new Set();
   #isTurnPlanned = false;
   #isGone = false;
-  /** What has come while the process was stopped; null while it runs. */
+  /** Events that came while the process was stopped; null while it runs. */
   #waiting: (() => void)[] | null = null;
 
   constructor(parts: VirtualThreadsParts) {

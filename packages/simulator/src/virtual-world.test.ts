@@ -2,7 +2,7 @@ import { ConnectionLossError, SessionLostError, type WatchStreamEvent } from '@m
 import { describe, expect, test } from 'vitest';
 import { VirtualWorld } from './virtual-world.ts';
 
-/** A client works while the network breaks and the server crashes; what it was told is checked at the end. */
+/** A client works while the network breaks and the server crashes; its results are checked at the end. */
 async function liveThrough(seed: number): Promise<{ readonly hash: string; readonly lines: readonly string[] }> {
   const lines: string[] = [];
   const world = new VirtualWorld({ seed, onLine: (line) => lines.push(line) });
@@ -60,7 +60,7 @@ async function liveThrough(seed: number): Promise<{ readonly hash: string; reado
   return { hash: world.traceHash, lines };
 }
 
-test('a moment that has no end ends the world, and not the memory of this machine', async () => {
+test('a world whose time stands still fails before it exhausts memory', async () => {
   const world = new VirtualWorld({ seed: 1 });
   const again = (): void => void world.timeline.plan(0, again);
   await expect(
@@ -132,7 +132,7 @@ describe('a virtual world', () => {
     });
   });
 
-  test('a watch that begins while another one on the same znode ends hears of changes', async () => {
+  test('a watch that begins while another one on the same znode ends is notified of changes', async () => {
     const world = new VirtualWorld({ seed: 6 });
     world.startServer({ host: 'zk' });
     await world.run(async () => {
@@ -154,7 +154,7 @@ describe('a virtual world', () => {
     });
   });
 
-  test('a write whose connection breaks on the way is in doubt, and says so', async () => {
+  test('a write whose connection breaks in flight rejects with the outcome unknown', async () => {
     const world = new VirtualWorld({ seed: 5 });
     world.startServer({ host: 'zk' });
     await world.run(async () => {

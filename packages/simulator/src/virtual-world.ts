@@ -17,17 +17,17 @@ export interface VirtualWorldOptions {
   /** Decides everything that chance decides. A whole number, at most 2**53 − 1. */
   readonly seed: number;
   readonly link?: LinkQuality | undefined;
-  /** Hears of everything that happens, in order: time, where, what. */
+  /** Called for everything that happens, in order, with its time, place and description. */
   readonly onLine?: ((line: string) => void) | undefined;
 }
 
-/** Every world that is made in this process is told on the channel of this name (node:diagnostics_channel). */
+/** Every new world in this process is published on this channel (node:diagnostics_channel). */
 export const WORLD_CHANNEL = 'meerkat.simulator.world';
 const WORLDS = channel(WORLD_CHANNEL);
 
 /**
  * A world in one process: virtual time, a network, servers with disks, and real clients. The same seed and the same
- * program give the same world, event by event; `traceHash` tells.
+ * program give the same world, event by event, and the same `traceHash`.
  *
  * @example
  * const world = new VirtualWorld({ seed: 7 });
@@ -61,19 +61,19 @@ export class VirtualWorld {
     return this.timeline.nowMs;
   }
 
-  /** One number for everything that has been told so far. */
+  /** A hash of everything reported so far. */
   get traceHash(): string {
     return this.#trace.toString();
   }
 
-  /** Tells something that happened, and makes it part of the hash. */
+  /** Reports an event, and adds it to the hash. */
   tell(place: string, what: string): void {
     const line = `${this.timeline.nowMs.toFixed(3)} ${place} ${what}`;
     this.#trace.add(line);
     this.#onLine?.(line);
   }
 
-  /** From now on somebody looks at what the servers do, after each step. */
+  /** Adds an observer of the servers. */
   watch(watcher: WorldWatcher): void {
     this.#watchers.push(watcher);
   }
@@ -152,7 +152,7 @@ export class VirtualWorld {
     return client;
   }
 
-  /** Ends the program that runs with an error of a part that nobody waits for. */
+  /** Ends the running program with the error of a background task. */
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.timeline.touch();
@@ -165,7 +165,7 @@ export class VirtualWorld {
     });
   }
 
-  /** Resolves with true once something holds, looked at every few virtual milliseconds; with false after `limitMs`. */
+  /** Resolves with true once `holds` returns true, called every `everyMs` virtual ms; with false after `limitMs`. */
   async until(holds: () => boolean, limitMs: number, everyMs = 10): Promise<boolean> {
     const endMs = this.timeline.nowMs + limitMs;
     while (!holds()) {
@@ -176,11 +176,11 @@ export class VirtualWorld {
   }
 
   /**
-   * Runs a program in virtual time until it has ended. It waits for promises and for virtual time alone: a timer, file or
-   * socket of this machine is none of its world's, and when it answers no seed decides.
+   * Runs a program in virtual time until it ends. The program may wait only for promises and virtual time: no seed decides
+   * when a timer, file or socket of the real machine completes.
    *
    * @param limitMs virtual milliseconds after which the program counts as stuck
-   * @throws whatever the program throws, or a server's assertion; Error when it is stuck
+   * @throws the program's error, or a server's assertion; Error when the program is stuck
    */
   async run<T>(program: () => Promise<T>, limitMs = 3_600_000): Promise<T> {
     const { timeline } = this;
@@ -215,18 +215,18 @@ export class VirtualWorld {
     return settled.value;
   }
 
-  /** Lets everything go on for so much virtual time. */
+  /** Lets this much virtual time pass. */
   advance(ms: number): Promise<void> {
     return this.run(() => this.sleep(ms));
   }
 }
 
-/** Events after which this machine's own loop has its turn: for signals, and for whoever else lives in this process. */
+/** Events after which the real event loop gets a turn, for signals and for other code in this process. */
 const EVENTS_PER_BREATH = 20_000;
 
 /**
- * Everything that promises have to say to each other has been said: Node looks at its queue of ticks when no microtask is
- * left. An immediate would do the same at twenty times the price.
+ * Resolves when all promise callbacks have run: Node runs its tick queue when no microtask is left. `setImmediate` would
+ * do the same at twenty times the cost.
  */
 function drainPromises(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));

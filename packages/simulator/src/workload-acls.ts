@@ -25,7 +25,7 @@ export class WorkloadAcls {
         { ...ANYONE, perms: Perm.read },
         { ...ann, perms: Perm.all },
       ],
-      // Versions are nobody's business without the permission to read.
+      // Without the permission to read, versions are hidden.
       [
         { ...ANYONE, perms: Perm.all & ~Perm.read },
         { ...bob, perms: Perm.read },
@@ -38,7 +38,7 @@ export class WorkloadAcls {
     ];
   }
 
-  /** The first client is ann, the second bob, the third nobody in particular, and so on. */
+  /** The first client is ann, the second bob, the third anonymous, and so on. */
   identityOf(client: number): Identity {
     return this.#users[client % this.#users.length]!;
   }

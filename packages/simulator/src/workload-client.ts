@@ -20,10 +20,10 @@ import { OVERLONG_PATH, type WorkloadOptions } from './workload-options.ts';
 import { drawQuotaWrite, limitsPathOf, quotaPathOf } from './workload-quotas.ts';
 
 /**
- * One client of a workload: asks for something, now and then before the last answer has come, and pauses.
+ * One client of a workload: sends a request, sometimes before the last reply has arrived, and pauses.
  *
- * The znodes are `/w`, the keys `/w/0`, `/w/1`, … with children of their own, and sequential ones below `/w/q`. Every
- * value that is written is written once, so that a reader's value tells which write it saw.
+ * The znodes are `/w`, the keys `/w/0`, `/w/1`, … with children of their own, and sequential ones below `/w/q`. No
+ * value is written twice, so that a value that was read tells which write it saw.
  */
 export class WorkloadClient {
   readonly host: string;
@@ -31,13 +31,13 @@ export class WorkloadClient {
   readonly #history: History;
   readonly #options: WorkloadOptions;
   readonly #identity: Identity;
-  /** null: nobody says who may do what. */
+  /** null: no permissions are set. */
   readonly #acls: WorkloadAcls | null;
   readonly #random: SeededRandom;
   readonly #meetings: Meetings;
   /** What a meeting is about, while this client asks for something there. */
   #subject: string | null = null;
-  /** Programs of this host, each under a name of its own: the one that works, and the one that takes over from it. */
+  /** Programs of this host, each under its own name: the one that works, and the one that takes over from it. */
   readonly #programs: [Program, Program];
   #recorded: RecordedClient | null = null;
   #isOver = false;
@@ -45,9 +45,9 @@ export class WorkloadClient {
   #onAnswer: (() => void) | null = null;
   #values = 0;
   readonly #versions: Map<string, number> = new Map();
-  /** Sequential znodes that it has made and not deleted yet. */
+  /** Sequential znodes that it has created and not deleted yet. */
   #sequential: string[] = [];
-  /** Ephemeral znode that its session has made last. */
+  /** The last ephemeral znode of its session. */
   #ephemeral: string | null = null;
   readonly #watches: { readonly path: string; readonly end: () => void }[] = [];
 
@@ -80,7 +80,7 @@ export class WorkloadClient {
     return this.#recorded?.client.state === 'connected';
   }
 
-  /** Until when it is sure of this session, by the clock of its host; −∞ when that is not its session. */
+  /** Until when it is sure that this session lives, by its host's clock; −∞ when the session is not its own. */
   sureUntilMs(sessionId: bigint): number {
     const client = this.#recorded?.client;
     return client?.session?.id === sessionId ? client.lostAtMs : Number.NEGATIVE_INFINITY;
@@ -112,7 +112,7 @@ export class WorkloadClient {
     while (this.#outstanding > 0) await this.#nextAnswer();
   }
 
-  /** Asks for nothing more; its watches stay. */
+  /** Sends no more requests; its watches stay. */
   stop(): void {
     this.#isOver = true;
   }
@@ -235,8 +235,8 @@ export class WorkloadClient {
   }
 
   /**
-   * Another process takes over: with a session of its own, it puts an ephemeral znode in the place of the last one's, while
-   * the last one says good-bye.
+   * Another process takes over: with its own session it replaces the last one's ephemeral znode while the last one
+   * disconnects.
    */
   async #succeed(recorded: RecordedClient): Promise<void> {
     const random = this.#random;
@@ -257,11 +257,11 @@ export class WorkloadClient {
     this.#ephemeral = path;
   }
 
-  /** The process ends and another one goes on with its session, or nobody does. */
+  /** The process ends, and another one may resume its session. */
   async #passOn(recorded: RecordedClient): Promise<void> {
     this.#endWatches();
     this.#recorded = null;
-    // What is in flight is answered or lost; a detached client has nothing more to say.
+    // What is in flight is answered or lost; a detached client sends nothing more.
     const session = await recorded.client.detach({ timeoutMs: 2000 }).catch(() => undefined);
     if (session === undefined) await recorded.close();
     else if (this.#random.chance(0.7)) await this.#connect(session);
@@ -305,7 +305,7 @@ export class WorkloadClient {
   #nextRead(): ReadRequest {
     const random = this.#random;
     const op = random.pick(['get', 'get', 'exists', 'children'] as const);
-    // Watches of several kinds on one path get into each other's way.
+    // Watches of several kinds on one path interfere.
     const watched = this.#watches.length > 0 && random.chance(0.3) ? random.pick(this.#watches).path : null;
     const path = watched ?? (random.chance(0.2) ? ROOT : this.#pickPath());
     return { op, path, hasWatch: random.chance(0.3), isLinearizable: random.chance(0.2) };

@@ -22,7 +22,7 @@ export interface WorkloadHost {
   ): Promise<Client>;
   /** Resolves when so many milliseconds have passed. */
   sleep(ms: number): Promise<void>;
-  /** A part that nobody waits for has thrown. */
+  /** A background task has thrown. */
   fail(error: unknown): void;
 }
 

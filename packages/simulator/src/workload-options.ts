@@ -5,12 +5,12 @@ export interface WorkloadOptions {
   readonly operationsPerSecond: number;
   /** Requests of one client that wait for answers. Default 4. */
   readonly outstandingMax: number;
-  /** Znodes that the clients quarrel about. Default 6. */
+  /** Znodes that the clients compete for. Default 6. */
   readonly keys: number;
   /** Milliseconds; each session has one between. Default 1000 to 6000. */
   readonly sessionTimeoutMinMs: number;
   readonly sessionTimeoutMaxMs: number;
-  /** Clients have identities (`users.ts`), and say who may do what. Only where servers believe them. Default false. */
+  /** Clients have identities (`users.ts`) and set permissions; only for servers that accept them. Default false. */
   readonly hasAcls: boolean;
   /**
    * How often, of all that a client does, it makes so many ephemerals of such long names that the end of its session is a
@@ -23,7 +23,7 @@ export interface WorkloadOptions {
   readonly valueBytesMax: number;
   /** How often a client asks for a path that is longer than its servers take. Default 0. */
   readonly overlongChance: number;
-  /** Some of the quarrelled znodes have quotas. Default false. */
+  /** Some of the contended znodes have quotas. Default false. */
   readonly hasQuotas: boolean;
   /** Ephemerals that one client in a while makes for its session, with multis. Default 0: some only. */
   readonly hugeSessionSize: number;

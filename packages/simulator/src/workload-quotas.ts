@@ -30,7 +30,7 @@ export function drawQuotaWrite(random: SeededRandom, path: string): OperationReq
   });
   const dice = random.fraction();
   if (dice < 0.45) {
-    // Usage is what the service counts, whatever is said here.
+    // The service counts usage itself, whatever is written here.
     return {
       op: 'multi',
       parts: [create(top, ''), create(limits, drawLimits(random)), create(stats, 'count=0,bytes=0')],

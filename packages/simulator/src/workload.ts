@@ -5,7 +5,7 @@ import type { WorkloadHost } from './workload-host.ts';
 import { Meetings } from './workload-meetings.ts';
 import { DEFAULT_WORKLOAD, type WorkloadOptions } from './workload-options.ts';
 
-/** Real clients on hosts c1, c2, … that do everything clients do, by chance, and note it in a history. */
+/** Real clients on hosts c1, c2, … that perform random operations of all kinds and record them in a history. */
 export class Workload {
   readonly clients: readonly WorkloadClient[];
   #running: Promise<unknown> = Promise.resolve();
@@ -43,11 +43,11 @@ export class Workload {
 
   start(): void {
     this.#running = Promise.all(this.clients.map((client) => client.run()));
-    // Whoever waits for `stop` hears of it.
+    // `rest` and `stop` report the error.
     this.#running.catch(() => {});
   }
 
-  /** Asks for nothing more, and waits for what was asked. The clients stay, with their watches. */
+  /** Stops sending requests, and waits for outstanding ones. The clients stay, with their watches. */
   async rest(): Promise<void> {
     for (const client of this.clients) client.stop();
     await this.#running;
@@ -69,7 +69,7 @@ export class Workload {
     return this.clients[0]?.quotaLimits ?? [];
   }
 
-  /** Asks for nothing more, waits for what was asked, and closes the clients. */
+  /** Stops sending requests, waits for outstanding ones, and closes the clients. */
   async stop(): Promise<void> {
     for (const client of this.clients) client.stop();
     await this.#running;

@@ -1,9 +1,9 @@
-/** Our own mistake: what must be true was not. It stops the server it happened in. */
+/** An internal error: an invariant does not hold. It stops the server in which it happened. */
 export class AssertionError extends Error {
   override readonly name = 'AssertionError';
 }
 
-/** States what must be true; stays on in production. */
+/** Throws unless an invariant holds; enabled in production too. */
 export function assert(condition: boolean, whatMustHold: string): asserts condition {
   if (!condition) throw new AssertionError(`this must hold and does not: ${whatMustHold}`);
 }

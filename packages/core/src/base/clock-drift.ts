@@ -1,15 +1,17 @@
 /**
- * How far the clocks of two servers of an ensemble may run apart: what one of them counts as a second the other one counts
- * as less than 1 + CLOCK_DRIFT seconds. Ten times what operating systems let a clock be slewed by is 0.5 %.
+ * How far the clocks of two servers of an ensemble may drift apart: while one counts a second, the other one counts
+ * less than 1 + CLOCK_DRIFT seconds. Ten times the rate at which operating systems slew a clock is 0.5 %.
  */
 export const CLOCK_DRIFT: number = 1 / 32;
 
-/** So long a server waits for what takes another one `ms` by its own clock. */
+/** How long a server must wait, by its own clock, until `ms` have passed on another server's clock. */
 export function byAnyClock(ms: number): number {
   return ms * (1 + CLOCK_DRIFT);
 }
 
-/** So long a server goes on that must be over when another one has counted `ms`. */
+/**
+ * How long a server may continue, by its own clock, if it must stop before `ms` have passed on another server's clock.
+ */
 export function withinAnyClock(ms: number): number {
   return ms * (1 - CLOCK_DRIFT);
 }

@@ -1,39 +1,39 @@
 import { makeZxid, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 
 /**
- * Durability as a type: this value, or everything up to it, survives the end of the machine.
+ * Durability as a type: this value, or everything up to it, survives a crash of the machine.
  *
- * The storage makes one when the disk has reported a sync, and when it recovers; a leader takes a learner's word for
- * what is on the learner's disk. Acknowledgements, votes of this server for its own txns and the adoption of an epoch
- * are made from durable values only (`zab/acknowledgement.ts`, `zab/committed.ts`), so what has merely been received
- * cannot be acknowledged: it does not compile.
+ * The storage creates one when the disk has reported a sync, and during recovery; a leader relies on what a learner
+ * reports about its own disk. Acknowledgements, a server's votes for its own txns and the adoption of an epoch are made
+ * from durable values only (`zab/acknowledgement.ts`, `zab/committed.ts`), so acknowledging what has merely been
+ * received does not compile.
  */
 declare const durable: unique symbol;
 export type Durable<T> = T & { readonly [durable]: true };
 
 export type EpochFileName = 'acceptedEpoch' | 'currentEpoch';
 
-/** What a storage reports to the role that owns it, and to nobody else. */
+/** What a storage reports to the role that owns it, and to no other. */
 export interface DurabilityEvents {
-  /** Everything that was appended up to here is on the disk. Ascending. */
+  /** Everything appended up to here is on disk. Ascending. */
   onLogSynced(durable: Durable<Zxid>): void;
-  /** An epoch that was to be written is on the disk. */
+  /** The epoch that was being written is on disk. */
   onEpochDurable(name: EpochFileName, epoch: Durable<number>): void;
 }
 
-/** For the storage alone: the disk has it. */
+/** For the storage only: the value is on disk. */
 export function onDisk<T extends number>(value: T): Durable<T> {
   return value as Durable<T>;
 }
 
-/** For a leader alone: a learner has said in ACK or ACKEPOCH that its disk has everything up to here. */
+/** For a leader only: a learner has acknowledged (ACK or ACKEPOCH) that everything up to here is on its disk. */
 export function onDiskOfLearner(zxid: Zxid): Durable<Zxid> {
   return zxid as Durable<Zxid>;
 }
 
 /**
- * For an observer without a log alone (`syncEnabled=false`): nothing of what it has is durable, nothing it says is
- * counted, and it may apply what is committed at once.
+ * For an observer without a log only (`syncEnabled=false`): nothing it has is durable, none of its acknowledgements
+ * count, and it may apply committed txns at once.
  */
 export function withoutLog(zxid: Zxid): Durable<Zxid> {
   return zxid as Durable<Zxid>;
@@ -41,13 +41,16 @@ export function withoutLog(zxid: Zxid): Durable<Zxid> {
 
 /** An empty history is on every disk. */
 export const EMPTY_HISTORY: Durable<Zxid> = ZXID_ZERO as Durable<Zxid>;
-/** Of an empty directory that may have lost its history (`createsDatabase`): no vote counts it, and a leader sends it everything. */
+/**
+ * The history of an empty directory that may have lost its data (`createsDatabase`): its server does not vote, and a
+ * leader sends it everything.
+ */
 export const UNTRUSTED_HISTORY: Durable<Zxid> = ZXID_NONE as Durable<Zxid>;
 
 /** Below every history. */
 export const NOTHING_DURABLE: Durable<Zxid> = ZXID_NONE as Durable<Zxid>;
 
-/** @returns `zxid`, durable because everything up to `watermark` is; null when it lies behind that */
+/** @returns `zxid`, durable because everything up to `watermark` is; null when it is above that */
 export function durableWithin(zxid: Zxid, watermark: Durable<Zxid>): Durable<Zxid> | null {
   return zxid <= watermark ? (zxid as Durable<Zxid>) : null;
 }
@@ -57,7 +60,7 @@ export function maxDurable(a: Durable<Zxid>, b: Durable<Zxid>): Durable<Zxid> {
   return a > b ? a : b;
 }
 
-/** (epoch, 0): all of the history that the epoch begins with. It was durable before currentEpoch was. */
+/** (epoch, 0): the history with which the epoch begins. It was durable before currentEpoch was. */
 export function historyOf(currentEpoch: Durable<number>): Durable<Zxid> {
   return makeZxid(currentEpoch, 0) as Durable<Zxid>;
 }

@@ -1,45 +1,48 @@
-/** What a server refuses for the sake of the others; 0 is no limit unless it says otherwise. */
+/** Limits that protect a server from overload; 0 is no limit unless stated otherwise. */
 export interface LimitOptions {
-  /** Sessions of the whole service, beyond which this server creates none. */
+  /** Sessions of the whole service; at this number this server creates no more. */
   readonly sessionsMax: number;
-  /** Watches at this server, beyond which no request may leave one. */
+  /** Watches at this server; at this number no request may set one. */
   readonly watchesMax: number;
-  /** Requests of one session that wait for an answer, beyond which its connection is not read. */
+  /** Unanswered requests of one session; at this number its connection is not read. */
   readonly sessionRequestsMax: number;
-  /** Requests in all that wait for an answer, beyond which no connection is read (`request_throttle_max_requests`). */
+  /** Unanswered requests in total; at this number no connection is read (`request_throttle_max_requests`). */
   readonly requestsMax: number;
   /**
-   * Milliseconds that a request may have waited for that, so that it is still carried out; pings and ends of sessions are
-   * in any case (`throttled_op_wait_time`).
+   * Milliseconds that a request may have waited because of that limit and still be executed; pings and session closes
+   * always are (`throttled_op_wait_time`).
    */
   readonly requestWaitMaxMs: number;
-  /** What has waited for longer than the timeout of its session counts as stale (`request_stale_latency_check`). */
+  /** A request that has waited longer than its session's timeout counts as stale (`request_stale_latency_check`). */
   readonly countsStale: boolean;
-  /** The connection of a stale request is closed while it still waits (`request_throttle_drop_stale`). */
+  /** The connection of a stale request is closed while the request waits (`request_throttle_drop_stale`). */
   readonly dropsStale: boolean;
-  /** Bytes from which a request counts as large; −1: none does (`largeRequestThreshold`). */
+  /** Size in bytes from which a request counts as large; −1: none does (`largeRequestThreshold`). */
   readonly largeRequestBytes: number;
-  /** Bytes of large requests that may be in progress at a time (`largeRequestMaxBytes`). */
+  /** Total bytes of large requests in progress (`largeRequestMaxBytes`). */
   readonly largeRequestsBytesMax: number;
   readonly connecting: ConnectThrottleOptions;
 }
 
-/** Apache's bucket of tokens for new and resumed sessions (`connection_throttle_*`). */
+/** Apache's token bucket for new and resumed sessions (`connection_throttle_*`). */
 export interface ConnectThrottleOptions {
-  /** What the bucket holds; 0: nothing is throttled. */
+  /** Capacity of the bucket; 0: no throttling. */
   readonly tokens: number;
-  /** `fillCount` tokens come every so many milliseconds. */
+  /** Interval at which `fillCount` tokens are added. */
   readonly fillTimeMs: number;
   readonly fillCount: number;
-  /** Milliseconds between two changes of the chance that a connect request is dropped; −1: none is dropped by chance. */
+  /**
+   * Milliseconds between two changes of the probability that a connect request is dropped; −1: none is dropped at
+   * random.
+   */
   readonly freezeTimeMs: number;
   readonly dropIncrease: number;
   readonly dropDecrease: number;
-  /** The chance falls while less than this part of the bucket is used. */
+  /** The probability decreases while less than this fraction of the bucket is used. */
   readonly decreaseRatio: number;
   /** False: each client takes one token. */
   readonly hasWeights: boolean;
-  /** Tokens of a new session, of one that is resumed, and of a new one that only its server knows. */
+  /** Tokens for a new session, a resumed one, and a new local one. */
   readonly newSessionTokens: number;
   readonly renewedSessionTokens: number;
   readonly localSessionTokens: number;

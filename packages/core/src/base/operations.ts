@@ -1,13 +1,13 @@
 import { type ClientOp, OpCode } from '@meerkat/protocol';
 
 interface Operation {
-  /** Its short name in `cons` (Request.op2String); null: it never gets there. */
+  /** Its short name in `cons` (Request.op2String); null: it never appears there. */
   readonly shortName: string | null;
-  /** Whether its time counts among those of reads in the metrics, or of updates. */
+  /** Whether the metrics count it as a read or as an update. */
   readonly isRead: boolean;
 }
 
-/** What is told of each operation that a client may send; outside a multi a `check` is only refused. */
+/** Every operation that a client may send; outside a multi a `check` is always refused. */
 export const OPERATIONS: { readonly [Op in ClientOp | typeof OpCode.check]: Operation } = {
   [OpCode.create]: { shortName: 'CREA', isRead: false },
   [OpCode.create2]: { shortName: 'CREA', isRead: false },
@@ -40,7 +40,7 @@ export const OPERATIONS: { readonly [Op in ClientOp | typeof OpCode.check]: Oper
   [OpCode.sasl]: { shortName: null, isRead: false },
 };
 
-/** The codes in `OPERATIONS` with what is told of them. */
+/** The entries of `OPERATIONS`, with numeric codes. */
 export const OPERATION_ENTRIES: readonly (readonly [op: number, operation: Operation])[] = Object.entries(
   OPERATIONS,
 ).map(([op, operation]) => [Number(op), operation]);

@@ -1,18 +1,19 @@
 /**
- * The ports: everything that a server needs from the world around it, and nothing else.
+ * The ports: everything that a server needs from its environment.
  *
  * The core is a set of state machines: events come in, effects go out. It has no clock, randomness, socket, file or
- * promise of its own. The real server gives it sockets and files; the simulator gives it virtual ones; the core cannot
- * tell the difference.
+ * promise of its own. The real server provides sockets and files, the simulator virtual ones; the core cannot tell the
+ * difference.
  *
- * Rules for whoever implements a port:
+ * Rules for implementations of a port:
  *
  * 1. An effect returns at once and never calls back into the core before it has returned. Its completion is another
  *    event, delivered later by the host.
- * 2. Events are delivered one at a time; each runs to its end.
- * 3. After delivering one or several events the host calls `ServerCore.onTurnEnd()` once. All replies of a turn have left
- *    then, in one write per connection as a rule, and all transactions appended during it go to the disk together.
- * 4. A completion that belongs to something already closed is dropped by the host.
+ * 2. Events are delivered one at a time; each runs to completion.
+ * 3. After delivering one or more events the host calls `ServerCore.onTurnEnd()` once. By then all replies of a turn
+ *    have been sent, usually in one write per connection, and all transactions appended during it go to the disk
+ *    together.
+ * 4. The host drops the completion of something that is already closed.
  */
 import type { Acl, Membership } from '@meerkat/protocol';
 import type { FileScans } from './file-scans.ts';
@@ -44,9 +45,9 @@ export type { Trace, TraceEvent } from './trace.ts';
 
 /** Milliseconds, from two clocks. */
 export interface Clock {
-  /** Never goes back, nor below 0; its origin means nothing. Decides timeouts. */
+  /** Never goes back, nor below 0; its origin is arbitrary. Used for timeouts. */
   monotonicMs(): number;
-  /** Wall-clock milliseconds since 1970. Becomes ctime and mtime; decides nothing. */
+  /** Wall-clock milliseconds since 1970. Used for ctime and mtime only. */
   wallMs(): number;
 }
 
@@ -57,7 +58,7 @@ export interface Random {
 
 /* --------------------------------------------------------------------------------------------------- disk ---- */
 
-/** The world failed: what was attempted, on which file, and what the system said. */
+/** An I/O failure: what was attempted, on which file, and the system's error. */
 export class DiskError extends Error {
   /** The system's code: ENOSPC, EIO, EACCES, ENOENT … */
   readonly code: string;
@@ -72,7 +73,7 @@ export class DiskError extends Error {
   }
 }
 
-/** The completion of an effect on the disk; delivered as an event of its own. `error` null means done. */
+/** The completion of a disk effect, delivered as a separate event. `error` is null on success. */
 export type DiskDone<T = void> = (error: DiskError | null, value: T) => void;
 
 export interface DirectoryEntry {
@@ -81,22 +82,22 @@ export interface DirectoryEntry {
 }
 
 /**
- * Files in directories. Paths are opaque: the core joins `directory + '/' + name` and nothing else.
+ * Files in directories. Paths are opaque: the core only ever joins `directory + '/' + name`.
  *
- * What has been written is safe against the end of the process; only what has been synced is safe against the end of
- * the machine. A new, renamed or removed name is safe once its directory has been synced.
+ * What has been written survives the end of the process; only what has been synced survives a crash of the machine. A
+ * new, renamed or removed name is durable once its directory has been synced.
  */
 export interface Disk {
-  /** Creates the directory and its parents; one that exists is no error. */
+  /** Creates the directory and its parents; an existing one is not an error. */
   makeDirectory(path: string, done: DiskDone): void;
-  /** Names and sizes of the plain files of a directory, in no order. */
+  /** Names and sizes of the plain files of a directory, unordered. */
   list(path: string, done: DiskDone<readonly DirectoryEntry[]>): void;
   /** Opens for reading and, unless `readOnly`, writing; ENOENT when it is missing. */
   open(path: string, options: { readonly readOnly: boolean }, done: DiskDone<DiskFile>): void;
   /**
    * Creates an empty file for reading and writing; an existing one is replaced.
    *
-   * @param isSyncedOften a sync follows each write, as a rule: the host may do both in one
+   * @param isSyncedOften usually each write is followed by a sync: the host may combine them
    */
   create(path: string, done: DiskDone<DiskFile>, isSyncedOften?: boolean): void;
   rename(source: string, target: string, done: DiskDone): void;
@@ -104,29 +105,29 @@ export interface Disk {
   /** Makes the names in a directory durable. */
   syncDirectory(path: string, done: DiskDone): void;
   /**
-   * Holds a directory for this server alone; EBUSY when another one holds it. The hold ends with `release` and does
-   * not outlive the process, kill -9 included.
+   * Locks a directory for this server; EBUSY when another one has locked it. The lock ends with `release` or with the
+   * process, even after kill -9.
    */
   hold(path: string, done: DiskDone): void;
   release(path: string): void;
 }
 
-/** An open file. Effects on one file take place in the order in which they were asked for. */
+/** An open file. Effects on one file take place in the order of the calls. */
 export interface DiskFile {
   readonly path: string;
-  /** Size in bytes, as it will be once the effects asked for so far have taken place. */
+  /** Size in bytes after all effects requested so far. */
   readonly size: number;
   /**
-   * Reads up to `length` bytes; fewer only at the end of the file. The bytes are the receiver's.
+   * Reads up to `length` bytes; fewer only at the end of the file. The receiver owns the bytes.
    *
-   * @param room where they may be put instead of in new memory, which need not happen; it belongs to the file until `done`
+   * @param room memory that may be used for them instead of new memory; it belongs to the file until `done`
    */
   read(position: number, length: number, done: DiskDone<Uint8Array>, room?: Uint8Array): void;
   /** Writes all bytes. They belong to the file until `done`. */
   write(position: number, bytes: Uint8Array, done: DiskDone): void;
   /**
-   * Writes a few bytes, which are copied; only a failure is told. They are with the kernel before anything else that is
-   * asked for from here on, packets and replies included, unless other writes to this file are under way; so they outlive
+   * Writes a few bytes, which are copied; only a failure is reported. Unless other writes to this file are in progress,
+   * they are in the kernel before any effect requested later, packets and replies included; so they survive the end of
    * the process.
    */
   note(position: number, bytes: Uint8Array, onFailed: (error: DiskError) => void): void;
@@ -135,34 +136,36 @@ export interface DiskFile {
   /** Grows the file with zero bytes up to `size`. */
   preallocate(size: number, done: DiskDone): void;
   truncate(size: number, done: DiskDone): void;
-  /** Closes after the effects asked for so far. Errors of closing are of no interest. */
+  /** Closes after the effects requested so far. Errors of closing are ignored. */
   close(): void;
 }
 
 /* --------------------------------------------------------------------------------------- authentication ---- */
 
-/** Somebody that a connection has shown to be: `digest` `ann:hash`, `ip` `127.0.0.1`, `super` …. */
+/** An authenticated identity of a connection: `digest` `ann:hash`, `ip` `127.0.0.1`, `super` …. */
 export interface Identity {
   readonly scheme: string;
   readonly id: string;
 }
 
-/** What a step of a SASL exchange comes to. */
+/** Result of a step of a SASL exchange. */
 export type SaslStep =
-  /** The exchange goes on with this token. `warning` is for the log of this server: why the peer will not be able to answer it. */
+  /**
+   * The exchange continues with this token. `warning` is for this server's log: why the peer will fail to answer it.
+   */
   | { readonly kind: 'challenge'; readonly token: Uint8Array; readonly warning?: string }
-  /** The peer is known as these. `token` is null when the mechanism has nothing more to say. */
+  /** The peer has these identities. `token` is null when the mechanism has nothing more to send. */
   | { readonly kind: 'success'; readonly token: Uint8Array | null; readonly identities: readonly Identity[] }
-  /** `reason` is for the log of this server; the peer is not told. */
+  /** `reason` is for this server's log; it is not sent to the peer. */
   | { readonly kind: 'failure'; readonly reason: string };
 
-/** One SASL exchange with one peer. It shares nothing that changes with any other (ZOOKEEPER-4839). */
+/** One SASL exchange with one peer. It shares no mutable state with any other (ZOOKEEPER-4839). */
 export interface SaslConversation {
-  /** Answers a token of the peer, at once. Not called again after a success or a failure. */
+  /** Answers a token of the peer, synchronously. Not called again after a success or a failure. */
   step(token: Uint8Array): SaslStep;
 }
 
-/** The end of a SASL exchange that begins it, between servers. Its success has no identities. */
+/** The initiating side of a SASL exchange between servers. Its success has no identities. */
 export interface SaslInitiator extends SaslConversation {
   /** The first token. */
   start(): Uint8Array;
@@ -170,18 +173,18 @@ export interface SaslInitiator extends SaslConversation {
 
 /** SASL between servers (`quorum.auth.*`). */
 export interface PeerAuthentication {
-  /** Servers that do not authenticate, or fail to, are not let in. */
+  /** Servers that do not authenticate successfully are rejected. */
   readonly isRequired: boolean;
-  /** For a stream that this server has opened to a host; null: it does not authenticate itself. */
+  /** For a stream that this server has opened to a host; null: it does not authenticate. */
   startInitiator(host: string): SaslInitiator | null;
   /**
-   * For a stream that another server has opened. The identities of its success are the hosts of the membership that it has proved
-   * to be, of the scheme `host`; none where the exchange is about users.
+   * For a stream that another server has opened. The identities of its success have the scheme `host` and are the hosts
+   * of the membership that it has proved to be; none where the mechanism authenticates users.
    */
   startAcceptor(remote: PeerAddress): SaslConversation;
 }
 
-/** What a failed SASL exchange means to a connection. */
+/** How a failed SASL exchange affects a connection. */
 export const SaslFailure = {
   /** AUTHFAILED, and the connection is closed. */
   closes: 0,
@@ -193,24 +196,25 @@ export const SaslFailure = {
 export type SaslFailure = (typeof SaslFailure)[keyof typeof SaslFailure];
 
 /**
- * The passwords with which clients go on with their sessions. Every server of an ensemble makes the same, or accepts what the
- * others make: a session may go on at any of them.
+ * The passwords with which clients resume their sessions. All servers of an ensemble generate the same passwords, or
+ * accept each other's: a session may be resumed at any of them.
  */
 export interface SessionPasswords {
   /** 16 bytes. */
   make(sessionId: bigint): Uint8Array;
-  /** The time it takes tells nothing about where a wrong password differs. */
+  /** Compares in constant time. */
   isValid(sessionId: bigint, password: Uint8Array): boolean;
 }
 
 /** The schemes of authentication and of ACL entries (AuthenticationProvider); `world` is not one of them. */
 export interface Authenticator {
-  /** What every connection is from the start: its `ip`, and what its certificate says. */
+  /** The identities that every connection has from the start: its `ip`, and those of its certificate. */
   initialIdentities(remote: PeerAddress, certificate: PeerCertificate | null): readonly Identity[];
   /**
-   * Checks what an auth packet offers; `auth` is null when it offers nothing. null refuses it, which closes the connection.
+   * Checks the credentials of an auth packet; `auth` is null when it has none. null refuses them, which closes the
+   * connection.
    *
-   * @param dataOf the data of a znode, to be read at once; null when there is none
+   * @param dataOf reads the data of a znode, synchronously; null when it does not exist
    */
   authenticate(
     scheme: string,
@@ -221,41 +225,41 @@ export interface Authenticator {
   ): readonly Identity[] | null;
   /** True when a refusal by this scheme is not answered, so that the client tries another server. */
   refusesSilently(scheme: string): boolean;
-  /** Starts a SASL exchange; null when there is no login to check it with: each token is answered with none. */
+  /** Starts a SASL exchange; null when no login is configured: each token is then answered with null. */
   startSasl(remote: PeerAddress): SaslConversation | null;
   readonly saslFailure: SaslFailure;
-  /** False while a connection with these identities may do nothing but authenticate (`enforce.auth.enabled`). */
+  /** False while a connection with these identities may only authenticate (`enforce.auth.enabled`). */
   isAdmitted(identities: readonly Identity[]): boolean;
   /** True when an ACL entry may name this scheme and id. */
   isValidAclId(scheme: string, id: string): boolean;
-  /** True when ids of this scheme may stand in for `auth:` entries (digest, sasl, x509; not ip, not super). */
+  /** True when ids of this scheme may replace `auth:` entries (digest, sasl, x509; not ip, not super). */
   isAuthenticatedScheme(scheme: string): boolean;
-  /** True when an identity of the same scheme is meant by the id of an ACL entry. */
+  /** True when the id of an ACL entry matches an identity of the same scheme. */
   matches(scheme: string, identityId: string, aclId: string): boolean;
-  /** True when `matches` is equality with this scheme, so that a list can be looked through without it. */
+  /** True when `matches` is plain equality for this scheme, so that a list can be searched without calling it. */
   isExact(scheme: string): boolean;
-  /** Why a server must not start whose ACLs name these schemes; null when it may. */
+  /** Why a server whose ACLs use these schemes must not start; null when it may. */
   refusalOf(schemes: ReadonlySet<string>): string | null;
-  /** What whoAmI shows of an identity: the part before ":" of a digest; '' of a scheme without provider. */
+  /** What whoAmI shows of an identity: the part before ":" of a digest; '' for a scheme without provider. */
   userName(identity: Identity): string;
 }
 
 /* --------------------------------------------------------------------------------------------- membership ---- */
 
-/** Where a server keeps which memberships it follows (the files of the dynamic configuration). */
+/** Persists the memberships of a server (the files of the dynamic configuration). */
 export interface MembershipStore {
   /**
-   * Makes both durable; whenever the process or the machine ends, a restart finds these or the ones before. Called again
-   * only after `done`.
+   * Makes both durable, atomically: after a crash of the process or machine, a restart finds either these or the
+   * previous ones. Called again only after `done`.
    *
-   * @param proposed not committed yet; null: there is none
+   * @param proposed not committed yet; null: none
    */
   keep(committed: Membership, proposed: Membership | null, done: (error: Error | null) => void): void;
 }
 
 /* -------------------------------------------------------------------------------------------------- audit ---- */
 
-/** One change of one znode that a client of this server has asked for, or that the end of a session has made. */
+/** One change of one znode, requested by a client of this server or caused by the end of a session. */
 export interface AuditEntry {
   readonly operation:
     | 'create'
@@ -266,41 +270,41 @@ export interface AuditEntry {
     | 'multiOperation'
     | 'ephemeralZNodeDeletionOnSessionCloseOrExpire';
   readonly sessionId: bigint;
-  /** null: the server has done it by itself. */
+  /** null: the server itself. */
   readonly client: { readonly users: readonly string[]; readonly host: string } | null;
-  /** As it was asked for when that has failed; null of a multi that has failed, and of a reconfig. */
+  /** The requested path if the operation failed; null for a failed multi, and for a reconfig. */
   readonly path: string | null;
-  /** Of a create: a number of `CreateMode`. */
+  /** For a create: a `CreateMode`. */
   readonly mode: number | null;
-  /** Of a setAcl: as it was asked for. */
+  /** For a setAcl: as requested. */
   readonly acl: readonly Acl[] | null;
   readonly isSuccess: boolean;
 }
 
-/** Who has changed what (`audit.enable`). */
+/** The audit log (`audit.enable`). */
 export interface Audit {
   add(entry: AuditEntry): void;
 }
 
-/** Everything that the core is given. */
+/** All dependencies of the core. */
 export interface Ports {
   readonly clock: Clock;
   readonly random: Random;
-  /** Of servers of an ensemble; one of its own listens to nobody and connects to nobody. */
+  /** For servers of an ensemble; a standalone server neither listens nor connects. */
   readonly network: Network;
-  /** Left out or null: servers do not authenticate to each other. */
+  /** Omitted or null: servers do not authenticate to each other. */
   readonly peerAuthentication?: PeerAuthentication | null;
   readonly disk: Disk;
-  /** Left out or null: compressed snapshots are neither written nor read. */
+  /** Omitted or null: compressed snapshots are neither written nor read. */
   readonly snapshotCodec?: SnapshotCodec | null;
-  /** Left out or null: the core reads and checks every byte of its files itself. */
+  /** Omitted or null: the core reads and checks every byte of its files itself. */
   readonly scans?: FileScans | null;
   readonly authenticator: Authenticator;
-  /** Left out: by Apache's formula. */
+  /** Omitted: Apache's formula. */
   readonly sessionPasswords?: SessionPasswords;
-  /** Left out or null: after a restart a server knows the membership of its configuration. */
+  /** Omitted or null: after a restart a server uses the membership of its configuration. */
   readonly membershipStore?: MembershipStore | null;
-  /** Left out or null: nothing is audited. */
+  /** Omitted or null: no audit log. */
   readonly audit?: Audit | null;
   readonly trace: Trace;
 }

@@ -6,7 +6,7 @@ export class ServerStats {
   latencyMax = 0;
   latencyTotal = 0;
   latencyCount = 0;
-  /** Bytes of the last, smallest and largest reply, without the length before it; −1 before the first. */
+  /** Bytes of the last, smallest and largest reply, without the length prefix; −1 before the first. */
   responseBytesLast = -1;
   responseBytesMin = -1;
   responseBytesMax = -1;

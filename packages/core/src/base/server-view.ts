@@ -4,10 +4,10 @@ import type { Meters } from './meters/meters.ts';
 import type { PeerAddress } from './ports.ts';
 import type { ServerStats } from './server-stats.ts';
 
-/** One client connection as the administrator sees it (ServerCnxn, `cons`). Times are monotonic unless named wall. */
+/** One client connection, for administration (ServerCnxn, `cons`). Times are monotonic unless named wall. */
 export interface ConnectionView {
   readonly remote: PeerAddress;
-  /** By TLS. */
+  /** Whether it uses TLS. */
   readonly isSecure: boolean;
   /** 0n before the connect request has been answered. */
   readonly sessionId: bigint;
@@ -18,7 +18,7 @@ export interface ConnectionView {
   readonly outstandingRequests: number;
   readonly packetsReceived: number;
   readonly packetsSent: number;
-  /** `NA`, `PING`, `GETD` …: names of the last operation as `cons` shows them; null before the first. */
+  /** Name of the last operation as `cons` shows it: `NA`, `PING`, `GETD` …; null before the first. */
   readonly lastOperation: string | null;
   readonly establishedWallMs: number;
   readonly lastCxid: number;
@@ -30,12 +30,12 @@ export interface ConnectionView {
   readonly maxLatencyMs: number;
 }
 
-/** One session as the administrator sees it. */
+/** One session, for administration. */
 export interface SessionView {
   readonly id: bigint;
   /** As negotiated at the last connect; milliseconds. */
   readonly timeoutMs: number;
-  /** Where its client is; null while it has no connection. */
+  /** Address of its client; null while it has no connection. */
   readonly remote: PeerAddress | null;
 }
 
@@ -46,13 +46,13 @@ export interface ExpiryBucketView<T> {
   readonly members: readonly T[];
 }
 
-/** What a line of `dump` says of a connection. */
+/** The part of a connection that `dump` shows. */
 export type ConnectionName = Pick<ConnectionView, 'remote' | 'sessionId'>;
 
 export interface WatchView {
-  /** Of the data watches alone, as `wchs` counts. */
+  /** Data watches only, as `wchs` counts. */
   summary(): { readonly connections: number; readonly paths: number; readonly watches: number };
-  /** Sessions and the paths they watch. Nothing is looked at before its turn comes, so that there may be pauses between. */
+  /** Sessions and the paths they watch. Evaluated lazily, so that the caller may pause in between. */
   bySession(): Iterable<readonly [sessionId: bigint, paths: Iterable<string>]>;
   byPath(): Iterable<readonly [path: string, sessionIds: Iterable<bigint>]>;
   /** How many watches events have fired. */
@@ -61,17 +61,17 @@ export interface WatchView {
   readonly count: number;
 }
 
-/** A learner as the server sees it that it hangs on. */
+/** A learner that is connected to this server. */
 export interface LearnerView {
   readonly serverId: number;
   readonly isObserver: boolean;
   /** True when its acknowledgements count for the quorum. */
   readonly isVoter: boolean;
-  /** True once it has the leader's history and is sent what follows. */
+  /** True once it has the leader's history and receives new proposals. */
   readonly isSynchronized: boolean;
 }
 
-/** Bytes of the txns that a leader has proposed since it leads; −1 before the first. */
+/** Bytes of the txns that a leader has proposed during its leadership; −1 before the first. */
 export interface ProposalSizesView {
   readonly last: number;
   readonly min: number;
@@ -79,29 +79,29 @@ export interface ProposalSizesView {
   reset(): void;
 }
 
-/** A server of an ensemble as the administrator sees it. */
+/** A server of an ensemble, for administration. */
 export interface EnsembleView {
   readonly membership: Membership;
-  /** Where servers of the committed and of the proposed membership are. */
+  /** Hosts of the servers of the committed and the proposed membership. */
   hosts(): readonly string[];
   readonly role: 'looking' | 'leading' | 'following' | 'observing';
-  /** Server id; null while it looks for one. */
+  /** Server id; null while it is looking. */
   readonly leader: number | null;
-  /** Other servers with which a connection for elections stands. */
+  /** Other servers with an established election connection. */
   readonly connectedServers: readonly number[];
-  /** Of an observer, the server that it hangs on, the leader or a follower; null of others. */
+  /** For an observer: the server that it is connected to, the leader or a follower; null for others. */
   readonly observerMaster: number | null;
-  /** True of a follower that takes observers in its leader's place. */
+  /** True for a follower that accepts observers on behalf of its leader. */
   readonly feedsObservers: boolean;
-  /** Those that hang on this server: of a leader all learners, of a follower the observers that it feeds. */
+  /** Connected learners: of a leader all learners, of a follower the observers that it feeds. */
   learners(): readonly LearnerView[];
-  /** Syncs of learners that wait for this leader. */
+  /** Sync requests of learners that are pending at this leader. */
   readonly pendingSyncs: number;
-  /** Of this leader; null of other servers. */
+  /** Of this leader; null for other servers. */
   readonly proposalSizes: ProposalSizesView | null;
 }
 
-/** A registered path, with what may be and what is in use below it. −1: not limited. Of hard and soft limits the hard one. */
+/** A path with a quota: limits and usage. −1: no limit. If there are a soft and a hard limit, the hard one. */
 export interface QuotaUse {
   readonly path: string;
   readonly countLimit: number;
@@ -110,51 +110,51 @@ export interface QuotaUse {
   readonly bytes: number;
 }
 
-/** What the administrator may look at and reset; every value is read when asked for. */
+/** What an administrator may inspect and reset; every value is computed when it is read. */
 export interface ServerView {
   readonly isServing: boolean;
-  /** True while reads alone are answered, as there is no leader. */
+  /** True while only reads are answered because there is no leader. */
   readonly isReadOnly: boolean;
   readonly serverId: number;
   readonly lastZxid: number;
-  /** As Apache counts: both names of the root; a fresh server has 5. */
+  /** Counted as Apache does, with the root twice; a fresh server has 5. */
   readonly znodeCount: number;
   readonly ephemeralCount: number;
   /** Bytes of paths and data. */
   readonly approximateDataSize: number;
   readonly outstandingRequests: number;
-  /** Sessions of the ensemble, or of a server of its own. */
+  /** Sessions of the ensemble, or of a standalone server. */
   readonly sessionCount: number;
-  /** Sessions that this server alone knows; null where there are none such. */
+  /** Local sessions of this server; null where they are disabled. */
   readonly localSessionCount: number | null;
   readonly stats: ServerStats;
   readonly meters: Meters;
-  /** Requests and connections that a limit has refused since the start, by the limit's name. */
+  /** Requests and connections that a limit has refused since the start, by name of the limit. */
   refusals(): Iterable<readonly [limit: string, count: number]>;
   readonly watches: WatchView;
-  /** Null of a server of its own. */
+  /** Null for a standalone server. */
   readonly ensemble: EnsembleView | null;
   readonly connectionCount: number;
-  /** Each is looked at when its turn comes, so that there may be pauses between. */
+  /** Evaluated lazily, so that the caller may pause in between. */
   connections(): Iterable<ConnectionView>;
-  /** The sessions that live: neither expired nor closing. */
+  /** Live sessions: neither expired nor closing. */
   sessions(): readonly SessionView[];
-  /** Their ids in ascending order, those that are closing among them. */
+  /** All session ids in ascending order, including those that are closing. */
   sessionIds(): Iterable<bigint>;
-  /** Milliseconds; null when there is no such session, or none that lives. */
+  /** Milliseconds; null when there is no such live session. */
   timeoutMsOf(sessionId: bigint): number | null;
   sessionBuckets(): readonly ExpiryBucketView<bigint>[];
   localSessionBuckets(): readonly ExpiryBucketView<bigint>[];
   connectionBuckets(): readonly ExpiryBucketView<ConnectionName>[];
   sessionsWithEphemerals(): readonly bigint[];
-  /** The paths of a session's ephemerals; each is looked at when its turn comes. */
+  /** The paths of a session's ephemerals, evaluated lazily. */
   ephemeralsOf(sessionId: bigint): Iterable<string>;
   ephemeralCountOf(sessionId: bigint): number;
-  /** Quotas and their use; each is looked at when its turn comes. */
+  /** Quotas and their usage, evaluated lazily. */
   quotas(): Iterable<QuotaUse>;
-  /** Digests kept of every 128th zxid, oldest first, at most 1024. */
+  /** Digests of every 128th zxid, oldest first, at most 1024. */
   digests(): readonly { readonly zxid: number; readonly digest: bigint }[];
-  /** Everything that is replicated; null while nobody is served. */
+  /** Everything that is replicated; null while no client is served. */
   database(): DatabaseView | null;
   resetConnectionStats(): void;
 }
@@ -166,25 +166,25 @@ export interface FourLetterWords {
   /** True when 8 bytes follow the word, the mask of `stmk`: only where it is allowed. */
   hasArgument(word: string): boolean;
   /**
-   * The text in pieces, after which the connection is closed. Between two of them others are served and things change, so
-   * that a long text is of no one moment.
+   * The text in pieces; the connection is closed afterwards. Other clients are served and state changes in between, so
+   * a long text is not a consistent snapshot.
    *
-   * @param argument the mask behind `stmk`
+   * @param argument the mask of `stmk`
    */
   answer(word: string, argument: bigint | null): Iterable<string>;
 }
 
-/** One znode as it is kept. */
+/** One znode as it is stored. */
 export interface ZnodeView {
   readonly path: string;
   /** A view of the tree's own bytes, valid until the next txn. */
   readonly data: Uint8Array | null;
-  /** As a snapshot keeps it: `cversion` counts the children ever created, `ephemeralOwner` marks containers and TTLs too. */
+  /** As in a snapshot: `cversion` counts the children ever created, `ephemeralOwner` also marks containers and TTLs. */
   readonly stat: PersistedStat;
   readonly acl: readonly Acl[];
 }
 
-/** All that is replicated, as one server has it at this moment. */
+/** Everything that is replicated, as one server has it at this moment. */
 export interface DatabaseView {
   readonly lastZxid: number;
   /** A signed long; 0n where digests are off. */
@@ -192,8 +192,8 @@ export interface DatabaseView {
   /** Negotiated timeout in milliseconds of each session that was created and not closed. */
   readonly sessions: ReadonlyMap<bigint, number>;
   /**
-   * Every znode, a parent before its children, the root first. Whoever looks at a large tree stops between znodes, and
-   * must not go on after a txn has been applied.
+   * Every znode, parents before their children, the root first. For a large tree the caller may pause between znodes,
+   * but must not continue after a txn has been applied.
    */
   znodes(): Iterable<ZnodeView>;
 }

@@ -1,22 +1,22 @@
-/** How snapshots are compressed (`snapshot.compression.method`); also the suffix of such a file. */
+/** Snapshot compression (`snapshot.compression.method`); also the suffix of such a file. */
 export type Compression = 'gz' | 'snappy';
 
-/** Compresses snapshots and decompresses them, piece by piece. */
+/** Compresses and decompresses snapshots, piece by piece. */
 export interface SnapshotCodec {
   compress(method: Compression): ByteTransform;
   decompress(method: Compression): ByteTransform;
 }
 
-/** One stream of bytes on its way through a codec. */
+/** One stream through a codec. */
 export interface ByteTransform {
   /**
-   * Takes the next bytes of the stream, which belong to the transform until `done`. Asked for again only then.
+   * Takes the next bytes of the stream, which belong to the transform until `done`. Called again only after `done`.
    *
-   * @param isLast nothing follows
-   * @param done told with a later event: what has come out so far, which may be nothing and is the receiver's. After an
-   *   error, such as bytes that are none of this method, the transform is of no use
+   * @param isLast no more bytes follow
+   * @param done called in a later event with the output so far, which may be empty and belongs to the receiver. After
+   *   an error, such as input that is not of this method, the transform is unusable
    */
   push(bytes: Uint8Array, isLast: boolean, done: (error: Error | null, bytes: Uint8Array) => void): void;
-  /** Gives the stream up; `done` is not told any more. Nothing happens after the last bytes. */
+  /** Aborts the stream; `done` is not called afterwards. Does nothing after the last bytes. */
   close(): void;
 }

@@ -1,9 +1,9 @@
 import type { Membership } from '@meerkat/protocol';
 import type { PeerAddress } from './network.ts';
 
-/** What happened, for logs, metrics and checkers; nothing in the core depends on who listens. */
+/** What happened, for logs, metrics and checkers; the core does not depend on the listeners. */
 export type TraceEvent =
-  /** By one of `LIMITS`; so many since this was told last. */
+  /** By one of `LIMITS`; `refused` counts since the last such event. */
   | { readonly kind: 'limit-reached'; readonly limit: string; readonly reason: string; readonly refused: number }
   | { readonly kind: 'connection-refused'; readonly remote: PeerAddress; readonly reason: string }
   | { readonly kind: 'connection-opened'; readonly remote: PeerAddress }
@@ -38,14 +38,14 @@ export type TraceEvent =
       readonly isLocal?: true;
     }
   | { readonly kind: 'session-closed'; readonly sessionId: bigint }
-  /** A request was answered with an error that says less than this. */
+  /** A request was answered with an error that is less specific than this. */
   | {
       readonly kind: 'request-refused';
       readonly remote: PeerAddress;
       readonly sessionId: bigint;
       readonly reason: string;
     }
-  /** `reason` is null when the scheme does not tell it. */
+  /** `reason` is null when the scheme does not report one. */
   | {
       readonly kind: 'auth-failed';
       readonly remote: PeerAddress;
@@ -58,9 +58,9 @@ export type TraceEvent =
       readonly lastZxid: number;
       readonly znodes: number;
       readonly sessions: number;
-      /** Of the log, replayed. */
+      /** Replayed from the log. */
       readonly txns: number;
-      /** Milliseconds that the snapshot took, and the log behind it. */
+      /** Milliseconds to load the snapshot, and to replay the log. */
       readonly snapshotMs: number;
       readonly replayMs: number;
     }
@@ -69,7 +69,7 @@ export type TraceEvent =
       readonly file: string;
       readonly position: number;
       readonly reason: string;
-      /** Name of the file that has what was cut; null when there was nothing. */
+      /** Name of the file that keeps the bytes cut off; null when there were none. */
       readonly kept: string | null;
     }
   | { readonly kind: 'log-file-started'; readonly file: string }
@@ -79,50 +79,50 @@ export type TraceEvent =
   | { readonly kind: 'snapshot-failed'; readonly file: string; readonly error: Error }
   | { readonly kind: 'purge-started' }
   | { readonly kind: 'files-purged'; readonly files: readonly string[] }
-  /** Done or given up. */
+  /** Completed or aborted. */
   | { readonly kind: 'purge-ended' }
   | { readonly kind: 'digest-mismatch'; readonly zxid: number; readonly expected: bigint; readonly actual: bigint }
   | { readonly kind: 'quota-exceeded'; readonly path: string; readonly limit: string; readonly isHard: boolean }
   | { readonly kind: 'warning'; readonly message: string }
-  /** Good news that an operator waits for. */
+  /** A message for operators that is not a warning. */
   | { readonly kind: 'notice'; readonly message: string }
-  /** A server of an ensemble does something else from now on; `leader` is null while it is looking for one. */
+  /** The role of a server of an ensemble has changed; `leader` is null while it is looking. */
   | {
       readonly kind: 'role-changed';
       readonly role: 'looking' | 'leading' | 'following' | 'observing';
       readonly leader: number | null;
       readonly reason: string;
     }
-  /** A server begins to look for a leader, with a history that ends here; 0: with none that it trusts. */
+  /** A server starts looking for a leader; its history ends at this zxid, 0: it has no history that it trusts. */
   | { readonly kind: 'election-started'; readonly zxid: number }
-  /** The connection to another server, for the election, has ended at the other end or on the way. */
+  /** The election connection to another server was closed by it or by the network. */
   | { readonly kind: 'peer-lost'; readonly serverId: number; readonly reason: string }
-  /** A server that finds no leader answers reads alone, or no more. */
+  /** A server without a leader starts or stops answering reads. */
   | { readonly kind: 'read-only-changed'; readonly isReadOnly: boolean }
-  /** Another membership is proposed, or in force from now on; this server need not be a member of it. */
+  /** A membership was proposed or has taken effect; this server need not be a member of it. */
   | {
       readonly kind: 'membership-changed';
       readonly committed: Membership;
       /** null when there is none. */
       readonly proposed: Membership | null;
     }
-  /** Leader and quorum, or this learner and its leader, have synchronized: clients are served in this epoch. */
+  /** Leader and quorum, or this learner and its leader, are synchronized: clients are served in this epoch. */
   | { readonly kind: 'epoch-established'; readonly epoch: number; readonly zxid: number }
-  /** A leader has given a txn its zxid and sent it to its followers. */
+  /** A leader has assigned a zxid to a txn and sent it to its followers. */
   | { readonly kind: 'proposed'; readonly zxid: number }
-  /** A leader's quorum holds everything up to here; on a learner, its leader has said so. */
+  /** A leader's quorum holds everything up to here; on a learner: its leader has reported so. */
   | { readonly kind: 'committed'; readonly zxid: number }
   | {
       readonly kind: 'learner-synchronizing';
       readonly serverId: number;
       readonly mode: 'diff' | 'trunc' | 'snap';
-      /** Where the learner was, and where the history that it is sent begins. */
+      /** Last zxid of the learner, and where the history that it is sent begins. */
       readonly from: number;
       readonly zxid: number;
     }
   /**
-   * A learner's leader has said how the histories become one, and a zxid: where its own ends (diff), how much stays
-   * (trunc), of its snapshot (snap).
+   * A learner's leader has said how it synchronizes, and a zxid: the end of the learner's own history (diff), where it
+   * must be truncated (trunc), that of the snapshot (snap).
    */
   | {
       readonly kind: 'catching-up';
@@ -132,7 +132,7 @@ export type TraceEvent =
     }
   | { readonly kind: 'learner-synchronized'; readonly serverId: number; readonly zxid: number }
   | { readonly kind: 'learner-closed'; readonly serverId: number | null; readonly reason: string }
-  /** The server can go on no longer: `error` says why and what to do. Nothing is acknowledged after this. */
+  /** The server cannot continue: `error` says why and what to do. Nothing is acknowledged after this. */
   | { readonly kind: 'failed'; readonly error: Error };
 
 export interface Trace {

@@ -2,31 +2,31 @@ import { assert } from './assert.ts';
 import { Meters } from './meters/meters.ts';
 import type { Clock } from './ports.ts';
 
-/** What has collected output during a turn. */
+/** Collects output during a turn. */
 export interface Flushable {
   /** Hands the turn's output to the stream, in one write. */
   flush(): void;
 }
 
-/** When something came that is received in a turn. */
+/** When a request of this turn was received. */
 export interface Received {
-  /** For its latency: monotonic milliseconds with their fraction. */
+  /** For its latency: monotonic milliseconds with fraction. */
   readonly receivedMs: number;
   readonly wallMs: number;
 }
 
 /**
- * One turn of the host after the other: the events between two calls of `ServerCore.onTurnEnd`.
+ * The current turn of the host: the events between two calls of `ServerCore.onTurnEnd`.
  *
- * All of a turn happens at one time, which is read when it is asked for first. Actions that are deferred run at its end,
- * each as an event of its own; then what the links to other servers have collected leaves.
+ * All events of a turn share one time, which is read when it is first needed. Deferred actions run at the end of the
+ * turn, each as a separate event; then the collected output of the links to other servers is sent.
  */
 export class Turn {
-  /** What is counted in this server's turns. */
+  /** Counters of this server. */
   readonly meters: Meters;
   readonly #clock: Clock;
   #number = 0;
-  /** −1 until it is asked for. */
+  /** −1 until it is first needed. */
   #nowMs = -1;
   #wallMs = -1;
   #received: Received | null = null;
@@ -38,7 +38,7 @@ export class Turn {
     this.meters = new Meters(clock);
   }
 
-  /** How many there have been before this one. */
+  /** Number of earlier turns. */
   get number(): number {
     return this.#number;
   }
@@ -49,7 +49,7 @@ export class Turn {
     return this.#nowMs;
   }
 
-  /** The same as monotonic milliseconds with their fraction. */
+  /** The same as monotonic milliseconds with fraction. */
   startedMs(): number {
     this.nowMs();
     return this.meters.turnStartedMs;
@@ -60,13 +60,15 @@ export class Turn {
     return this.#wallMs;
   }
 
-  /** One object for all that is received in this turn. */
+  /** One object for everything received in this turn. */
   received(): Received {
     this.#received ??= { receivedMs: this.meters.turnStartedMs, wallMs: this.wallMs() };
     return this.#received;
   }
 
-  /** Runs an action as an event of its own, within this turn: what an effect brings about is told by no other way. */
+  /**
+   * Runs an action as a separate event within this turn; the consequences of an effect are always reported like this.
+   */
   defer(action: () => void): void {
     this.#deferred.push(action);
   }
@@ -83,7 +85,7 @@ export class Turn {
 
   runDeferred(): void {
     for (let round = 0; this.#deferred.length > 0; round++) {
-      assert(round < DEFERRED_ROUNDS_MAX, 'what is deferred comes to an end');
+      assert(round < DEFERRED_ROUNDS_MAX, 'deferred actions terminate');
       const actions = this.#deferred;
       this.#deferred = [];
       for (const action of actions) action();
@@ -96,7 +98,7 @@ export class Turn {
     for (const link of links) link.flush();
   }
 
-  /** What comes now is of the next one. */
+  /** Later events belong to the next turn. */
   end(): void {
     this.meters.onTurnEnd();
     this.#number++;

@@ -1,14 +1,14 @@
 /**
- * Bytes as words of 32 bits, to go through them in a fourth of the steps. It remembers what it made last: a view costs as much
- * as going through some hundred bytes. What it remembers it keeps in memory.
+ * Bytes as 32-bit words, to process them in a quarter of the steps. The last view is cached, as creating one costs as
+ * much as processing some hundred bytes; the cache keeps its memory alive.
  */
 export class WordView {
   #bytes: Uint8Array = NO_BYTES;
   #words: Int32Array = NO_WORDS;
-  /** Of the byte `bytes[0]`, in its buffer. */
+  /** Of `bytes[0]` in its buffer. */
   #offset = 0;
 
-  /** All of the memory in which `bytes` are, as words with the lowest byte first, as everywhere that Node.js is built for. */
+  /** The whole buffer of `bytes` as little-endian words; all platforms of Node.js are little-endian. */
   of(bytes: Uint8Array): Int32Array {
     if (bytes === this.#bytes) return this.#words;
     const { buffer, byteOffset } = bytes;

@@ -20,8 +20,8 @@ describe('a vote', () => {
   it.each([
     ['of an epoch beyond the last', { peerEpoch: MAX_EPOCH + 1, zxid: makeZxid(1, 1) }],
     ['whose log is of a later epoch than it has adopted', { peerEpoch: 1, zxid: makeZxid(2, 1) }],
-    ['of an epoch that nothing bears out', { peerEpoch: 2 + EPOCHS_FAR, zxid: makeZxid(1, 1) }],
-  ])('%s is neither counted nor taken over', (_what, vote) => {
+    ['of an epoch without any evidence', { peerEpoch: 2 + EPOCHS_FAR, zxid: makeZxid(1, 1) }],
+  ])('%s is neither counted nor adopted', (_what, vote) => {
     const server = new TestElection(3, THREE, { areOurs: true });
     server.look();
     server.ballot(1, 2, 1, vote);
@@ -34,7 +34,7 @@ describe('a vote', () => {
     expect(server.decision?.leader).toBe(3);
   });
 
-  it('is possible when its log bears out its epoch, or the history of the server that hears it does', () => {
+  it('is possible when its epoch is near that of its log, or that of the history of the receiving server', () => {
     const vote = { leader: 1, zxid: makeZxid(90_000, 1), peerEpoch: 90_000 };
     expect(isPossible(vote, 0)).toBe(true);
     expect(isPossible({ ...vote, zxid: makeZxid(1, 1) }, 0)).toBe(false);
@@ -43,14 +43,14 @@ describe('a vote', () => {
 });
 
 describe('a round', () => {
-  it('that is far ahead is joined step by step, and no round is lost on the way', () => {
+  it('that is far ahead is joined step by step, without losing a round', () => {
     const server = new TestElection(3, THREE, { areOurs: true });
     server.look();
     const far = 2 * ROUNDS_FAR + 7;
     for (const round of [1 + ROUNDS_FAR, 1 + 2 * ROUNDS_FAR, far]) {
       server.ballot(1, 3, far);
       expect(server.election.round).toBe(round);
-      // Who is told of an earlier round says its own again.
+      // A server in an earlier round is sent this server's vote.
       expect(server.takeSent().some(({ to }) => to === 1)).toBe(true);
     }
     expect(server.decision).toBeUndefined();
@@ -58,7 +58,7 @@ describe('a round', () => {
     expect(server.decision).toMatchObject({ state: ServerState.leading, round: far });
   });
 
-  it('from one packet leaves room for all that follow', () => {
+  it('from one packet leaves room for later rounds', () => {
     const server = new TestElection(3, THREE, { areOurs: true });
     server.look();
     server.ballot(1, 3, Number.MAX_SAFE_INTEGER);
@@ -74,7 +74,7 @@ describe('a round', () => {
 describe('a server with a history of a later epoch than that of an established leader', () => {
   const later = { currentEpoch: 3, lastZxid: makeZxid(3, 9) };
 
-  it('does not follow, says so, and goes on standing for election', () => {
+  it('does not follow, reports it, and remains a candidate', () => {
     const server = new TestElection(1, THREE, { areOurs: true });
     server.look(later);
     for (let i = 0; i < 2; i++) {
@@ -86,7 +86,7 @@ describe('a server with a history of a later epoch than that of an established l
     server.takeSent();
     server.advance(1000);
     expect(server.takeSent()).toContainEqual(expect.objectContaining({ to: 3, leader: 1, peerEpoch: 3 }));
-    // The others have looked again, and know it.
+    // The others are looking again, and have adopted its vote.
     server.ballot(2, 1, 2, { peerEpoch: 3, zxid: makeZxid(3, 9) });
     server.ballot(3, 1, 2, { peerEpoch: 3, zxid: makeZxid(3, 9) });
     expect(server.decision).toMatchObject({ state: ServerState.leading, historyEpoch: 3 });
@@ -102,7 +102,7 @@ describe('a server with a history of a later epoch than that of an established l
     expect(server.decision).toMatchObject({ state: ServerState.following, leader: 3, historyEpoch: 4 });
   });
 
-  it('follows no one as an observer either', () => {
+  it('does not follow as an observer either', () => {
     const observer = new TestElection(9, THREE, { areOurs: true, peers: [1, 2, 3] });
     observer.look({ ...later, learnerType: 'observer' });
     observer.following(1, 3, 1);
@@ -122,9 +122,9 @@ describe('a server with a history of a later epoch than that of an established l
   it.each([
     ['is of the same epoch', 1, { peerEpoch: 2, zxid: makeZxid(2, 9) }],
     ['is that of another server', 2, { peerEpoch: 3, zxid: makeZxid(3, 9) }],
-    ['cannot be', 1, { peerEpoch: MAX_EPOCH, zxid: makeZxid(2, 9) }],
+    ['is impossible', 1, { peerEpoch: MAX_EPOCH, zxid: makeZxid(2, 9) }],
     ['cannot be trusted', 1, { peerEpoch: 3, zxid: ZXID_NONE }],
-    ['belongs to a server that would follow in the end', 1, { peerEpoch: 3, zxid: makeZxid(3, 9), announces: 0 }],
+    ['belongs to a server that would eventually follow', 1, { peerEpoch: 3, zxid: makeZxid(3, 9), announces: 0 }],
   ])('is not noticed when it %s', (_what, leader, vote) => {
     const server = leading();
     server.ballot(1, leader, 1, vote);
@@ -132,8 +132,8 @@ describe('a server with a history of a later epoch than that of an established l
   });
 });
 
-describe('what is known of the history of a server', () => {
-  it('is what it stood with last, over its present connection', () => {
+describe('the known history of a server', () => {
+  it('is the one that it last stood with, on its current connection', () => {
     const server = leading();
     expect(server.election.historyEpochOf(1)).toBeNull();
     server.ballot(1, VOTE_NONE, 1);

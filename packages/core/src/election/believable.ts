@@ -1,22 +1,22 @@
-/** How far the numbers of one other server are believed before anything else bears them out. */
+/** Plausibility limits: how far an epoch or round reported by a single server is trusted. */
 import { epochOf, MAX_EPOCH } from '@meerkat/protocol';
 import type { Vote } from './vote.ts';
 
-/** Epochs by which one promise may be ahead of all others without raising a question. */
+/** Epochs by which one promise may exceed all others without further checks. */
 export const EPOCHS_NEAR = 16;
 
 /**
- * Epochs by which one number may be ahead of what anything else bears out: a day of failed elections, nearly one a
- * second, with nobody else left who was there. Thirty-two such jumps use up all epochs.
+ * Epochs by which one number may exceed all other evidence: a day of failed elections, nearly one a second, of which no
+ * other server is left as a witness. Thirty-two such jumps use up all epochs.
  */
 export const EPOCHS_FAR: number = 2 ** 16;
 
-/** Rounds of the election by which one notification moves a server. Where others are farther ahead, several do. */
+/** Rounds by which one notification may advance a server. Closing a larger gap takes several notifications. */
 export const ROUNDS_FAR: number = 2 ** 20;
 
 /**
- * True of a vote that a server can have come to honestly. It adopts an epoch before its log has txns of it, and many
- * epochs may pass without a txn; not so many that its log, or this server's own history, bears out nothing of them.
+ * True for a vote that a correct server can hold. A server adopts an epoch before its log has txns of it, and many
+ * epochs may pass without a txn, but not so many that neither its log nor this server's own history is anywhere near.
  *
  * @param ownEpoch epoch of this server's history
  */

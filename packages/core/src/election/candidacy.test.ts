@@ -2,8 +2,8 @@ import { makeZxid, ServerState, VOTE_NONE, ZXID_VOTE_NONE } from '@meerkat/proto
 import { describe, expect, it } from 'vitest';
 import { TestElection, THREE } from '../testing/test-election.ts';
 
-describe('who has no vote', () => {
-  it('is answered when it is looking, and never counted (ZOOKEEPER-764, 769)', () => {
+describe('a server without a vote', () => {
+  it('gets a reply while it is looking, and is never counted (ZOOKEEPER-764, 769)', () => {
     const server = new TestElection(3, THREE, { peers: [1, 2, 8, 9] });
     server.look();
     server.takeSent();
@@ -26,7 +26,7 @@ describe('who has no vote', () => {
     expect(server.decisionsLost).toBe(0);
   });
 
-  it('is told the same only once per interval, lest its answers be answered for ever (ZOOKEEPER-1807, 1840)', () => {
+  it('gets the same reply only once per interval, so that replies do not loop forever (ZOOKEEPER-1807, 1840)', () => {
     const server = new TestElection(3, THREE, { peers: [1, 2, 9] });
     server.look();
     server.takeSent();
@@ -38,7 +38,7 @@ describe('who has no vote', () => {
     expect(server.takeSent()).toHaveLength(1);
   });
 
-  it('is told when a leader has been found, without asking again', () => {
+  it('is notified when a leader has been found, without asking again', () => {
     const server = new TestElection(3, THREE, { areOurs: true, peers: [1, 2, 9] });
     server.look();
     server.ballot(9, VOTE_NONE, 1);
@@ -48,7 +48,7 @@ describe('who has no vote', () => {
     expect(server.takeSent()).toMatchObject([{ to: 9, state: ServerState.leading, leader: 3 }]);
   });
 
-  it('observes whoever leads, and votes for nobody', () => {
+  it('observes the leader, and never votes', () => {
     const observer = new TestElection(9, THREE, { areOurs: true, peers: [1, 2, 3] });
     observer.look({ learnerType: 'observer' });
     expect(observer.takeSent()).toMatchObject([1, 2, 3].map((to) => ({ to, leader: VOTE_NONE, zxid: ZXID_VOTE_NONE })));
@@ -59,7 +59,7 @@ describe('who has no vote', () => {
     expect(observer.decision?.state).toBe(ServerState.observing);
   });
 
-  it('is a server that takes itself for an observer, though the others count on it (ZOOKEEPER-769)', () => {
+  it('is a server configured as an observer, although the others count on its vote (ZOOKEEPER-769)', () => {
     const server = new TestElection(3, THREE);
     server.look({ learnerType: 'observer' });
     for (const id of [1, 2]) server.ballot(id, 2, 1);
@@ -69,7 +69,7 @@ describe('who has no vote', () => {
     expect(server.decision?.state).toBe(ServerState.observing);
   });
 
-  it('is a server without weight: it never leads, and does not cling to itself (ZOOKEEPER-498, 479)', () => {
+  it('may be one without weight: it never leads, and does not cling to its own vote (ZOOKEEPER-498, 479)', () => {
     const weights = new Map([[3, 0]]);
     const server = new TestElection(3, { voters: [1, 2, 3], groups: [[1, 2, 3]], weights }, { areOurs: true });
     server.look({ lastZxid: makeZxid(1, 9) });
@@ -82,7 +82,7 @@ describe('who has no vote', () => {
 });
 
 describe('a server that followers cannot reach', () => {
-  it('does not stand, and helps another one to win', () => {
+  it('is not a candidate, and helps another server to win', () => {
     const deaf = new TestElection(3, THREE, { areOurs: true });
     deaf.look({ isCandidate: false });
     expect(deaf.takeSent()).toMatchObject([1, 2].map((to) => ({ to, leader: VOTE_NONE })));
@@ -91,7 +91,7 @@ describe('a server that followers cannot reach', () => {
     expect(deaf.decision).toMatchObject({ state: ServerState.following, leader: 2 });
   });
 
-  it('helps no one to win that may lack what it has acknowledged, and follows whoever wins without it', () => {
+  it('backs no server that may lack txns it has acknowledged, and follows one that wins without its vote', () => {
     const deaf = new TestElection(3, THREE, { areOurs: true });
     deaf.look({ isCandidate: false, lastZxid: makeZxid(1, 2) });
     deaf.ballot(1, 2, 1);
@@ -104,7 +104,7 @@ describe('a server that followers cannot reach', () => {
     expect(deaf.decision).toMatchObject({ state: ServerState.following, leader: 2 });
   });
 
-  it('has others forget in a later round that it stood', () => {
+  it('starts a later round when others still vote for it', () => {
     const deaf = new TestElection(3, THREE, { areOurs: true });
     deaf.look({ isCandidate: false });
     deaf.takeSent();
@@ -114,7 +114,7 @@ describe('a server that followers cannot reach', () => {
     expect(deaf.election.round).toBeGreaterThan(1);
   });
 
-  it('stands as soon as they can, in a round of its own', () => {
+  it('becomes a candidate in a new round once followers can reach it', () => {
     const server = new TestElection(3, THREE, { areOurs: true });
     server.look({ isCandidate: false });
     server.ballot(1, 2, 1);

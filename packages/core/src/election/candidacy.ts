@@ -1,4 +1,4 @@
-/** How one server stands in the election: what it may propose, and whom it may back. */
+/** What one server may propose in an election, and which votes it may back. */
 import type { Standing } from './election-host.ts';
 import type { Electorate } from './electorate.ts';
 import { Turns } from './turns.ts';
@@ -9,10 +9,10 @@ export class Candidacy {
   readonly #electorate: Electorate;
   readonly #turns: Turns;
   #standing: Standing | null = null;
-  /** What this server stands for in this round; NO_VOTE when it is no candidate. */
+  /** This server's own candidacy in this round; NO_VOTE when it is not a candidate. */
   #ownVote: Vote = NO_VOTE;
 
-  /** @param turnMs milliseconds of a turn, see `Turns` */
+  /** @param turnMs length of a turn in milliseconds, see `Turns` */
   constructor(serverId: number, electorate: Electorate, turnMs: number) {
     this.#serverId = serverId;
     this.#electorate = electorate;
@@ -24,7 +24,7 @@ export class Candidacy {
     return this.#standing !== null;
   }
 
-  /** What the server brought into the search; there is one. */
+  /** The server's standing when the search began; only valid once `hasStanding`. */
   get standing(): Standing {
     return this.#standing!;
   }
@@ -41,7 +41,7 @@ export class Candidacy {
   /**
    * A search begins.
    *
-   * @param failed the vote that won before and led to no epoch; null for none
+   * @param failed vote that won the previous election without leading to an epoch; null for none
    */
   onSearch(standing: Standing, failed: Vote | null, nowMs: number): void {
     this.#standing = standing;
@@ -55,8 +55,8 @@ export class Candidacy {
   }
 
   /**
-   * A round begins. A server proposes itself when it is a voter whose turn it is, and followers can reach it; others begin
-   * with nobody.
+   * A round begins. A server proposes itself if it is a voter, it is its turn, and followers can reach it; otherwise it
+   * starts without a vote.
    *
    * @returns its vote
    */
@@ -66,17 +66,17 @@ export class Candidacy {
   }
 
   /**
-   * True of every server that is no observer (ZOOKEEPER-764). One that no configuration has as far as it knows votes too,
-   * though never for itself: others may know of a change that gives it a say, and wait for it.
+   * True for every server that is not an observer (ZOOKEEPER-764). A server that is in no configuration it knows of
+   * also votes, though never for itself: others may know of a change that makes it a voter, and wait for its vote.
    */
   get isVoter(): boolean {
     return this.standing.learnerType === 'participant';
   }
 
   /**
-   * A candidate never backs a worse vote than its own. A server that does not stand must not either: it may have
-   * acknowledged what that leader lacks. The id, which only decides between equals, is left out. A newcomer backs every
-   * committed voter in the turn of those.
+   * A candidate never backs a vote worse than its own. Neither does a voter that is not standing: it may have
+   * acknowledged txns that the other leader lacks. The id is only a tie-breaker and is ignored here. A newcomer backs
+   * every committed voter during the committed voters' turn.
    */
   mayBack(vote: Vote): boolean {
     const stands = this.standing.isCandidate && (this.#isItsTurn || this.#isNewcomer);
@@ -84,7 +84,7 @@ export class Candidacy {
     return compareVotes(vote, { ...this.#standingVote(), leader: vote.leader }) >= 0;
   }
 
-  /** True when it stands with a history at least as late. */
+  /** True when this server is a candidate with a history at least as recent. */
   canLeadAs({ zxid, peerEpoch }: Pick<Vote, 'zxid' | 'peerEpoch'>): boolean {
     const own = this.#ownVote;
     return own !== NO_VOTE && !isUntrusted(own) && own.zxid >= zxid && own.peerEpoch >= peerEpoch;
@@ -100,12 +100,12 @@ export class Candidacy {
     return !this.#electorate.hasNewcomers || this.#turns.isOfNewcomers === this.#isNewcomer;
   }
 
-  /** True of a voter that only the proposed membership has. */
+  /** True for a voter that is only in the proposed membership. */
   get #isNewcomer(): boolean {
     return this.#electorate.isNewcomer(this.#serverId);
   }
 
-  /** The vote for this server, whether it may cast it or not. */
+  /** The vote for this server, whether or not it may cast it. */
   #standingVote(): Vote {
     const { lastZxid, currentEpoch } = this.standing;
     return { leader: this.#serverId, zxid: lastZxid, peerEpoch: currentEpoch };

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FIVE, TestElection, THREE } from '../testing/test-election.ts';
 
 describe('a decision by votes', () => {
-  it('comes at once when every voter votes alike and all of them are ours', () => {
+  it('is immediate when all voters agree and all are Meerkat servers', () => {
     const server = new TestElection(3, THREE, { areOurs: true });
     server.look();
     server.ballot(1, 3, 1);
@@ -20,7 +20,7 @@ describe('a decision by votes', () => {
     });
   });
 
-  it('does not wait for a voter that cannot be reached, but for one that may still turn up', () => {
+  it('does not wait for an unreachable voter, but for one that may still appear', () => {
     const server = new TestElection(2, THREE, { areOurs: true, peers: [1] });
     server.look();
     server.ballot(1, 2, 1);
@@ -29,7 +29,7 @@ describe('a decision by votes', () => {
     expect(server.decision?.state).toBe(ServerState.leading);
   });
 
-  it("comes after 200 ms when a voter is Apache's, which may hear a better vote as long", () => {
+  it("comes after 200 ms when a voter is Apache's, which may receive a better vote until then", () => {
     const server = new TestElection(3, THREE);
     server.look();
     server.ballot(1, 3, 1);
@@ -40,7 +40,7 @@ describe('a decision by votes', () => {
     expect(server.decision?.leader).toBe(3);
   });
 
-  it('is not made at once again after one that came to nothing, until one has led to an epoch', () => {
+  it('is not immediate after one that failed, until one has led to an epoch', () => {
     const server = new TestElection(2, THREE, { areOurs: true, peers: [1] });
     server.election.onPeerUnreachable(3);
     server.look();
@@ -58,7 +58,7 @@ describe('a decision by votes', () => {
     expect(server.decisions).toHaveLength(3);
   });
 
-  it('waits anew for 200 ms when another vote comes, and not when one is repeated', () => {
+  it('restarts the 200 ms when another vote arrives, but not when one is repeated', () => {
     const server = new TestElection(5, FIVE);
     server.look();
     for (const id of [1, 2]) server.ballot(id, 5, 1);
@@ -71,7 +71,7 @@ describe('a decision by votes', () => {
     expect(server.decision?.leader).toBe(5);
   });
 
-  it('is put off by a better vote, and by the loss of a voter', () => {
+  it('is delayed by a better vote, and by the loss of a voter', () => {
     const server = new TestElection(2, THREE);
     server.look();
     server.ballot(1, 2, 1);
@@ -84,7 +84,7 @@ describe('a decision by votes', () => {
     expect(server.decision).toBeUndefined();
   });
 
-  it('is made by a single server at once', () => {
+  it('is immediate for a single server', () => {
     const server = new TestElection(1, { voters: [1] });
     server.look();
     expect(server.decision).toEqual({
@@ -111,8 +111,8 @@ describe('a decision by votes', () => {
   });
 });
 
-describe('a decision by what others have found', () => {
-  it('follows a leader that says so itself, with a quorum, whatever round they are in', () => {
+describe('a decision by claims', () => {
+  it('follows a leader that claims to lead, with a quorum, in any round', () => {
     const server = new TestElection(1, FIVE);
     server.look();
     server.following(2, 5, 7);
@@ -139,7 +139,7 @@ describe('a decision by what others have found', () => {
     expect(server.decision).toBeUndefined();
   });
 
-  it('does not follow a leader that is looking again, or whose connection broke, since it said that it leads', () => {
+  it('does not follow a leader that is looking again, or whose connection broke, after its claim', () => {
     for (const loseLeader of [
       (server: TestElection) => server.ballot(5, 5, 8),
       (server: TestElection) => server.election.onPeerUnreachable(5),
@@ -164,7 +164,7 @@ describe('a decision by what others have found', () => {
     expect(server.decision?.state).toBe(ServerState.leading);
   });
 
-  it('joins an ensemble whose members tell different zxids, rounds and epochs (ZOOKEEPER-1732, 1805, 1817, 1818)', () => {
+  it('joins an ensemble whose members differ in zxids, rounds and epochs (ZOOKEEPER-1732, 1805, 1817, 1818)', () => {
     const server = new TestElection(1, FIVE);
     server.look();
     server.leading(5, 9, { zxid: makeZxid(4, 7), peerEpoch: 5 });
@@ -175,7 +175,7 @@ describe('a decision by what others have found', () => {
     expect(server.decision?.leader).toBe(5);
   });
 
-  it('lets a leader in its own round be found by its id, while some have not taken over its epoch yet', () => {
+  it('finds a leader of its own round by its id, while some have not adopted its epoch yet', () => {
     const server = new TestElection(1, THREE);
     server.look();
     server.following(2, 3, 1, { peerEpoch: 4 });
@@ -183,13 +183,13 @@ describe('a decision by what others have found', () => {
     expect(server.decision?.leader).toBe(3);
   });
 
-  it('never votes anew in a round that it has voted in, also when those it followed were in an earlier one', () => {
+  it('never votes twice in a round, even after following a leader of an earlier round', () => {
     const server = new TestElection(2, THREE);
     server.look();
-    // A later round: it takes over the vote of 1, which is better than its own.
+    // A later round: it adopts the vote of 1, which is better than its own.
     server.ballot(1, 3, 7, { zxid: makeZxid(1, 9) });
     expect(server.election.round).toBe(7);
-    // Then it finds those who have followed 3 since round 4.
+    // Then it finds the servers that have followed 3 since round 4.
     server.following(1, 3, 4);
     server.leading(3, 4);
     expect(server.decision).toMatchObject({ leader: 3, round: 4 });
@@ -198,7 +198,7 @@ describe('a decision by what others have found', () => {
     expect(server.takeSent().map(({ electionEpoch }) => electionEpoch)).toEqual([8, 8]);
   });
 
-  it('adds up votes and claims of one round, once the leader says that it leads', () => {
+  it('adds up votes and claims of one round, once the leader claims to lead', () => {
     const server = new TestElection(1, FIVE);
     server.look();
     server.ballot(2, 5, 1);
@@ -210,7 +210,7 @@ describe('a decision by what others have found', () => {
     expect(server.decision?.supporters).toEqual([1, 2, 3, 5]);
   });
 
-  it('does not follow a server that cannot lead, whoever follows it (ZOOKEEPER-498)', () => {
+  it('does not follow a server that cannot lead, even if others do (ZOOKEEPER-498)', () => {
     const weights = new Map([[4, 0]]);
     const server = new TestElection(1, { voters: [1, 2, 3, 4], groups: [[1, 2, 3, 4]], weights });
     server.look();
@@ -219,7 +219,7 @@ describe('a decision by what others have found', () => {
     expect(server.decision).toBeUndefined();
   });
 
-  it('says the established epoch from then on, also to those that had asked before (ZOOKEEPER-1732)', () => {
+  it('announces the established epoch from then on, also to servers that had asked before (ZOOKEEPER-1732)', () => {
     const server = new TestElection(3, THREE, { areOurs: true });
     server.look();
     for (const id of [1, 2]) server.ballot(id, 3, 1);
@@ -233,7 +233,7 @@ describe('a decision by what others have found', () => {
 });
 
 describe('a decision that does not hold', () => {
-  it('is told a leader when a voter of its quorum votes for another (ZOOKEEPER-3109)', () => {
+  it('is reported to a leader when a voter of its quorum votes for another (ZOOKEEPER-3109)', () => {
     const server = new TestElection(2, THREE);
     server.look();
     server.ballot(1, 2, 1);
@@ -247,7 +247,7 @@ describe('a decision that does not hold', () => {
     expect(server.election.state).toBe(ServerState.leading);
   });
 
-  it('is none while the voters that are left are a quorum', () => {
+  it('is not reported while the remaining voters are a quorum', () => {
     const server = new TestElection(5, FIVE, { areOurs: true });
     server.look();
     for (const id of [1, 2, 3, 4]) server.ballot(id, 5, 1);
@@ -257,7 +257,7 @@ describe('a decision that does not hold', () => {
     expect(server.decisionsLost).toBe(1);
   });
 
-  it('is told a follower when its leader looks for another or in another round', () => {
+  it('is reported to a follower when its leader votes for another or in another round', () => {
     const server = new TestElection(1, THREE, { areOurs: true });
     server.look();
     for (const id of [2, 3]) server.ballot(id, 3, 1);

@@ -4,7 +4,7 @@ export interface ElectionOptions {
   readonly serverId: number;
   /** Silence, in milliseconds, after which a vote of a quorum has won (Apache's `finalizeWait`). */
   readonly settleMs: number;
-  /** Milliseconds until a server that hears nothing says its vote again; doubles each time up to the maximum. */
+  /** Milliseconds until a server that receives nothing resends its vote; doubles each time up to the maximum. */
   readonly notificationIntervalMinMs: number;
   readonly notificationIntervalMaxMs: number;
   /** Announced to the others, see `announcedLease`. Default 0. */
@@ -17,14 +17,16 @@ export const DEFAULT_ELECTION_OPTIONS: Omit<ElectionOptions, 'serverId'> = {
   notificationIntervalMaxMs: 60_000,
 };
 
-/** What a server brings into an election, as its storage holds it. */
+/** A server's persistent state at the start of an election. */
 export interface Standing {
-  /** Last zxid in its log; −1 when its empty directory must not be trusted. */
+  /** Last zxid in its log; −1 when its data directory is empty and must not be trusted. */
   readonly lastZxid: Zxid;
   readonly currentEpoch: number;
-  /** An observer finds the leader but is never counted and never leads, whatever the configuration says of it. */
+  /**
+   * An observer finds the leader but is never counted and never leads, even if the configuration lists it as a voter.
+   */
   readonly learnerType: 'participant' | 'observer';
-  /** False of a server that followers cannot reach: it votes for others and follows, but does not stand for leader. */
+  /** False for a server that followers cannot reach: it votes for others and follows, but is not a candidate. */
   readonly isCandidate: boolean;
 }
 
@@ -36,30 +38,30 @@ export interface Decision {
   readonly historyEpoch: number;
   /** Last zxid of the leader's history when it was elected. */
   readonly historyZxid: Zxid;
-  /** The leader believes a promise only as far as elections can have led; Apache's believe any. */
+  /** True when the leader checks promised epochs for plausibility; Apache leaders accept any epoch. */
   readonly judgesPromises: boolean;
   readonly round: number;
-  /** The voters whose votes or claims made it. */
+  /** The voters whose votes or claims led to this decision. */
   readonly supporters: readonly number[];
 }
 
 export interface ElectionEffects {
   sendNotification(to: number, notification: ElectionNotification): void;
-  /** The search is over. Told once per `look`, as the last effect of an event. */
+  /** The search is over. Called once per `look`, as the last effect of an event. */
   decided(decision: Decision): void;
   /**
-   * What was decided does not hold: too few of the voters that made this server the leader still stand by it, or the
-   * leader that it follows looks for one itself. Told at most once per decision. A role that has not brought a quorum
-   * together yet does well to `look` again, instead of waiting out `initLimit`; later its connections know better.
+   * The decision no longer holds: too few of the voters that made this server the leader still support it, or the
+   * leader that it follows is itself looking. Called at most once per decision. A role that has no quorum yet should
+   * `look` again instead of waiting for `initLimit`; once it has one, its connections are the better indicator.
    */
   decisionLost(): void;
   /**
-   * A quorum has found this leader, but the history of this server is of a later epoch. It goes on looking: it would have
-   * to give up its history. Told whenever that quorum says so again.
+   * A quorum follows this leader, but this server's history is of a later epoch. It keeps looking, because following
+   * would discard its history. Called each time the quorum repeats its claim.
    */
   keptOut(leader: number, leaderEpoch: number): void;
-  /** This server leads an established epoch, and a voter stands for election with a history of a later one. */
+  /** This server leads an established epoch, and a voter with a history of a later epoch is a candidate. */
   outranked(serverId: number, historyEpoch: number): void;
-  /** A peer follows another configuration, and this server is looking, which is when it may take one over. */
+  /** A peer has a different configuration, and this server is looking, so it may adopt that one. */
   configHeard(from: number, configText: string): void;
 }

@@ -1,10 +1,11 @@
 /**
- * Elections under faults that nobody thought of: connections break, swallow everything and come back, messages are
- * late, said twice or lost, servers crash and start again, or cannot be reached by followers, leaders write txns that only some followers get.
+ * Elections under random faults: connections break, drop all packets and recover; messages are delayed, duplicated or
+ * lost; servers crash and restart, or followers cannot reach them; leaders write txns that only some followers receive.
  *
- * After every event it must hold what an election promises (see the head of `election.ts`). That there is one leader
- * per epoch, and that it has all that was committed, is checked too: that is what the election and the few lines of
- * discovery in `ElectionRoles` achieve together. At the end everything is healed, and everybody must find one leader.
+ * After every event the guarantees of an election must hold (see the head of `election.ts`). It is also checked that
+ * there is one leader per epoch, and that it has everything committed: the election and the few lines of discovery in
+ * `ElectionRoles` guarantee this together. At the end all faults are healed, and every server must find the same
+ * leader.
  */
 import { type ElectionNotification, makeZxid, ServerState } from '@meerkat/protocol';
 import fc from 'fast-check';
@@ -27,7 +28,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
   kind: fc.constantFrom(
     ...(['crash', 'start', 'start', 'cut', 'swallow', 'heal', 'heal', 'write', 'write', 'deafen', 'undeafen'] as const),
   ),
-  // Some at once, some in the middle of an election, some when all is quiet.
+  // Some at once, some during an election, some when all is quiet.
   afterMs: fc.oneof(fc.constant(0), fc.nat(30), fc.nat(500), fc.nat(5000)),
   a: fc.nat(100),
   b: fc.nat(100),
@@ -65,15 +66,15 @@ const history = fc.record({
       ]),
     },
   ),
-  /** Which servers are Apache's, by bits. */
+  /** Bit mask of the Apache servers. */
   apache: fc.oneof(fc.constant(0), fc.nat(255)),
   lastZxids: fc.array(fc.nat(3), { minLength: 8, maxLength: 8 }),
   delayMaxMs: fc.constantFrom(1, 5, 50, 400),
   seed: fc.nat(),
   faults: fc.array(fault, { maxLength: 30 }),
-  /** Of three voters, whether two never reach each other again. */
+  /** With three voters: two of them never reach each other again. */
   isChain: fc.boolean(),
-  /** Whether one server stays deaf to the end, where the others are a quorum. */
+  /** Followers cannot reach one server until the end, if the others are a quorum. */
   staysDeaf: fc.boolean(),
 });
 
@@ -89,7 +90,7 @@ const calm = fc.record({
 type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
 
 describe('elections under faults', () => {
-  it('keep their promises, and find one leader when everything is healed', () => {
+  it('keep their guarantees, and find one leader when everything is healed', () => {
     fc.assert(
       fc.property(history, (story) => new Play(story).run()),
       { numRuns: 4000 },
@@ -97,8 +98,8 @@ describe('elections under faults', () => {
   });
 });
 
-describe('elections in which nothing breaks', () => {
-  it('end alike for all servers that start together, with the best vote of all, in the first round', () => {
+describe('elections without faults', () => {
+  it('choose the best vote in the first round when all servers start together', () => {
     fc.assert(
       fc.property(calm, ({ voters: count, apache: bits, lastZxids, epochs, delayMaxMs, seed }) => {
         const voters = Array.from({ length: count }, (_, i) => i + 1);
@@ -120,7 +121,7 @@ describe('elections in which nothing breaks', () => {
         while (decisions.size < count) ensemble.step();
         const tookMs = ensemble.clock.nowMs - startMs;
         for (const { leader, round } of decisions.values()) expect([leader, round]).toEqual([best.leader, 1]);
-        // Everybody has heard of the best vote after one delay, and of everybody else's after another one at most.
+        // All servers have the best vote after one delay, and the votes of all others after at most one more.
         if (apache.length === 0) expect(tookMs).toBeLessThanOrEqual(2 * delayMaxMs);
       }),
       { numRuns: 1000 },
@@ -133,13 +134,13 @@ class Play {
   readonly #roles: ElectionRoles;
   readonly #ids: readonly number[];
   readonly #random: () => number;
-  /** What each server has said to each other one, with the vote that it stood for when it did. */
+  /** What each server has sent to each other one, with the vote that it stood for at that time. */
   readonly #sent = new Map<string, Vote>();
 
   constructor(story: History) {
     this.#story = story;
     this.#random = makeRandom(story.seed);
-    // An Apache observer and an Apache voter that goes on looking answer each other without end (ZOOKEEPER-1807).
+    // An Apache observer and an Apache voter that keeps looking reply to each other endlessly (ZOOKEEPER-1807).
     const observers = story.isChain ? [] : (story.shape.observers ?? []);
     const apache = [...story.shape.voters, ...observers].filter((_, i) => (story.apache >> i) & 1);
     this.#roles = new ElectionRoles(
@@ -173,7 +174,7 @@ class Play {
     }
     for (const one of this.#ids) for (const other of this.#ids) if (one < other) this.#roles.heal(one, other, false);
     const deaf = this.#chooseDeaf();
-    // A leader that has its followers goes on without the port.
+    // A leader with followers continues without the port.
     if (deaf !== null) this.#roles.crash(deaf);
     for (const id of this.#ids) this.#roles.setDeaf(id, id === deaf);
     if (this.#story.isChain && this.#story.shape.voters.length === 3) {
@@ -182,13 +183,13 @@ class Play {
     }
     for (const id of this.#ids) this.#roles.start(id);
     const isWhole = this.#roles.runUntilTrue(() => this.#roles.isWhole(), 30_000);
-    expect(isWhole, 'everybody follows one leader').toBe(true);
+    expect(isWhole, 'all servers follow one leader').toBe(true);
     const states = this.#ids.map((id) => this.#roles.ensemble.machine(id).state);
     expect(states.filter((state) => state === ServerState.leading)).toHaveLength(1);
     if (deaf !== null) expect(this.#roles.ensemble.machine(deaf).state).not.toBe(ServerState.leading);
   }
 
-  /** Who cannot be followed at the end; null for nobody. */
+  /** The server that followers cannot reach at the end; null for none. */
   #chooseDeaf(): number | null {
     const { ensemble } = this.#roles;
     const isSpared = (id: number): boolean =>
@@ -197,7 +198,7 @@ class Play {
     return this.#story.staysDeaf && !this.#story.isChain && !isSpared(deaf) ? deaf : null;
   }
 
-  /** One server reaches both others, which do not reach each other: it and one of them are enough. */
+  /** One server reaches both others, which do not reach each other: it and one of them are a quorum. */
   #endAsChain(): void {
     const middle = 1 + (this.#random() % 3);
     const [one, other] = [1, 2, 3].filter((id) => id !== middle) as [number, number];
@@ -205,14 +206,14 @@ class Play {
     for (const id of this.#ids) this.#roles.start(id);
     expect(
       this.#roles.runUntilTrue(() => this.#roles.isServing(), 30_000),
-      'somebody leads',
+      'a server leads',
     ).toBe(true);
     const { length } = [...this.#roles.leaderOfEpoch];
     this.#roles.runUntil(this.#roles.ensemble.clock.nowMs + 60_000);
-    expect(this.#roles.leaderOfEpoch.size, 'and goes on leading').toBeLessThanOrEqual(length + 1);
+    expect(this.#roles.leaderOfEpoch.size, 'and stays the leader').toBeLessThanOrEqual(length + 1);
   }
 
-  /** Logs of epoch 1, of several lengths; what a quorum has is committed. */
+  /** Logs of epoch 1, of various lengths; txns that a quorum has are committed. */
   #fillDisks(): void {
     const { electorate } = this.#roles.ensemble;
     for (const [i, id] of this.#ids.entries()) {
@@ -225,20 +226,20 @@ class Play {
     }
   }
 
-  /** The vote for itself that a server began with before it sent this one. */
+  /** The vote for itself with which a server started before it sent this one. */
   #standingBehind(id: number, notification: ElectionNotification): Vote {
     const machine = this.#roles.ensemble.machine(id);
-    // Apache's server says over a new connection what it said last, however long ago that was.
+    // An Apache server resends its last notification over a new connection, however old it is.
     const isOld = machine.state !== ServerState.looking || machine.round !== notification.electionEpoch;
     if (isOld && machine instanceof ApacheElection) return notification;
     const { lastZxid, currentEpoch } = this.#roles.disks.get(id)!;
-    // Who does not stand has a history, but no id that another one would have to beat.
+    // A server that is not a candidate has a history, but no id that another one would have to beat.
     return { leader: this.#roles.isDeaf(id) ? 0 : id, zxid: lastZxid, peerEpoch: currentEpoch };
   }
 
   /**
-   * Several may lead, as each decides for itself; but whoever stands behind one stands behind no other, so that at no
-   * moment two of them have a quorum to go on with.
+   * Several servers may lead, because each decides for itself; but a server supports only one of them, so that two
+   * leaders never both have a quorum.
    */
   #checkLeaders(): void {
     const { ensemble } = this.#roles;
@@ -273,12 +274,12 @@ class Play {
       if (supporter === id) continue;
       const own = sent(supporter, { ...ballot, zxid, peerEpoch });
       if (own === undefined) {
-        // Not this vote in this round, so it has said that it found this leader, or voted for it with another epoch.
+        // It has not sent this vote in this round, so it has claimed this leader, or voted for it with another epoch.
         const words = [{ state: ServerState.following, leader }, { state: ServerState.leading, leader }, ballot];
         expect(words.some((word) => sent(supporter, word) !== undefined)).toBe(true);
-        if (isOurs) expect(didLeaderClaim, 'the leader itself said that it leads').toBe(true);
+        if (isOurs) expect(didLeaderClaim, 'the leader itself claims to lead').toBe(true);
       } else if (isOurs && electorate.canLead(supporter)) {
-        expect(compareVotes(vote, own), 'the elected is at least as good as who elected it').toBeGreaterThanOrEqual(0);
+        expect(compareVotes(vote, own), 'the leader is at least as good as its voters').toBeGreaterThanOrEqual(0);
       }
     }
   }
@@ -286,7 +287,7 @@ class Play {
 
 type Word = Pick<ElectionNotification, 'state' | 'leader'> & Partial<ElectionNotification>;
 
-/** Claims are told apart by the leader that they name, ballots by the round too, and by the vote where it is given. */
+/** Claims are identified by the leader that they name, ballots also by the round, and by the vote if given. */
 function keyOf(from: number, to: number, { state, leader, electionEpoch, zxid, peerEpoch }: Word): string {
   const round = state === ServerState.looking ? ` ${electionEpoch}` : '';
   const vote = state === ServerState.looking && zxid !== undefined ? ` ${zxid} ${peerEpoch}` : '';

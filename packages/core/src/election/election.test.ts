@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { FIVE, TestElection, THREE } from '../testing/test-election.ts';
 
 describe('rounds', () => {
-  it('are joined when they are later, with its own vote unless the one that was heard is better', () => {
+  it('are joined when they are later, with its own vote unless the received one is better', () => {
     const server = new TestElection(2, THREE);
     server.look();
     server.ballot(1, 1, 6);
@@ -13,7 +13,7 @@ describe('rounds', () => {
     expect([server.election.round, server.election.vote.leader]).toEqual([9, 3]);
   });
 
-  it('that are earlier get an answer and count for nothing', () => {
+  it('that are earlier get a reply and are not counted', () => {
     const server = new TestElection(3, THREE);
     for (let round = 1; round <= 4; round++) server.look();
     server.takeSent();
@@ -27,7 +27,7 @@ describe('rounds', () => {
     expect(server.decision).toBeUndefined();
   });
 
-  it('of one that looks for nobody, as it is only in the proposed configuration, are joined too', () => {
+  it('of a server without a candidate, which is only in the proposed configuration, are joined too', () => {
     const server = new TestElection(2, THREE);
     server.look();
     server.ballot(3, VOTE_NONE, 5, { zxid: ZXID_VOTE_NONE, peerEpoch: VOTE_NONE });
@@ -36,8 +36,8 @@ describe('rounds', () => {
   });
 });
 
-describe('data that is gone', () => {
-  it('is not voted with: an untrusted empty server neither counts nor leads, but finds a leader (ZOOKEEPER-261)', () => {
+describe('lost data', () => {
+  it('is not voted for: an untrusted empty server neither counts nor leads, but finds a leader (ZOOKEEPER-261)', () => {
     const untrusted = new TestElection(3, THREE, { areOurs: true });
     untrusted.look({ lastZxid: ZXID_NONE, currentEpoch: 0 });
     for (const id of [1, 2]) untrusted.ballot(id, 3, 1, { zxid: ZXID_NONE });
@@ -56,7 +56,7 @@ describe('data that is gone', () => {
     expect(other.decision).toBeUndefined();
   });
 
-  it('does not make a server lead that others followed before its directory was lost (ZOOKEEPER-261)', () => {
+  it('does not make a server lead because others followed it before its directory was lost (ZOOKEEPER-261)', () => {
     const wiped = new TestElection(3, THREE);
     wiped.look({ lastZxid: makeZxid(0, 0), currentEpoch: 0 });
     wiped.following(1, 3, 1, { zxid: makeZxid(4, 9), peerEpoch: 5 });
@@ -65,7 +65,7 @@ describe('data that is gone', () => {
     expect(wiped.decision).toBeUndefined();
   });
 
-  it('is not stood for again because others still vote for it: a later round begins (ZOOKEEPER-261)', () => {
+  it('is not restored by votes of others: a later round begins (ZOOKEEPER-261)', () => {
     const wiped = new TestElection(3, THREE);
     wiped.look({ lastZxid: makeZxid(0, 0), currentEpoch: 0 });
     wiped.takeSent();
@@ -78,8 +78,8 @@ describe('data that is gone', () => {
   });
 });
 
-describe('what connections do to votes', () => {
-  it('only the newest is said again over a new one (ZOOKEEPER-481, 822, 880)', () => {
+describe('votes and connections', () => {
+  it('only the newest vote is resent over a new connection (ZOOKEEPER-481, 822, 880)', () => {
     const server = new TestElection(1, THREE);
     server.look();
     server.election.onPeerUnreachable(3);
@@ -89,7 +89,7 @@ describe('what connections do to votes', () => {
     expect(server.takeSent()).toMatchObject([{ to: 3, leader: 2 }]);
   });
 
-  it('nothing that was said over a connection counts once another has taken its place', () => {
+  it('notifications of a connection no longer count once it has been replaced', () => {
     const server = new TestElection(3, THREE, { areOurs: true });
     server.look();
     server.ballot(1, 3, 1);
@@ -98,7 +98,7 @@ describe('what connections do to votes', () => {
     server.advance(1000);
     expect(server.decision).toMatchObject({ supporters: [3, 2] });
 
-    // What it announced over the old one is forgotten too: it may have been replaced by one of Apache's.
+    // What it announced over the old connection is forgotten, too: an Apache server may have replaced it.
     server.election.onEpochEstablished(2);
     server.look();
     server.election.onPeerConnected(1);
@@ -109,7 +109,7 @@ describe('what connections do to votes', () => {
     expect(server.decisions).toHaveLength(2);
   });
 
-  it('one that was not looking when it heard the vote hears it again when it does', () => {
+  it('a server that was not looking when it received the vote is sent it again when it is', () => {
     const server = new TestElection(2, THREE);
     server.look();
     server.following(1, 3, 4);
@@ -120,7 +120,7 @@ describe('what connections do to votes', () => {
     expect(server.takeSent()).toEqual([]);
   });
 
-  it('a server that dials itself hears nothing new (ZOOKEEPER-2164, 3725)', () => {
+  it('a server that dials itself ignores its own notifications (ZOOKEEPER-2164, 3725)', () => {
     const server = new TestElection(3, THREE);
     server.look();
     server.ballot(3, 3, 7, { peerEpoch: 9 });
@@ -128,7 +128,7 @@ describe('what connections do to votes', () => {
     expect([server.election.round, server.decision]).toEqual([1, undefined]);
   });
 
-  it('who is heard of no more is told the vote less and less often, and soon again when somebody turns up', () => {
+  it('the vote is repeated less and less often, and soon again after a peer connects', () => {
     const server = new TestElection(1, THREE, { peers: [2] });
     server.look();
     server.takeSent();
@@ -143,7 +143,7 @@ describe('what connections do to votes', () => {
 });
 
 describe('other configurations', () => {
-  it('are heard of while looking and at no other time (ZOOKEEPER-2212)', () => {
+  it('are only reported while looking (ZOOKEEPER-2212)', () => {
     const server = new TestElection(3, THREE, { areOurs: true });
     server.look();
     server.ballot(1, 3, 1, { configText: 'version=100000001' });
@@ -154,7 +154,7 @@ describe('other configurations', () => {
     expect(server.configsHeard).toHaveLength(1);
   });
 
-  it('begin the search anew when they are taken over, and are told to the others', () => {
+  it('restart the search when they are adopted, and are sent to the others', () => {
     const server = new TestElection(3, THREE, { peers: [1, 2, 4, 5] });
     server.look();
     server.ballot(1, 3, 1);
@@ -170,7 +170,7 @@ describe('other configurations', () => {
   });
 });
 
-it('remembers what a voter has announced, and of others only while they are connected', () => {
+it('keeps what voters have announced, and what others have announced only while they are connected', () => {
   const server = new TestElection(3, THREE);
   server.look();
   for (const id of [1, 9]) server.ballot(id, 3, 1, { announces: announcedLease(4000) });
@@ -182,7 +182,7 @@ it('remembers what a voter has announced, and of others only while they are conn
 describe('peers of old releases', () => {
   const old = { version: 0, configText: null };
 
-  it('vote and are told votes without a config (ZOOKEEPER-1789, 4247)', () => {
+  it('vote and are sent votes although they send no config (ZOOKEEPER-1789, 4247)', () => {
     const server = new TestElection(3, THREE);
     server.look();
     for (const id of [1, 2]) server.ballot(id, 3, 1, old);
@@ -194,7 +194,7 @@ describe('peers of old releases', () => {
     expect(server.takeSent()).toMatchObject([{ to: 1, version: 2, configText: 'version=0' }]);
   });
 
-  it('do not know the epoch of a leader, so that its id alone must do (ZOOKEEPER-1805)', () => {
+  it('do not know the epoch of a leader, so only its id is compared (ZOOKEEPER-1805)', () => {
     const server = new TestElection(1, THREE);
     server.look();
     server.leading(3, 7, { peerEpoch: 5 });
@@ -203,7 +203,7 @@ describe('peers of old releases', () => {
   });
 });
 
-it('whatever peers say, nothing is thrown and no promise is broken (ZOOKEEPER-547, 2186, 3769)', () => {
+it('no notification makes it throw or break a guarantee (ZOOKEEPER-547, 2186, 3769)', () => {
   const word = fc.record({
     from: fc.integer({ min: 0, max: 5 }),
     state: fc.constantFrom(0, 1, 2, 3) as fc.Arbitrary<ServerState>,

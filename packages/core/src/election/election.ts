@@ -1,37 +1,37 @@
 /**
  * Fast leader election (FastLeaderElection): how servers that have no leader agree on one. See docs/zab.md, "Election".
  *
- * Every server that looks for a leader votes, at first for itself, and tells all voters. Whoever hears a better vote
- * makes it its own and tells everybody again. When a quorum votes alike, that vote has won:
+ * Every server without a leader votes, at first for itself, and sends its vote to all voters. On receiving a better
+ * vote it adopts that vote and sends it to all voters. When a quorum holds the same vote, that vote has won:
  *
  *     look ──► LOOKING ──┬─ a quorum votes as I do ──► settle ──┬──► decided: LEADING, FOLLOWING or OBSERVING
  *                ▲       └─ a quorum has a leader, and it says so ┘                │
  *                └──────────────── look: the role has ended ◄──────────────────────┘
  *
- * A round is one such attempt. Whoever hears of a later round joins it and begins there with its own vote; whoever is
- * in an earlier one is told. A server that is not looking answers those that are, which is how a late one finds the
- * leader.
+ * A round is one such attempt. A server that learns of a later round joins it and starts with its own vote; a server in
+ * an earlier round is sent this server's vote. A server that is not looking replies to those that are, so latecomers
+ * find the leader.
  *
- * What a decision promises, and `#decide` asserts:
+ * What a decision guarantees, asserted by `#decide`:
  *
- * 1. The leader is a voter with a weight, and its data may be trusted.
- * 2. Only voters are counted, and they are a quorum of every configuration that counts; where another server says that it
- *    leads, of the committed one.
- * 3. Either all of them voted for this vote in this round, or the leader itself says that it leads.
- * 4. In the first case the leader's history is at least as late as that of every one of them when the round began, but
- *    for servers without weight and newcomers (`Turns`); and a server leads only by a vote that it cast for itself, as a
+ * 1. The leader is a voter with non-zero weight, and its data may be trusted.
+ * 2. Only voters are counted, and they form a quorum of every active configuration; when another server claims to lead,
+ *    of the committed configuration only.
+ * 3. Either all of them voted for this vote in this round, or the leader itself claims to lead.
+ * 4. In the first case the leader's history is at least as recent as that of each of them when the round began, except
+ *    for servers without weight and newcomers (`Turns`). A server leads only by a vote that it cast for itself, as a
  *    candidate.
  *
- * It does not promise that there is one leader: a server may hear a better vote after another has decided by its old
- * one. That two never lead in one epoch is what discovery adds.
+ * There may be more than one leader: a server may receive a better vote after another has decided on the old one.
+ * Discovery ensures that two servers never lead in the same epoch.
  *
- * What the host does:
+ * The host
  *
- * - It calls `look` before anything else, and again whenever a role has ended. `decided` ends the search.
- * - It keeps a connection to every voter and tells of `onPeerConnected` and `onPeerUnreachable`. Notifications of one
- *   connection arrive in order; what was sent over one that breaks may be lost, and is said again by this machine when
- *   the peer is connected again.
- * - It calls `onTick` when `nextDeadlineMs` has come.
+ * - calls `look` before anything else, and again whenever a role has ended; `decided` ends the search;
+ * - keeps a connection to every voter and calls `onPeerConnected` and `onPeerUnreachable`. Notifications on one
+ *   connection arrive in order. Those in flight when it breaks may be lost; this class resends them when the peer
+ *   reconnects;
+ * - calls `onTick` when `nextDeadlineMs` is reached.
  */
 import { Announcement, type ElectionNotification, leaseMsOf, ServerState, VOTE_NONE } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -46,7 +46,7 @@ import { type Claim, Tally } from './tally.ts';
 import { isSameVote, isUntrusted, NO_VOTE, type Vote } from './vote.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** A turn, in times to settle: enough to hear all votes and to settle, also among Apache's servers. */
+/** Length of a turn in units of `settleMs`: enough to receive all votes and settle, even with Apache servers. */
 const TURN_SETTLES = 10;
 
 export class Election {
@@ -59,20 +59,23 @@ export class Election {
   #state: ServerState = ServerState.looking;
   /** `logicalclock`: in memory only; the first round is 1. */
   #round = 0;
-  /** The latest round that this server has voted in: a decision by the claims of others may be about an earlier one. */
+  /**
+   * Latest round in which this server has voted. `#round` may be earlier: a decision based on claims takes over their
+   * round.
+   */
   #roundMax = 0;
-  /** While looking, what it proposes; it only ever gets better within a round. Afterwards, the vote that won. */
+  /** While looking, the current proposal, which only improves within a round. Afterwards, the vote that won. */
   #vote: Vote = NO_VOTE;
   readonly #tally = new Tally();
   readonly #peers = new Peers();
-  /** What servers have announced; of voters, also when they are not connected any more. */
+  /** Lease announced by each server; kept for voters that have disconnected. */
   readonly #leases: Map<number, number> = new Map();
-  /** After a decision: the voters that it was made by and that have not gone back on it. */
+  /** After a decision: the voters behind it that have not withdrawn. */
   #supporters = new Set<number>();
   #isDecisionLost = false;
   /**
-   * True until a decision came to nothing, and again once one has led to an epoch. A server that some reach and others
-   * do not can make hasty ones undo each other for ever; those that wait hear of it through the others in time.
+   * True until a decision fails, and again once one has led to an epoch. With a server that only some peers can reach,
+   * early decisions could undo each other forever; servers that wait learn of it from the others in time.
    */
   #maySettleEarly = true;
   #isEpochEstablished = false;
@@ -104,7 +107,7 @@ export class Election {
     return this.#round;
   }
 
-  /** What it proposes while it is looking, and afterwards the vote that won. */
+  /** The current proposal while looking; afterwards the vote that won. */
   get vote(): Vote {
     return this.#vote;
   }
@@ -114,19 +117,19 @@ export class Election {
     return Math.min(this.#settleAtMs, this.#notifications.dueMs, this.#candidacy.turnEndsAtMs);
   }
 
-  /** Epoch of the history with which a server stood for election last; null when it has not been heard. */
+  /** Epoch of the history with which a server last stood for election; null if unknown. */
   historyEpochOf(id: number): number | null {
     return this.#peers.get(id).historyEpoch;
   }
 
-  /** Milliseconds of the lease that a server has announced last; 0 for none, and of one that was never heard. */
+  /** The lease, in milliseconds, that a server last announced; 0 if none or unknown. */
   leaseMsOf(id: number): number {
     return this.#leases.get(id) ?? 0;
   }
 
   /* --------------------------------------------------------------------------------------------- events ---- */
 
-  /** Begins a new round: at the start, and whenever a role has ended. */
+  /** Starts a new round: at startup, and whenever a role has ended. */
   look(standing: Standing): void {
     const hasFailed = this.#state !== ServerState.looking && !this.#isEpochEstablished;
     if (hasFailed) this.#maySettleEarly = false;
@@ -139,7 +142,7 @@ export class Election {
     this.#count();
   }
 
-  /** A connection to a peer stands, perhaps in place of another. Both ends say again what may have been missed. */
+  /** A peer has connected, perhaps replacing an earlier connection. Both ends resend what may have been missed. */
   onPeerConnected(id: number): void {
     this.#peers.connect(id);
     if (!this.#candidacy.hasStanding || this.#state !== ServerState.looking) return;
@@ -149,10 +152,10 @@ export class Election {
     this.#count();
   }
 
-  /** The connection to a peer broke, or an attempt to make one failed. Its last word counts no more. */
+  /** The connection to a peer broke, or a dial failed. Its last notification no longer counts. */
   onPeerUnreachable(id: number): void {
     this.#peers.disconnect(id);
-    // Anybody may say an id that no member has.
+    // Strangers may use any id: keep no lease for them.
     if (!this.#electorate.voters.has(id)) this.#leases.delete(id);
     if (!this.#candidacy.hasStanding || this.#state !== ServerState.looking) return;
     this.#tally.forget(id);
@@ -196,8 +199,8 @@ export class Election {
   }
 
   /**
-   * The leader has its quorum in a new epoch, or this learner has synchronized with it. From now on all members of the
-   * ensemble say this epoch, whatever each of them voted with (ZOOKEEPER-1732).
+   * The leader has a quorum in a new epoch, or this learner has synchronized with the leader. From now on all members
+   * of the ensemble announce this epoch, regardless of the vote they decided with (ZOOKEEPER-1732).
    */
   onEpochEstablished(epoch: number): void {
     assert(this.#state !== ServerState.looking, 'an epoch is established after the election');
@@ -208,10 +211,10 @@ export class Election {
   }
 
   /**
-   * The electorate has changed: another configuration has been proposed, committed or taken over.
+   * The electorate has changed: another configuration has been proposed, committed or adopted.
    *
-   * @param configText of the committed one, as it is told to others
-   * @param standing while looking: how this server stands now; the search begins anew
+   * @param configText text of the committed configuration, as sent to others
+   * @param standing this server's current standing, which restarts a search in progress; null when not looking
    */
   onElectorateChanged(configText: string, standing: Standing | null): void {
     this.#configText = configText;
@@ -220,10 +223,10 @@ export class Election {
 
   /* -------------------------------------------------------------------------------------------- looking ---- */
 
-  /** A voter that is looking says what it votes for. */
+  /** A looking voter has sent its vote. */
   #onBallot(from: number, notification: ElectionNotification): void {
-    // An observer waits until somebody leads. Apache's voters tell it in whose hands they were before, as if that were a
-    // vote of this round.
+    // An observer waits until there is a leader. Apache voters send it their previous leader as if it were a vote of
+    // this round.
     if (!this.#candidacy.isVoter) return;
     const missedMyVote = this.#peers.get(from).missedMyVote;
     this.#peers.get(from).missedMyVote = false;
@@ -252,13 +255,14 @@ export class Election {
   #takeBallot(from: number, { leader, zxid, peerEpoch, electionEpoch }: ElectionNotification): boolean {
     const ballot: Vote = { leader, zxid, peerEpoch };
     const isForVoter = this.#electorate.voters.has(leader);
-    // Who has nobody to propose may still be ahead, and its voice may be needed; a vote for a stranger is of no use.
+    // A server with no candidate may still be in a later round, and its vote may be needed; a vote for a non-voter is
+    // useless.
     if (electionEpoch > this.#round && (isForVoter || leader === VOTE_NONE)) this.#joinRound(electionEpoch);
     if (!isForVoter || electionEpoch > this.#round) return this.#tally.forget(from);
     if (this.#electorate.isBetter(ballot, this.#vote)) {
       if (leader === this.#options.serverId && !isSameVote(ballot, this.#candidacy.ownVote)) {
-        // Others still vote for what this server had before its directory was lost, or when it stood. Only a later round
-        // ends that.
+        // Others still vote for this server as it was before it lost its data directory, or when it was a candidate.
+        // Only a later round ends that.
         this.#beginRound(this.#round + 1);
         return true;
       }
@@ -267,7 +271,7 @@ export class Election {
     return this.#tally.recordBallot(from, ballot);
   }
 
-  /** A voter that has found a leader says whom. */
+  /** A voter that has found a leader has named it. */
   #onClaim(from: number, claim: Claim): void {
     this.#peers.get(from).missedMyVote = true;
     if (claim.state === ServerState.observing || !this.#electorate.voters.has(claim.leader)) {
@@ -288,12 +292,13 @@ export class Election {
     this.#count();
   }
 
-  /** The quorum behind the leader that a claim names, when that leader leads; null when there is none. */
+  /** The quorum behind the leader named by a claim, if that server leads; otherwise null. */
   #findBackers(claim: Claim): readonly number[] | null {
     if (!this.#electorate.canLead(claim.leader)) return null;
     const isOfThisRound = claim.electionEpoch === this.#round;
     if (claim.leader === this.#options.serverId) {
-      // Claims of an earlier round, or about data that it no longer has, are about what it was before (ZOOKEEPER-1514).
+      // Claims of an earlier round, or about data that this server no longer has, refer to its former self
+      // (ZOOKEEPER-1514).
       if (!isOfThisRound || !this.#candidacy.canLeadAs(claim)) return null;
     } else if (!this.#tally.isLeading(claim.leader)) {
       return null;
@@ -302,16 +307,18 @@ export class Election {
     return backers.find((ids) => this.#isEnoughFor(claim.leader, ids)) ?? null;
   }
 
-  /** The leader has asked quorums of every membership that it knows of. */
+  /**
+   * A leader that already leads has asked quorums of every membership it knows of, so the committed one is enough here.
+   */
   #isEnoughFor(leader: number, backers: readonly number[]): boolean {
     const isFound = leader !== this.#options.serverId && this.#tally.isLeading(leader);
     return isFound ? this.#electorate.current.isReachedBy(backers) : this.#electorate.isQuorum(backers);
   }
 
   /**
-   * Looks whether the vote of this server has won.
+   * Checks whether this server's vote has won.
    *
-   * @param isNews true when the tally has changed, which lets the time to settle begin anew
+   * @param isNews true when the tally has changed, which restarts the settle time
    */
   #count(isNews = false): void {
     const backers = this.#tally.votersFor(this.#vote);
@@ -323,10 +330,7 @@ export class Election {
     }
   }
 
-  /**
-   * True when no better vote is to be expected: every voter votes alike or cannot be reached, and all of them know this
-   * rule.
-   */
+  /** True when no better vote is expected: every voter holds the same vote and settles early, or cannot be reached. */
   #isUnanimous(): boolean {
     for (const id of this.#electorate.voters) {
       if (id === this.#options.serverId || this.#peers.isUnreachable(id)) continue;
@@ -336,7 +340,9 @@ export class Election {
     return true;
   }
 
-  /** The round is another server's word. When it is far ahead, what follows brings this server there step by step. */
+  /**
+   * The round comes from another server. When it is far ahead, later notifications advance this server step by step.
+   */
   #joinRound(round: number): void {
     this.#beginRound(Math.min(round, this.#round + ROUNDS_FAR));
   }
@@ -354,7 +360,6 @@ export class Election {
     this.#adopt(vote);
   }
 
-  /** This is its vote from now on. */
   #adopt(vote: Vote): void {
     this.#vote = vote;
     this.#settleAtMs = NEVER;
@@ -385,7 +390,8 @@ export class Election {
     this.#candidacy.endTurn();
     this.#notifications.stop();
     this.#peers.forgetAskers();
-    // Who is looking and has not voted alike would not find out by itself before its next notification.
+    // Looking servers that have not voted alike would otherwise learn of the decision only after their next
+    // notification.
     for (const id of this.#peers.lookers())
       if (!this.#tally.hasVotedFor(id, vote)) this.#notifications.reply(id, this.#word);
     this.#effects.decided({
@@ -399,7 +405,7 @@ export class Election {
     });
   }
 
-  /** A voter is looking although this server has decided: it is answered, and it may be one that was relied on. */
+  /** A voter is looking although this server has decided: it gets a reply, and the decision may have relied on it. */
   #onDoubt(from: number, notification: ElectionNotification): void {
     const { electionEpoch, leader } = notification;
     if (this.#state !== ServerState.observing) this.#notifications.reply(from, this.#word);
@@ -421,7 +427,10 @@ export class Election {
     this.#effects.decisionLost();
   }
 
-  /** A server that would follow in the end, as Apache's does, might be gone from the election that it is to win. */
+  /**
+   * Only counts servers that keep looking. One that would eventually follow, as Apache's does, might leave the election
+   * that it is meant to win.
+   */
   #isOutranked(from: number, notification: ElectionNotification): boolean {
     if (this.#state !== ServerState.leading || !this.#isEpochEstablished) return false;
     const goesOnLooking = (notification.announces & Announcement.outlastsOlderEpochs) !== 0;

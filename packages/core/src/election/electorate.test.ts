@@ -14,19 +14,19 @@ describe('Electorate', () => {
     expect([...electorate.voters]).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('takes no majority of both configurations together for a quorum of each (CCF 3948)', () => {
+  it('does not accept a majority of both configurations together as a quorum of each (CCF 3948)', () => {
     const electorate = new Electorate(makeQuorum({ voters: [1, 2, 3] }), makeQuorum({ voters: [3, 4, 5, 6, 7] }));
     expect(electorate.isQuorum([4, 5, 6, 7])).toBe(false);
     expect(electorate.isQuorum([1, 2, 4, 5])).toBe(false);
   });
 
-  it('lets a voter lead that has a weight in the committed configuration, or is only in the proposed one', () => {
+  it('lets voters lead that have weight in the committed configuration, or are only in the proposed one', () => {
     const current = makeQuorum({ voters: [1, 2, 3], groups: [[1, 2, 3]], weights: new Map([[3, 0]]) });
     const electorate = new Electorate(current, makeQuorum({ voters: [1, 2, 3, 4] }));
     expect([1, 2, 3, 4, 5].filter((id) => electorate.canLead(id))).toEqual([1, 2, 4]);
   });
 
-  it('has every vote for a server without weight below every vote for one that can lead (ZOOKEEPER-498)', () => {
+  it('ranks votes for a server without weight below votes for one that can lead (ZOOKEEPER-498)', () => {
     const current = makeQuorum({ voters: [1, 2, 3], groups: [[1, 2, 3]], weights: new Map([[3, 0]]) });
     const electorate = new Electorate(current);
     const weightless = { leader: 3, zxid: makeZxid(9, 9), peerEpoch: 9 };

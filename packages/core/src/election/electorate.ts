@@ -2,12 +2,13 @@ import type { Quorum } from './quorum.ts';
 import { compareVotes, type Vote } from './vote.ts';
 
 declare const quorum: unique symbol;
-/** These servers are a quorum of every configuration that counts: only an `Electorate` says so. */
+/** These servers are a quorum of every active configuration. Only an `Electorate` creates one. */
 export type QuorumProof = readonly number[] & { readonly [quorum]: true };
 
 /**
- * Who votes at the moment. While a new configuration has been proposed but not committed there are two, and whatever is
- * decided needs a quorum of each (ZOOKEEPER-1699). It is shared by all who count: what changes counts for all at once.
+ * The current voters. While a new configuration is proposed but not committed there are two configurations, and every
+ * decision needs a quorum of each (ZOOKEEPER-1699). All users share one instance, so a change takes effect everywhere
+ * at once.
  */
 export class Electorate {
   #current: Quorum;
@@ -31,12 +32,12 @@ export class Electorate {
     return this.#lastSeen;
   }
 
-  /** Everybody who has a say in one of the two, in ascending order. */
+  /** The voters of either configuration, in ascending order. */
   get voters(): ReadonlySet<number> {
     return this.#voters;
   }
 
-  /** True of a voter that only the proposed configuration has. */
+  /** True for a voter that is only in the proposed configuration. */
   isNewcomer(id: number): boolean {
     return this.#voters.has(id) && !this.#current.voters.has(id);
   }
@@ -46,7 +47,7 @@ export class Electorate {
     return this.#voters.size > this.#current.voters.size;
   }
 
-  /** How often it has changed: what was computed from it before is to be computed again. */
+  /** Number of changes so far; anything computed at a lower number must be recomputed. */
   get changes(): number {
     return this.#changes;
   }
@@ -58,26 +59,26 @@ export class Electorate {
     this.#changes++;
   }
 
-  /** True when these servers are a quorum of every configuration that counts. */
+  /** True when these servers are a quorum of every active configuration. */
   isQuorum(ids: Iterable<number>): boolean {
     const list = [...ids];
     return this.current.isReachedBy(list) && (this.lastSeen === null || this.lastSeen.isReachedBy(list));
   }
 
-  /** @returns the servers, when they are a quorum; null when they are not */
+  /** @returns the servers if they are a quorum, otherwise null */
   proveQuorum(ids: readonly number[]): QuorumProof | null {
     return this.isQuorum(ids) ? (ids as QuorumProof) : null;
   }
 
-  /** True of a voter that has a weight, in the committed configuration if it is a member of that. */
+  /** True for a voter with non-zero weight, in the committed configuration if it is a member of that. */
   canLead(id: number): boolean {
     const { current, lastSeen } = this;
     return current.voters.has(id) ? current.weightOf(id) > 0 : (lastSeen?.weightOf(id) ?? 0) > 0;
   }
 
   /**
-   * True when `vote` wins over `other`. Votes for servers that can lead are totally ordered; votes for others are below
-   * all of them and win over nothing, so that a server without weight does not cling to itself (ZOOKEEPER-498).
+   * True when `vote` wins over `other`. Votes for servers that can lead are totally ordered; votes for others rank
+   * below all of them and win over nothing, so that a server without weight does not cling to itself (ZOOKEEPER-498).
    */
   isBetter(vote: Vote, other: Vote): boolean {
     if (!this.canLead(vote.leader)) return false;

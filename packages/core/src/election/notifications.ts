@@ -5,10 +5,10 @@ import type { Peers } from './peers.ts';
 import type { Vote } from './vote.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** What every notification says of its sender. */
+/** Capabilities announced in every notification. */
 const ANNOUNCES = Announcement.settlesEarly + Announcement.outlastsOlderEpochs;
 
-/** What a server has to say at some moment. */
+/** The state that a server sends to the others. */
 export interface Word {
   readonly state: ServerState;
   readonly round: number;
@@ -16,7 +16,7 @@ export interface Word {
   readonly configText: string;
 }
 
-/** What a server tells the others in an election, and when it says it again. */
+/** Sends election notifications and schedules when to repeat them. */
 export class Notifications {
   readonly #options: ElectionOptions;
   readonly #clock: Clock;
@@ -32,12 +32,12 @@ export class Notifications {
     this.#effects = effects;
   }
 
-  /** When everybody is told again: milliseconds of the monotonic clock; Infinity when nothing is due. */
+  /** When the current state is next sent to all voters, in milliseconds of the monotonic clock; Infinity for never. */
   get dueMs(): number {
     return this.#dueMs;
   }
 
-  /** What is said is new: it is said again soon, and then less and less often. */
+  /** The state is new: it is repeated soon, and then less and less often. */
   schedule(): void {
     this.#intervalMs = this.#options.notificationIntervalMinMs;
     this.#dueMs = this.#clock.monotonicMs() + this.#intervalMs;
@@ -48,7 +48,7 @@ export class Notifications {
     this.#dueMs = nowMs + this.#intervalMs;
   }
 
-  /** There is a decision: only those that ask are told. */
+  /** There is a decision: only servers that ask get a reply. */
   stop(): void {
     this.#dueMs = NEVER;
   }
@@ -59,15 +59,15 @@ export class Notifications {
     }
   }
 
-  /** Answers one that is looking; it is told again should the answer change. */
+  /** Replies to a looking server, which is sent another notification if the answer changes. */
   reply(to: number, word: Word): void {
     this.#peers.get(to).hasAsked = true;
     this.send(to, word);
   }
 
   /**
-   * Answers a server that is no voter, an observer for instance, but the same thing only once per interval: an Apache
-   * observer of a later round answers every answer, and the two would never stop (ZOOKEEPER-1807).
+   * Replies to a server that is not a voter, such as an observer, but with the same content at most once per interval:
+   * an Apache observer in a later round replies to every reply, and the two would never stop (ZOOKEEPER-1807).
    */
   replyToOutsider(to: number, word: Word): void {
     const peer = this.#peers.get(to);

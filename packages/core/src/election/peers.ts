@@ -1,24 +1,27 @@
 import { Announcement, type ElectionNotification, ServerState } from '@meerkat/protocol';
 import type { Vote } from './vote.ts';
 
-/** What an election knows of another server, beside its last word in the tally. Lasts as long as its connection. */
+/**
+ * What an election knows about another server, besides its last notification in the tally. Lasts as long as its
+ * connection.
+ */
 export interface Peer {
   /** Its last notification said that it is looking for a leader. */
   isLooking: boolean;
-  /** It was not looking when it heard this server's vote, so it has not counted it. */
+  /** It was not looking when it received this server's vote, so it has not counted it. */
   missedMyVote: boolean;
-  /** It has been answered since this server decided. */
+  /** It has been sent a reply since this server decided. */
   hasAsked: boolean;
-  /** It decides without waiting once everybody who can be reached agrees; Apache's servers always wait. */
+  /** It decides without waiting once all reachable voters agree; Apache servers always wait. */
   settlesEarly: boolean;
-  /** As a leader it believes a promise only as far as elections can have led; Apache's believe any. */
+  /** As a leader it checks promised epochs for plausibility; Apache leaders accept any epoch. */
   judgesPromises: boolean;
-  /** Epoch of the history with which it stood for election last; null when it has not stood. */
+  /** Epoch of the history with which it last stood for election; null if it has not stood. */
   historyEpoch: number | null;
   lastAnswer: { state: ServerState; round: number; vote: Vote; atMs: number } | null;
 }
 
-/** The other servers. One that has neither been connected nor found unreachable may still turn up. */
+/** The other servers. One that has neither connected nor been found unreachable may still appear. */
 export class Peers {
   readonly #peers = new Map<number, Peer>();
   readonly #connected = new Set<number>();
@@ -53,7 +56,7 @@ export class Peers {
     return peer;
   }
 
-  /** Notes what a server says of itself. */
+  /** Records what a server announces about itself. */
   onNotification(from: number, { state, leader, peerEpoch, announces }: ElectionNotification): void {
     const peer = this.get(from);
     peer.isLooking = state === ServerState.looking;
@@ -62,17 +65,17 @@ export class Peers {
     if (peer.isLooking && leader === from) peer.historyEpoch = peerEpoch;
   }
 
-  /** Those that are looking, as far as is known. */
+  /** The servers last known to be looking. */
   lookers(): readonly number[] {
     return [...this.#peers].filter(([, peer]) => peer.isLooking).map(([id]) => id);
   }
 
-  /** A new decision has been made: nobody has been told of it yet. */
+  /** A new decision has been made, which no peer has been sent yet. */
   forgetAskers(): void {
     for (const peer of this.#peers.values()) peer.hasAsked = false;
   }
 
-  /** Those that have been answered since the decision; they are told no second time. */
+  /** Returns the looking servers that have been sent a reply since the decision, each only once. */
   takeAskers(): readonly number[] {
     const askers = [...this.#peers].filter(([, peer]) => peer.hasAsked && peer.isLooking).map(([id]) => id);
     for (const id of askers) this.get(id).hasAsked = false;

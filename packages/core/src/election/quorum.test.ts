@@ -8,7 +8,7 @@ const VERDICTS = readFileSync(new URL('apache-verdicts.txt', import.meta.url), '
   .filter((line) => line.startsWith('quorums '))
   .map((line) => /^quorums (.*) :(.*) \|(.*)$/.exec(line)!.slice(1) as [shape: string, yes: string, no: string]);
 
-test.each(VERDICTS)("with %s, quorums are those of Apache's server", (text, yes, no) => {
+test.each(VERDICTS)('with %s, quorums are those of Apache ZooKeeper', (text, yes, no) => {
   const quorum = makeQuorum(parseShape(text));
   for (const set of yes.trim().split(' ')) expect(quorum.isReachedBy(parseSet(set)), `{${set}}`).toBe(set !== '');
   for (const set of no.trim().split(' ')) expect(quorum.isReachedBy(parseSet(set)), `{${set}}`).toBe(false);
@@ -21,7 +21,7 @@ const GROUPS = [
 ];
 
 describe('quorums', () => {
-  it('have a voter with a weight in common, any two of them', () => {
+  it('share a voter with weight, any two of them', () => {
     const ids = [1, 2, 3, 4, 5, 6, 7, 8, 9];
     const weight = fc.array(fc.nat(3), { minLength: 9, maxLength: 9 });
     const set = fc.subarray(ids);
@@ -45,7 +45,7 @@ describe('quorums', () => {
     );
   });
 
-  it('do without a group that has no weight (ZOOKEEPER-479)', () => {
+  it('do not count a group without weight (ZOOKEEPER-479)', () => {
     const weights = new Map([
       [7, 0],
       [8, 0],

@@ -1,24 +1,24 @@
 /**
- * The arithmetic of quorums: which servers, when they agree, decide for all. Any two quorums of one configuration have
- * a server in common; that is all that the rest of the protocol needs of them.
+ * Quorum arithmetic: which sets of servers can decide. Any two quorums of one configuration have a server in common,
+ * which is all that the rest of the protocol relies on.
  *
  * Without groups a quorum is more than half of the voters (QuorumMaj). With groups (QuorumHierarchical) it is more than
  * half of the groups, each of them won by more than half of its weight:
  *
  *     group.1=1:2:3      {1,2} wins group 1 ┐
- *     group.2=4:5:6      {5,6} wins group 2 ├─► {1,2,5,6} is a quorum; so is {1,3,4,6,7}, and {1,2,3,4} is none
- *     group.3=7:8:9      nobody wins 3      ┘
+ *     group.2=4:5:6      {5,6} wins group 2 ├─► {1,2,5,6} is a quorum; so is {1,3,4,6,7}; {1,2,3,4} is not
+ *     group.3=7:8:9      group 3 is not won ┘
  *
  * A server of weight 0 votes without effect and can never lead; a group whose servers all weigh 0 is not counted.
  */
 import { assert } from '../base/assert.ts';
 
 export interface Quorum {
-  /** The servers that have a say; observers are none of them. */
+  /** The servers that vote; observers are not included. */
   readonly voters: ReadonlySet<number>;
-  /** Weight of a voter, ≥ 0; 0 for everybody else. */
+  /** Weight of a voter, ≥ 0; 0 for all other ids. */
   weightOf(id: number): number;
-  /** True when these servers decide; those among them that are no voters count for nothing. */
+  /** True when these servers form a quorum; ids that are not voters are ignored. */
   isReachedBy(ids: Iterable<number>): boolean;
 }
 
@@ -31,7 +31,7 @@ export interface QuorumShape {
   readonly weights?: ReadonlyMap<number, number>;
 }
 
-/** What is wrong with a configuration, for the person who wrote it; null when nothing is. */
+/** Describes what is wrong with a configuration, for the person who wrote it; null when nothing is. */
 export function findQuorumProblem({ voters, groups = [], weights = new Map() }: QuorumShape): string | null {
   const known = new Set(voters);
   if (known.size === 0) return 'there is no voter';
@@ -54,7 +54,7 @@ export function findQuorumProblem({ voters, groups = [], weights = new Map() }: 
     : 'every server has the weight 0: there can be no leader';
 }
 
-/** @param shape one that `findQuorumProblem` finds nothing wrong with */
+/** @param shape a shape for which `findQuorumProblem` returns null */
 export function makeQuorum(shape: QuorumShape): Quorum {
   const problem = findQuorumProblem(shape);
   assert(problem === null, `the configuration has quorums, but ${problem}`);
@@ -86,7 +86,7 @@ class GroupMajority implements Quorum {
   readonly #groupOf = new Map<number, number>();
   readonly #weights: ReadonlyMap<number, number>;
   readonly #groupWeights: readonly number[];
-  /** Groups that have a weight at all. */
+  /** Number of groups with non-zero weight. */
   readonly #groups: number;
 
   constructor(groups: readonly (readonly number[])[], weights: ReadonlyMap<number, number>) {

@@ -1,23 +1,23 @@
 import { type ElectionNotification, ServerState } from '@meerkat/protocol';
 import { isSameVote, type Vote } from './vote.ts';
 
-/** What a server says that is not looking for a leader: whom it follows, or that it leads. */
+/** Notification of a server that is not looking: it leads, or it names the leader that it follows. */
 export type Claim = Pick<ElectionNotification, 'state' | 'leader' | 'zxid' | 'peerEpoch' | 'electionEpoch' | 'version'>;
 
 /**
- * The last word of every voter, as far as it helps to find a leader. Two kinds are kept apart:
+ * The last notification of every voter, as far as it helps to find a leader. Two kinds are kept apart:
  *
- * - a *ballot* is what a server that is looking votes for in the round of this server (`recvset`);
- * - a *claim* is what a server says that has found its leader, in whatever round it did (`outofelection`).
+ * - a *ballot* is the vote of a looking server in this server's round (`recvset`);
+ * - a *claim* is sent by a server that has found its leader, in any round (`outofelection`).
  *
- * A server has one last word. A claim replaces its ballot unless it says that the ballot won, and a ballot replaces its
- * claim: a leader that is looking again leads no more, whatever it said before.
+ * Only the last notification of a server counts. A claim replaces the server's ballot unless it says that the ballot
+ * won, and a ballot replaces its claim: a leader that is looking again no longer leads.
  */
 export class Tally {
   readonly #ballots = new Map<number, Vote>();
   readonly #claims = new Map<number, Claim>();
 
-  /** Ballots count in one round only; claims stay. */
+  /** Ballots only count in one round; claims are kept. */
   startRound(): void {
     this.#ballots.clear();
   }
@@ -36,7 +36,7 @@ export class Tally {
     return ballot !== undefined && isSameVote(ballot, vote);
   }
 
-  /** @returns true when this is news */
+  /** @returns true when this is new */
   recordBallot(id: number, vote: Vote): boolean {
     this.#claims.delete(id);
     const known = this.#ballots.get(id);
@@ -53,7 +53,7 @@ export class Tally {
     this.#claims.set(id, claim);
   }
 
-  /** @returns true when there was something to forget */
+  /** @returns true when there was anything to forget */
   forget(id: number): boolean {
     const hadBallot = this.#ballots.delete(id);
     return this.#claims.delete(id) || hadBallot;
@@ -64,8 +64,8 @@ export class Tally {
   }
 
   /**
-   * Who stands behind the leader that `claim` names, when the claim is of this server's own round: whoever voted for it
-   * and whoever found it. Within a round the id of the leader says everything, because a server stands for election
+   * The servers behind the leader named by `claim`, when the claim is of this server's round: those that voted for it
+   * and those that found it. Within a round the leader's id identifies the vote, because a server stands for election
    * with one vote per round; the epochs of claims differ while servers are still taking over the new one.
    */
   backersInRound(claim: Claim): number[] {
@@ -78,7 +78,7 @@ export class Tally {
   }
 
   /**
-   * Who claims the same as `claim`, whatever the round: members of one ensemble may have found their leader in
+   * The servers that make the same claim, in any round: members of one ensemble may have found their leader in
    * different rounds and know different zxids of it (ZOOKEEPER-1732, 1805).
    */
   backersInAnyRound(claim: Claim): number[] {
@@ -90,7 +90,7 @@ export class Tally {
   }
 }
 
-/** Version 0, which has no true epoch in its votes, is compared by the leader alone (Vote.equals). */
+/** Votes of version 0 carry no true epoch and are compared by leader only (Vote.equals). */
 function isSameClaim(a: Claim, b: Claim): boolean {
   if (a.leader !== b.leader) return false;
   const isOneOld = (a.version === 0) !== (b.version === 0);

@@ -12,7 +12,7 @@ describe('while a change is proposed', () => {
     return server;
   }
 
-  /** It has one txn more than server 5, which it follows and which gives up. */
+  /** A newcomer with one txn more than server 5, which it followed and which failed. */
   function afterAFailure(): TestElection {
     const newcomer = changing(2);
     newcomer.look({ lastZxid: makeZxid(1, 2) });
@@ -23,7 +23,7 @@ describe('while a change is proposed', () => {
     return newcomer;
   }
 
-  it('a newcomer stands when a leader has failed that is behind it, and leads with both quorums', () => {
+  it('a newcomer stands after a leader with an older history has failed, and leads with both quorums', () => {
     const newcomer = afterAFailure();
     expect(newcomer.election.vote).toMatchObject({ leader: 2, zxid: makeZxid(1, 2) });
     newcomer.ballot(5, 2, 2, { zxid: makeZxid(1, 2) });
@@ -31,7 +31,7 @@ describe('while a change is proposed', () => {
     expect(newcomer.decision).toMatchObject({ state: ServerState.leading, leader: 2, supporters: [2, 5] });
   });
 
-  it('a newcomer makes way in a later round when it is not elected in time', () => {
+  it('a newcomer steps back in a later round when it is not elected in time', () => {
     const newcomer = afterAFailure();
     newcomer.ballot(5, 5, 2);
     newcomer.advance(1999);
@@ -43,7 +43,7 @@ describe('while a change is proposed', () => {
     expect(newcomer.decision).toMatchObject({ state: ServerState.following, leader: 5 });
   });
 
-  it('a newcomer does not stand that is not ahead of who failed, or after an epoch that had begun', () => {
+  it('a newcomer does not stand if its history is no later, or after an epoch had begun', () => {
     for (const isAhead of [true, false]) {
       const lastZxid = makeZxid(1, isAhead ? 2 : 1);
       const newcomer = changing(2);
@@ -56,7 +56,7 @@ describe('while a change is proposed', () => {
     }
   });
 
-  it('a committed voter that has led in vain makes way for a turn, and backs nobody that is behind it', () => {
+  it('a committed voter that failed to lead steps back for a turn, and backs no older history', () => {
     const voter = changing(5, { voters: [3, 4, 5] }, { voters: [2, 5] });
     voter.look({ lastZxid: makeZxid(1, 3) });
     for (const id of [2, 3, 4]) voter.ballot(id, 5, 1, { zxid: makeZxid(1, 3) });
@@ -71,7 +71,7 @@ describe('while a change is proposed', () => {
     expect([voter.election.round, voter.election.vote.leader]).toEqual([3, 5]);
   });
 
-  it('a leader is followed that a quorum of the committed voters follows, and that knows of no change', () => {
+  it('a leader followed by a quorum of the committed voters is followed even if it knows of no change', () => {
     const newcomer = changing(5, THREE, { voters: [3, 4, 5] });
     newcomer.look({ lastZxid: makeZxid(1, 2) });
     newcomer.following(1, 2, 1);
@@ -80,7 +80,7 @@ describe('while a change is proposed', () => {
     expect(newcomer.decision).toMatchObject({ state: ServerState.following, leader: 2 });
   });
 
-  it('nobody leads because the committed voters alone say so', () => {
+  it('claims of the committed voters alone do not make a server lead', () => {
     const voter = changing(3, THREE, { voters: [3, 4, 5] });
     voter.look();
     for (const id of [1, 2]) voter.following(id, 3, 1);

@@ -11,7 +11,7 @@ const vote: fc.Arbitrary<Vote> = fc
   .map(({ leader, epoch, counter, peerEpoch }) => ({ leader, zxid: makeZxid(epoch, counter), peerEpoch }));
 
 describe('the order of votes', () => {
-  it('decides between any two different votes, one way only, so that no circle keeps an election going (ZOOKEEPER-1419)', () => {
+  it('is total and transitive, so that no cycle keeps an election going (ZOOKEEPER-1419)', () => {
     fc.assert(
       fc.property(vote, vote, vote, (a, b, c) => {
         expect(compareVotes(a, b)).toBe(-compareVotes(b, a) + 0);
@@ -21,14 +21,14 @@ describe('the order of votes', () => {
     );
   });
 
-  it('puts the adopted epoch before the zxid, and the zxid before the id', () => {
+  it('compares the adopted epoch before the zxid, and the zxid before the id', () => {
     const best = { leader: 1, zxid: makeZxid(1, 1), peerEpoch: 3 };
     const longer = { leader: 2, zxid: makeZxid(2, 9), peerEpoch: 2 };
     const higher = { leader: 3, zxid: makeZxid(2, 8), peerEpoch: 2 };
     expect([higher, best, longer].sort(compareVotes)).toEqual([higher, longer, best]);
   });
 
-  it('has the vote of a server that proposes nobody below every other, that of an untrusted one included', () => {
+  it('ranks a vote without a candidate below every other, including an untrusted one', () => {
     expect(compareVotes(NO_VOTE, { leader: 0, zxid: -1 as Zxid, peerEpoch: 0 })).toBe(-1);
   });
 });
@@ -37,7 +37,7 @@ const ORDERS = readFileSync(new URL('apache-verdicts.txt', import.meta.url), 'ut
   .split('\n')
   .filter((line) => line.startsWith('order '));
 
-test("the order of votes is that of Apache's server", () => {
+test('the order of votes is that of Apache ZooKeeper', () => {
   const weights = new Map([[3, 0]]);
   const groups = [
     [1, 2, 3],

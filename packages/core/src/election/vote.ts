@@ -1,16 +1,15 @@
 /**
- * A vote proposes a leader and says how much of the history that server holds. The order of votes is what an election
- * is about: whoever has adopted the latest epoch wins, among those the one with the latest zxid, among those the one
- * with the highest id (FastLeaderElection.totalOrderPredicate).
+ * A vote proposes a leader and states how recent that server's history is. The latest adopted epoch wins, then the
+ * latest zxid, then the highest id (FastLeaderElection.totalOrderPredicate).
  *
  *     peerEpoch ──► zxid ──► leader          each decides only when all before it are equal
  *
- * The epoch comes first because a zxid of an old epoch may be one that no quorum ever saw.
+ * The epoch comes first because a zxid of an old epoch may never have reached a quorum.
  */
 import { VOTE_NONE, ZXID_NONE, ZXID_VOTE_NONE, type Zxid } from '@meerkat/protocol';
 
 export interface Vote {
-  /** Server id of the proposed leader; VOTE_NONE in the vote of a server that has nobody to propose. */
+  /** Server id of the proposed leader; VOTE_NONE when the sender has no candidate to propose. */
   readonly leader: number;
   /** Last zxid in the proposed leader's log. */
   readonly zxid: Zxid;
@@ -18,7 +17,7 @@ export interface Vote {
   readonly peerEpoch: number;
 }
 
-/** Below every other vote: what an observer begins with. */
+/** Worse than every other vote; observers start with it. */
 export const NO_VOTE: Vote = { leader: VOTE_NONE, zxid: ZXID_VOTE_NONE, peerEpoch: VOTE_NONE };
 
 /** Negative when `a` is worse than `b`, 0 when they are the same vote, positive when `a` is better. */
@@ -34,8 +33,8 @@ export function isSameVote(a: Vote, b: Vote): boolean {
 }
 
 /**
- * True of a vote for a server whose data directory is empty and must not be taken for an empty service
- * (`zookeeper.db.autocreate=false` and no `initialize` file). It is neither counted nor elected.
+ * True for a vote for a server whose data directory is empty and must not be taken for an empty service
+ * (`zookeeper.db.autocreate=false` and no `initialize` file). Such a vote is neither counted nor elected.
  */
 export function isUntrusted(vote: Vote): boolean {
   return vote.zxid === ZXID_NONE;

@@ -21,13 +21,13 @@ describe('a server whose certificate names hosts of the membership', () => {
     [3, [], false],
     [2, null, true],
     [2, undefined, true],
-    // No member: it has no vote.
+    // Not a member: it has no vote.
     [9, ['a'], true],
-  ])('comes as server %s with %j: %s', (id, hosts, isBelieved) => {
+  ])('may use server id %s with %j: %s', (id, hosts, isBelieved) => {
     expect(members.refusalOfClaim(id, hosts) === null).toBe(isBelieved);
   });
 
-  test('is asked for it when it says which server it is, as follower and as observer, and never again', () => {
+  test('is checked when it sends its id, as follower and as observer, and not again', () => {
     const stream = { certifiedHosts: ['a'] } as unknown as ByteStream;
     const info = { serverId: 2, protocolVersion: 0x10000, configVersion: null, acceptedEpoch: 0, announces: 0 };
     for (const type of [PacketType.followerInfo, PacketType.observerInfo] as const) {
@@ -39,7 +39,7 @@ describe('a server whose certificate names hosts of the membership', () => {
     expect(findRefusalOfClaim(stream, { type: PacketType.ack, zxid: 0 } as never, members)).toBeNull();
   });
 
-  test('may come from its old place and its new one while a change is under way, and then from the new one alone', () => {
+  test('may use its old and new host while a change is proposed, and then only the new one', () => {
     const moving = new Members(membershipOf(makeZxid(1, 0), 'a', 'b', 'c'), true);
     const next = membershipOf(makeZxid(1, 5), 'a', 'new', 'c', 'd');
     const judge = () => [['b'], ['new']].map((hosts) => moving.refusalOfClaim(2, hosts) === null);

@@ -2,7 +2,7 @@ import { type LearnerPacket, PacketType } from '@meerkat/protocol';
 import type { ByteStream } from '../base/ports.ts';
 import type { Members } from './members.ts';
 
-/** Why a learner is not let in as the server that it says it is; null of everything else that it says. */
+/** Why a learner may not use the server id that it claims; null if it may, and for packets that claim none. */
 export function findRefusalOfClaim(
   { certifiedHosts }: ByteStream,
   packet: LearnerPacket,

@@ -3,12 +3,16 @@ import type { EnsembleOptions } from '../base/options.ts';
 import type { History } from '../zab/history.ts';
 import type { RoleHost } from './role-host.ts';
 
-/** Bytes of log that are read for a learner at once. */
+/** Bytes of log read for a learner at a time. */
 const HISTORY_BATCH_BYTES = 1024 * 1024;
-/** Reading so much of the log is never dearer than sending a snapshot. */
+/** Up to this many bytes of log, reading them is never more expensive than sending a snapshot. */
 const HISTORY_BYTES_FREE = 4 * 1024 * 1024;
 
-/** Reads the log for a learner, see `LearnerTraffic.readHistory`. @param done told later, with nothing where there is no such history */
+/**
+ * Reads the log for a learner, see `LearnerTraffic.readHistory`.
+ *
+ * @param done called in a later turn, with an empty list when the history cannot be read
+ */
 export function readHistory(
   { storage, turn }: RoleHost,
   { snapshotSizeFactor }: EnsembleOptions,
@@ -21,7 +25,7 @@ export function readHistory(
     return;
   }
   storage.readHistory({ after: from, upTo, bytesMax: HISTORY_BATCH_BYTES }, (entries) => {
-    // A log that gives what follows a txn has that txn itself.
+    // A log that has what follows a txn also has that txn.
     const anchor: History['tail'] = from === ZXID_ZERO ? [] : [{ zxid: from, payload: EMPTY_BYTES }];
     done(entries === null ? [] : [...anchor, ...entries]);
   });

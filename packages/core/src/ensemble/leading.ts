@@ -1,5 +1,5 @@
 /**
- * The host of a leader: the links to its learners, its log, and the requests of the clients of all.
+ * The host of a leader: the links to its learners, its log, and the requests of all clients.
  *
  *     QuorumPort ──► LearnerLink ─► Leader ─► established ─► clients are served
  *                        ▲            │ ▲
@@ -40,10 +40,10 @@ import type { RoleEvents, RoleHost } from './role-host.ts';
 import { WaitingRevalidations } from './waiting-revalidations.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
 
-/** What lasts longer than one leadership. */
+/** State that outlives one leadership. */
 export interface LeadershipMemory {
   readonly heardVotes: HeardVotes;
-  /** Learners whom no leader of this server's can bring up to date txn by txn. */
+  /** Learners that this server, as leader, cannot bring up to date txn by txn. */
   readonly needSnapshot: Set<number>;
 }
 
@@ -103,17 +103,17 @@ export class Leading implements Role, LeaderEffects {
     return this.#serving !== null;
   }
 
-  /** Why this server should not stand for election again, for people; null when nothing speaks against it. */
+  /** Why this server should not stand for election again, as a message; null when nothing prevents it. */
   get unfitness(): string | null {
     return this.#leader.unfitness;
   }
 
-  /** A voter stands for election with a history of this epoch, later than the one of this leader. */
+  /** A voter stands for election with a history of this epoch, which is later than this leader's. */
   onOutranked(serverId: number, historyEpoch: number): void {
     this.#leader.onOutranked(serverId, historyEpoch);
   }
 
-  /** Those that have said who they are. */
+  /** The learners that have identified themselves. */
   learners(): readonly LearnerView[] {
     const identified = [...this.#leader.learners].filter(({ state }) => state !== PeerState.connected);
     return identified.map(({ serverId, isObserver, isVoter, state }) => ({
@@ -162,7 +162,7 @@ export class Leading implements Role, LeaderEffects {
     return this.#leader.nextDeadlineMs;
   }
 
-  /** A learner, or whoever pretends to be one, has connected to the quorum port. */
+  /** A learner, or a stranger claiming to be one, has connected to the quorum port. */
   accept(stream: ByteStream): StreamEvents {
     if (!this.#makeRoom(stream.isCrowding ?? false)) {
       stream.destroy();
@@ -230,7 +230,7 @@ export class Leading implements Role, LeaderEffects {
   }
 
   sendSnapshot(link: LinkId, zxid: Zxid): void {
-    // What is sent behind it follows what is committed now.
+    // What is sent after it continues from what is committed now.
     this.#serving?.pipeline.applyAll(this.#host.turn.nowMs());
     this.#links.get(link)?.sendSnapshot(this.#database, zxid);
   }
@@ -317,7 +317,7 @@ export class Leading implements Role, LeaderEffects {
   }
 
   requested(link: LinkId, serverId: number, request: ForwardedRequestPacket): void {
-    // The learner hears of the end of this role, and its client asks again.
+    // The learner sees this role end, and its client retries.
     if (this.#serving === null || this.isLeaving) return;
     const nowMs = request.op === OpCode.createSession ? this.#heardMs : this.#host.turn.nowMs();
     const onTicket = (ticket: number): void => this.#leader.sendSync(link, ticket);
@@ -331,12 +331,12 @@ export class Leading implements Role, LeaderEffects {
   }
 
   #onRevalidated(link: LinkId, sessionId: bigint, isValid: boolean): void {
-    // It may have gone while something was prepared.
+    // The learner may have disconnected in the meantime.
     if (!this.#links.has(link)) return;
     const { lastCommitted, lastTxn } = this.#leader;
-    // The learner hears first of what is committed, and so knows the session. An observer does not know of what is
-    // proposed: it must have heard of all that the session asked for elsewhere, before it takes a txn for the answer to
-    // what the session asks there.
+    // The learner must first receive everything committed, so that it knows the session. An observer is not sent
+    // proposals: it must first receive everything that the session requested elsewhere. Otherwise it would take such a
+    // txn for the answer to a request that the session makes at the observer.
     const isObserver = [...this.#leader.learners].some((learner) => learner.link === link && learner.isObserver);
     const zxid = isObserver ? lastTxn : lastCommitted;
     const isToldOfAll = this.#leader.hasTold(link, zxid);
@@ -360,7 +360,7 @@ export class Leading implements Role, LeaderEffects {
     this.#serving?.onAnswered(serverId, this.#host.turn.nowMs(), this.#host.turn.wallMs());
   }
 
-  /** A session is due so long after its word has come, not after the turn began in which that was read. */
+  /** A session expires that long after its ping arrived, not after the start of the turn in which the ping was read. */
   get #heardMs(): number {
     return Math.ceil(this.#host.ports.clock.monotonicMs());
   }

@@ -40,19 +40,19 @@ function learned(isAnew: boolean): LearnedDatabase {
   });
 }
 
-it('keeps what is on the disk, and is ready in an event of its own', () => {
+it('keeps what is on disk, and is ready in a separate event', () => {
   learned(false).keep();
   expect(ready).toEqual([]);
   for (const run of deferred) run();
   expect([installed, ready]).toEqual([[], [OWN]]);
 });
 
-it('that begins anew replaces what is on the disk by nothing before it is ready', () => {
+it('that starts empty replaces what is on disk before it is ready', () => {
   learned(true).keep();
   expect([installed, ready]).toEqual([[EMPTY], [EMPTY]]);
 });
 
-it('becomes what the leader has sent once that is on the disk', () => {
+it('becomes the received snapshot once that is on disk', () => {
   const database = learned(false);
   database.receive(SENT);
   expect(database.current).toBe(OWN);
@@ -60,7 +60,7 @@ it('becomes what the leader has sent once that is on the disk', () => {
   expect([database.current, installed, ready]).toEqual([SENT, [SENT], [SENT]]);
 });
 
-it('remembers that a truncation was refused, and is not ready', () => {
+it('reports a refused truncation, and is not ready', () => {
   const database = learned(false);
   database.truncate(ZXID_ZERO);
   expect([database.wasTruncateRefused, ready]).toEqual([true, []]);

@@ -1,11 +1,11 @@
 /**
- * The database of a learner until it serves, as the leader wants it to begin with:
+ * The database of a learner before it serves, in the state that the leader asks for:
  *
  *     kept ──────────────┐
  *     truncated ─────────┼──► onReady, once
  *     received, installed┘
  *
- * What it holds is on the disk when it is ready.
+ * It is durable when it is ready.
  */
 import type { Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -15,9 +15,9 @@ import type { RecoveredState } from './member.ts';
 import type { RoleHost } from './role-host.ts';
 
 export interface LearnedDatabaseEvents {
-  /** @param lastZxid where its history ends */
+  /** @param lastZxid the end of its history */
   onReady(database: Database, lastZxid: Durable<Zxid>): void;
-  /** The log cannot be cut where the leader wants it. */
+  /** The log cannot be truncated where the leader asks for it. */
   onTruncateRefused(reason: string): void;
 }
 
@@ -25,14 +25,14 @@ export class LearnedDatabase {
   readonly #host: Pick<RoleHost, 'storage' | 'turn' | 'servings'>;
   readonly #events: LearnedDatabaseEvents;
   readonly #isAnew: boolean;
-  /** Where the history on the disk ended when the role began. */
+  /** Where the history on disk ended when the role began. */
   readonly #historyEnd: Durable<Zxid>;
   #database: Database;
-  /** The one that a snapshot of the leader's has filled, until it is installed. */
+  /** The database filled from the leader's snapshot, until it is installed. */
   #received: Database | null = null;
   #wasTruncateRefused = false;
 
-  /** @param isAnew the history on the disk cannot be brought to the leader's: it begins with nothing */
+  /** @param isAnew start empty, as the history on disk cannot be reconciled with the leader's */
   constructor(
     host: Pick<RoleHost, 'storage' | 'turn' | 'servings'>,
     state: RecoveredState,
@@ -54,13 +54,13 @@ export class LearnedDatabase {
     return this.#wasTruncateRefused;
   }
 
-  /** A snapshot of the leader's is there as a whole; `installReceived` makes it the database. */
+  /** The leader's snapshot has been received completely; `installReceived` makes it the database. */
   receive(database: Database): void {
     this.#received = database;
   }
 
   keep(): void {
-    // What is on the disk is of no use: an empty snapshot takes its place, and the leader sends everything.
+    // What is on disk is unusable: an empty snapshot replaces it, and the leader sends everything.
     if (this.#isAnew) this.#install(this.#database);
     else this.#host.turn.defer(() => this.#become(this.#database, this.#historyEnd));
   }

@@ -3,24 +3,24 @@ import { Strangers } from '../links/strangers.ts';
 import type { LinkId } from '../zab/leader-host.ts';
 import { type LearnerPeer, PeerState } from '../zab/learner-peer.ts';
 
-/** Links that have not said whose they are. */
+/** Links that have not identified themselves. */
 const STRANGERS_MAX = 64;
-/** Learners that are no members: observers that nobody has configured, or strangers that pretend to be some. */
+/** Learners that are not members: unconfigured observers, or strangers posing as observers. */
 const OUTSIDERS_MAX = 64;
 
 export interface LearnersAtADoor {
   readonly learners: Iterable<Readonly<Pick<LearnerPeer, 'link' | 'serverId' | 'state'>>>;
-  /** null of a link that is closing. */
+  /** null for a link that is closing. */
   remoteOf(link: LinkId): ByteStream['remote'] | null;
   isMember(serverId: number): boolean;
 }
 
 /**
- * Whom a leader, or a follower that feeds observers, closes for another one that connects. Of too many links that have not
- * said whose they are one is closed, see `Strangers`, and of too many learners that are no members. Where descriptors run
- * short, these make room for those.
+ * Chooses the learner that a leader, or a follower that feeds observers, closes when another one connects. If too many
+ * links have not identified themselves, one of those is closed (see `Strangers`); likewise if too many learners are not
+ * members. When the process runs short of descriptors, both make room for other connections.
  *
- * @returns the link to close and why; 'none' when there is room; 'full' when the newcomer is to be refused
+ * @returns the link to close and why; 'none' when there is room; 'full' when the new connection must be refused
  */
 export function chooseForRoom(
   { learners, remoteOf, isMember }: LearnersAtADoor,
@@ -36,11 +36,11 @@ export function chooseForRoom(
   }
   const stranger = strangers.choose();
   if (stranger !== null && (isCrowded || strangers.size >= STRANGERS_MAX)) {
-    const others = strangers.size === 1 ? 'another one has come' : `${strangers.size} have not`;
-    return { link: stranger, reason: `it did not say who it is, and ${others}` };
+    const others = strangers.size === 1 ? 'another one has connected' : `${strangers.size} have not`;
+    return { link: stranger, reason: `it has not identified itself, and ${others}` };
   }
   if (!isCrowded && outsiders.size < OUTSIDERS_MAX) return 'none';
   const outsider = outsiders.choose();
   if (outsider === null) return 'full';
-  return { link: outsider, reason: 'it is no member of the ensemble, and room is needed for others' };
+  return { link: outsider, reason: 'it is not a member of the ensemble, and others need room' };
 }

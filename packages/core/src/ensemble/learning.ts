@@ -1,12 +1,12 @@
 /**
- * The host of a follower or an observer: its way to the leader, its log, and the requests of its clients.
+ * The host of a follower or an observer: its connection to the leader, its log, and its clients' requests.
  *
  *     WayToLeader ─► Learner ─► serve ─► clients are served
  *                      │ ▲
  *                      ▼ └── REQUEST ◄── LearnerServing ◄── clients
  *                   log, snapshot
  *
- * A link that has stood and breaks ends the role.
+ * If an established link breaks, the role ends.
  */
 import {
   hexZxid,
@@ -52,20 +52,20 @@ export class Learning implements Role, LearnerEffects {
   readonly #isObserver: boolean;
   readonly #acks: TxnStopwatch;
   readonly #commits: TxnStopwatch;
-  /** In force when the role began, or proposed then, where only that one has the leader. */
+  /** The membership in force when the role began, or the one proposed then if only that contains the leader. */
   readonly #membership: Membership;
   readonly #database: LearnedDatabase;
   #serving: LearnerServing | null = null;
   #isServing = false;
   readonly #ensemble: EnsembleOptions;
-  /** What observers are fed with; null where none are. */
+  /** The history that observers are fed from; null when this server does not feed observers. */
   #followed: FollowedHistory | null = null;
   #feeding: ObserverFeeding | null = null;
   readonly #way: WayToLeader;
   readonly #lease: LearnerLease = new LearnerLease();
   #isOver = false;
 
-  /** @param isAnew the history on the disk cannot be brought to the leader's: it begins with nothing */
+  /** @param isAnew start empty, as the history on disk cannot be reconciled with the leader's */
   constructor(
     host: RoleHost,
     ensemble: EnsembleOptions,
@@ -86,7 +86,7 @@ export class Learning implements Role, LearnerEffects {
     this.#database = new LearnedDatabase(host, state, isAnew, {
       onReady: (database, lastZxid) => this.#begin(database, lastZxid),
       onTruncateRefused: (reason) =>
-        this.stop(`the leader demands a truncation that cannot be done (${reason}): this server begins anew`),
+        this.stop(`the leader requires a truncation that is not possible (${reason}): this server starts empty`),
     });
     const { members } = memberships;
     this.#isObserver = members.isObserver(host.options.serverId);
@@ -119,7 +119,7 @@ export class Learning implements Role, LearnerEffects {
     );
   }
 
-  /** Of an observer: the server that it hangs on, the leader or a follower. */
+  /** For an observer: the server that feeds it, the leader or a follower. */
   get observerMaster(): number {
     return this.#way.master;
   }
@@ -128,12 +128,12 @@ export class Learning implements Role, LearnerEffects {
     return this.#feeding !== null;
   }
 
-  /** The observers that hang on this server. */
+  /** The observers fed by this server. */
   learners(): readonly LearnerView[] {
     return this.#feeding?.learners() ?? [];
   }
 
-  /** False where whom it follows gives it no lease: a server of Apache's, one with another lease, an observer master. */
+  /** False when its leader gives it no lease: an Apache server, one with another lease, or an observer master. */
   get isLeased(): boolean {
     return this.#lease.isHeld;
   }
@@ -146,12 +146,12 @@ export class Learning implements Role, LearnerEffects {
     return this.#isOver;
   }
 
-  /** True when this server's history and the leader's cannot be brought together: the next role begins with nothing. */
+  /** True when this server's history cannot be reconciled with the leader's: the next role starts empty. */
   get mustBeginAnew(): boolean {
     return this.#database.wasTruncateRefused || this.#learner.hasFoundGap;
   }
 
-  /** Why this server stays out for longer than until the next try, for people; null when it need not. */
+  /** Why this server stays out for longer than until the next attempt, as a message; null when it need not. */
   get exclusion(): string | null {
     return this.#learner.exclusion;
   }
@@ -173,7 +173,7 @@ export class Learning implements Role, LearnerEffects {
     this.#way.close(reason);
   }
 
-  /** The leader's connection for elections has broken. */
+  /** The leader's election connection has broken. */
   onLeaderLost(): void {
     if (!this.#isOver) this.#way.onLeaderLost();
   }
@@ -222,7 +222,7 @@ export class Learning implements Role, LearnerEffects {
 
   append(zxid: Zxid, payload: Uint8Array): void {
     this.#host.storage.appendPayload(zxid, payload);
-    // It is a view of a chunk, which is not kept for it.
+    // The payload is a view of a stream chunk: copy it so that the chunk is not retained.
     this.#followed?.push({ zxid, payload: payload.slice() });
   }
 
@@ -242,7 +242,7 @@ export class Learning implements Role, LearnerEffects {
     this.#database.installReceived();
   }
 
-  /** The database is as the leader wants it to begin with. */
+  /** The database is in the state that the leader asked for. */
   #begin(database: Database, lastZxid: Durable<Zxid>): void {
     if (this.#isOver) return;
     this.#serving = this.#host.servings.makeLearnerServing(database, {
@@ -306,24 +306,27 @@ export class Learning implements Role, LearnerEffects {
     this.#memberships.onAnnounced(configText, pending);
   }
 
-  /** What is committed is answered first. */
+  /** What is committed is answered before the role ends. */
   membershipCommitted(zxid: Zxid, designatedLeader: number): void {
     this.#memberships.onCommitted(zxid);
     const reason = this.#findReasonToLeave(designatedLeader);
     if (reason !== null) this.#host.turn.defer(() => this.stop(reason));
   }
 
-  /** A membership in which this server has another role, or another leader, or the leader another address. */
+  /**
+   * Checks for a membership in which this server has another role, another server leads, or the leader has another
+   * address.
+   */
   #findReasonToLeave(designatedLeader: number | null): string | null {
     if (!this.#memberships.isReconfigEnabled) return null;
     const { members } = this.#memberships;
     const isObserver = members.isObserver(this.#host.options.serverId);
     if (isObserver !== this.#isObserver)
-      return `the membership has it as ${isObserver ? 'an observer' : 'no observer'} now`;
+      return `this server is ${isObserver ? 'an observer' : 'not an observer'} in the new membership`;
     if (designatedLeader !== null && designatedLeader !== this.leader) {
       return `server ${designatedLeader} is to lead the new membership`;
     }
-    if (!members.isParticipant(this.leader)) return `server ${this.leader} is no participant of the new membership`;
+    if (!members.isParticipant(this.leader)) return `server ${this.leader} is not a participant of the new membership`;
     const isSame = hasSameQuorumAddress(this.#membership, members.membership, this.leader);
     return isSame ? null : `the leader, server ${this.leader}, has another address in the new membership`;
   }

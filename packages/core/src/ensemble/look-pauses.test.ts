@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { LookPauses } from './look-pauses.ts';
 
-it('waits longer after each role that came to nothing, up to a limit, and not at all after one that led to an epoch', () => {
+it('waits longer after each failed role, up to a limit, and not at all after one that led to an epoch', () => {
   const pauses = new LookPauses();
   const taken = Array.from({ length: 8 }, () => {
     pauses.onFailed();
@@ -12,7 +12,7 @@ it('waits longer after each role that came to nothing, up to a limit, and not at
   expect(pauses.take()).toBe(0);
 });
 
-it('has one pause that is longer where the next role is known to come to nothing', () => {
+it('has one longer pause when the next role is known to fail', () => {
   const pauses = new LookPauses();
   pauses.extend(1000);
   expect([pauses.take(), pauses.take()]).toEqual([1000, 0]);

@@ -1,6 +1,6 @@
 /**
- * Pauses before looking again, in milliseconds, after roles that came to nothing one after the other: a decision that
- * cannot be carried out would otherwise be made again at once, for ever.
+ * Pauses before looking again, in milliseconds, indexed by the number of consecutive roles that failed. Without them, a
+ * decision that cannot be carried out would be repeated immediately and without end.
  */
 const PAUSES_MS: readonly number[] = [0, 20, 50, 100, 200, 400, 800];
 
@@ -22,7 +22,7 @@ export class LookPauses {
     this.#failures++;
   }
 
-  /** The next pause has at least so many milliseconds. */
+  /** Makes the next pause at least this many milliseconds long. */
   extend(ms: number): void {
     this.#minMs = ms;
   }

@@ -1,29 +1,32 @@
 import type { Database } from '../tree/database.ts';
 import type { History } from '../zab/history.ts';
 
-/** What the disk holds: every txn of the log is applied, also those of which nobody knows yet whether they are committed. */
+/** The recovered state of the disk: every txn in the log is applied, even if it is not yet known to be committed. */
 export interface RecoveredState {
   readonly database: Database;
   readonly history: History;
 }
 
-/** What a server is beside a door for clients: alone (`Solo`), or one of an ensemble (`QuorumPeer`). */
+/** The part of a server behind its client ports: standalone (`Solo`), or a member of an ensemble (`QuorumPeer`). */
 export interface Member {
-  /** The storage has recovered what the disk holds: a role may begin. */
+  /** The storage has recovered: a role may begin. */
   onRecovered(state: RecoveredState): void;
   onTick(): void;
-  /** The turn ends; what is sent now leaves with it. */
+  /** The turn ends; anything sent now leaves with it. */
   onTurnEnd(): void;
   /** Monotonic milliseconds; Infinity when nothing is due. */
   nextDeadlineMs(): number;
   /** As in `LeaseKnowledge`. */
   readonly sharedLeaseMs: number | null;
-  /** True while nothing new is begun, as the role is about to end. */
+  /** True while nothing new is started because the role is about to end. */
   readonly isLeaving: boolean;
   /** The server stops. */
   stop(): void;
-  /** True once the storage may be closed, as nothing is in flight; asked at each end of a turn while the server stops. */
+  /**
+   * True once nothing is in flight and the storage may be closed; polled at the end of each turn while the server
+   * stops.
+   */
   isReadyToStop(): boolean;
-  /** The server cannot go on: everything is closed, nothing is told. */
+  /** The server has failed: closes everything at once, without further events. */
   abandon(reason: string): void;
 }

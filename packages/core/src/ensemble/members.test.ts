@@ -2,7 +2,7 @@ import { parseMembership } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
 import { Members } from './members.ts';
 
-test('addresses for TLS are told to nobody, because servers before 3.9 refuse a text that has them', () => {
+test('TLS addresses are not sent to other servers, because servers before 3.9 refuse them', () => {
   const membership = parseMembership(
     'server.1=a:2888:3888:participant;0.0.0.0:2181;0.0.0.0:2281\nserver.2=b:2888:3888:observer;;b:2281\nversion=0',
   );
@@ -12,7 +12,7 @@ test('addresses for TLS are told to nobody, because servers before 3.9 refuse a 
   );
 });
 
-test('a server that listens on every address of its machine does so once on each port', () => {
+test('a server that listens on all interfaces does so once per port', () => {
   const membership = parseMembership('server.1=a:2888:3888|b:2888:3888|c:2889:3888\nserver.2=d:2888:3888\nversion=0');
   if ('fault' in membership) throw new Error(membership.fault);
   const members = new Members(membership);

@@ -12,18 +12,18 @@ import { findQuorumProblem, makeQuorum, type QuorumShape } from '../election/quo
 import { onePerPort } from '../links/address-list.ts';
 
 /**
- * The servers of an ensemble: who they are, where they are, and who of them decides.
+ * The servers of an ensemble: their ids, their addresses, and which of them vote.
  *
  *     committed ── a reconfig is proposed ──► committed and proposed ── it is committed ──► the next committed one
  *
- * 1. Versions of the committed membership ascend, and the proposed one is newer than it.
- * 2. `electorate` is one object for as long as the server lives: everybody who counts sees a change at once.
+ * 1. Versions of the committed membership ascend, and the proposed one is newer.
+ * 2. `electorate` is the same object for the lifetime of the server, so all its users see a change at once.
  */
 export class Members {
   readonly electorate: Electorate;
   readonly #isReconfigEnabled: boolean;
   #committed: Membership;
-  /** What a leader has proposed last (`lastSeenQuorumVerifier`); null when that is committed. */
+  /** The membership last proposed by a leader (`lastSeenQuorumVerifier`); null once it is committed. */
   #proposed: Membership | null = null;
   #byId: ReadonlyMap<number, Member> = new Map();
 
@@ -34,7 +34,7 @@ export class Members {
     this.#onChanged();
   }
 
-  /** The last committed one. */
+  /** The last committed membership. */
   get membership(): Membership {
     return this.#committed;
   }
@@ -43,22 +43,22 @@ export class Members {
     return this.#proposed;
   }
 
-  /** The last proposed one, or the committed one. */
+  /** The proposed membership if there is one, otherwise the committed one. */
   get newest(): Membership {
     return this.#proposed ?? this.#committed;
   }
 
-  /** What this server tells others about the committed membership. */
+  /** The committed membership as sent to other servers. */
   get configText(): string {
     return this.#textOf(this.#committed);
   }
 
-  /** The same of the newest one. */
+  /** The newest membership as sent to other servers. */
   get newestText(): string {
     return this.#textOf(this.newest);
   }
 
-  /** Servers of the committed membership, and behind them those that only the proposed one has. */
+  /** Servers of the committed membership, followed by those that are only in the proposed one. */
   get all(): Iterable<Member> {
     return this.#byId.values();
   }
@@ -67,12 +67,15 @@ export class Members {
     return this.#byId.has(id);
   }
 
-  /** True of a participant of the committed membership. */
+  /** True for a participant of the committed membership. */
   isParticipant(id: number): boolean {
     return findMember(this.#committed, id)?.role === 'participant';
   }
 
-  /** True when the committed membership has it as an observer. Whoever it does not have at all follows without a vote. */
+  /**
+   * True when the committed membership lists it as an observer. A server that is not in it at all follows without a
+   * vote.
+   */
   isObserver(id: number): boolean {
     return findMember(this.#committed, id)?.role === 'observer';
   }
@@ -82,7 +85,7 @@ export class Members {
     return findMember(this.#committed, id) !== null;
   }
 
-  /** True when the newest membership lets the leader go on: as a participant, at the same address. */
+  /** True when the leader stays in the newest membership, as a participant with the same address. */
   keepsLeader(id: number): boolean {
     if (this.#proposed === null) return this.isParticipant(id);
     return isLeadable(this.#proposed, id) && hasSameQuorumAddress(this.#committed, this.#proposed, id);
@@ -95,8 +98,8 @@ export class Members {
   }
 
   /**
-   * Why a peer is not believed to be the server that it says it is; null when it is, or nothing speaks against it. A server
-   * that is no member has no vote, and may have any certificate that names one.
+   * Why a peer's claim to be this server is refused; null if it is not refused. A server that is not a member has no
+   * vote, and may present a certificate for any member.
    *
    * @param certifiedHosts see `ByteStream`
    */
@@ -108,20 +111,20 @@ export class Members {
     return `it says that it is server ${id}, and has proved to be ${certifiedHosts.join(', ') || 'no member'}, not ${claimed[0]!.host}`;
   }
 
-  /** Where a leader takes the connections of its learners; none of a server that is no member. */
+  /** Where a leader accepts its learners; empty for a server that is not a member. */
   quorumEndpointsOf(id: number): readonly Endpoint[] {
     const addresses = this.#byId.get(id)?.addresses ?? [];
     return addresses.map(({ host, quorumPort }) => ({ host, port: quorumPort }));
   }
 
-  /** Where a follower listens for observers, if it does; at the addresses that others know it by. */
+  /** Where a follower listens for observers, at the addresses by which other servers know it; empty if it does not. */
   observerListenersOf(id: number, port: number, listensOnAllIps: boolean): readonly Endpoint[] {
     if (!this.isParticipant(id)) return [];
     const endpoints = this.quorumEndpointsOf(id).map(({ host }) => ({ host, port }));
     return listensOnAllIps ? onePerPort(endpoints) : endpoints;
   }
 
-  /** Where followers may take observers: at each address of each voter but the leader. */
+  /** Where followers may accept observers: each address of each voter except the leader. */
   observerMasters(leader: number, port: number): readonly { readonly serverId: number; readonly at: Endpoint }[] {
     const voters = this.membership.members.filter(
       ({ serverId, role }) => role === 'participant' && serverId !== leader,
@@ -129,7 +132,7 @@ export class Members {
     return voters.flatMap(({ serverId, addresses }) => addresses.map(({ host }) => ({ serverId, at: { host, port } })));
   }
 
-  /** Where a server listens for its learners. An observer never leads. */
+  /** Where a server listens for learners; empty for an observer, which never leads. */
   quorumListenersOf(id: number, listensOnAllIps: boolean): readonly Endpoint[] {
     if (this.#byId.get(id)?.role !== 'participant') return [];
     const endpoints = this.quorumEndpointsOf(id);
@@ -138,16 +141,16 @@ export class Members {
 
   /* ---------------------------------------------------------------------------------------------- changes ---- */
 
-  /** A leader has proposed this one, or null: what was proposed has come to nothing. */
+  /** A leader has proposed this membership; null: the proposal has been dropped. */
   propose(membership: Membership | null): void {
     this.#proposed = membership === null || membership.version <= this.#committed.version ? null : membership;
     this.#onChanged();
   }
 
   /**
-   * This one is committed.
+   * This membership is committed.
    *
-   * @returns false when it is older than what was committed before: then nothing has changed
+   * @returns false when it is not newer than the committed one, and nothing has changed
    */
   commit(membership: Membership): boolean {
     if (membership.version <= this.#committed.version) return false;
@@ -157,7 +160,7 @@ export class Members {
     return true;
   }
 
-  /** The first leader of an ensemble gives its membership a version, which is committed with its epoch. */
+  /** The first leader of an ensemble gives the membership a version, which is committed with its epoch. */
   establish(epoch: number): void {
     if (this.#isReconfigEnabled && this.newest.version === ZXID_ZERO) {
       this.propose({ ...this.#committed, version: makeZxid(epoch, 0) });
@@ -171,7 +174,10 @@ export class Members {
     this.electorate.change(quorumOf(this.#committed), proposed === null ? null : quorumOf(proposed));
   }
 
-  /** Servers before 3.9 refuse addresses for TLS; where memberships do not change, nobody needs them either. */
+  /**
+   * Leaves out TLS addresses unless memberships can change: servers before 3.9 refuse them, and no server needs them
+   * then.
+   */
   #textOf(membership: Membership): string {
     if (this.#isReconfigEnabled) return formatMembership(membership);
     const members = membership.members.map((member) => ({ ...member, secureClient: null }));
@@ -183,7 +189,7 @@ export function findMember({ members }: Membership, id: number): Member | null {
   return members.find(({ serverId }) => serverId === id) ?? null;
 }
 
-/** True when a leader with this id serves on at the same addresses after the change. */
+/** True when a leader with this id keeps its addresses in the change. */
 export function hasSameQuorumAddress(before: Membership, after: Membership, id: number): boolean {
   const endpoints = (membership: Membership): string =>
     JSON.stringify(findMember(membership, id)?.addresses.map(({ host, quorumPort }) => [host, quorumPort]) ?? []);
@@ -194,7 +200,7 @@ export function quorumOf(membership: Membership): ReturnType<typeof makeQuorum> 
   return makeQuorum(quorumShapeOf(membership));
 }
 
-/** What a text says, when this server can follow it: a list that has quorums. */
+/** Parses a membership that this server can use: one that has quorums. */
 export function parseUsableMembership(text: string): Membership | { readonly fault: string } {
   const membership = parseMembership(text);
   if ('fault' in membership) return membership;
@@ -202,7 +208,7 @@ export function parseUsableMembership(text: string): Membership | { readonly fau
   return problem === null ? membership : { fault: problem };
 }
 
-/** True when the two have the same servers with the same say, whatever their versions. */
+/** True when both have the same servers with the same roles, regardless of version. */
 export function hasSameContent(a: Membership, b: Membership): boolean {
   return formatMembership({ ...a, version: ZXID_ZERO }) === formatMembership({ ...b, version: ZXID_ZERO });
 }

@@ -8,7 +8,7 @@ const RULES = { isStandaloneEnabled: true, isMultiAddressEnabled: false };
 const VERSION = 0x100000005 as Zxid;
 
 describe('an incremental change', () => {
-  test('lets servers leave before others join, and gives the list the zxid of the txn', () => {
+  test('removes servers before it adds others, and takes the zxid of the txn as version', () => {
     const planned = plan({
       leavingServers: '1, 2',
       joiningServers: 'server.4=a:1:2:participant;3,server.5=e:1:2:observer;3',
@@ -17,7 +17,7 @@ describe('an incremental change', () => {
     expect(planned).toMatchObject({ version: VERSION });
   });
 
-  test('replaces a member that joins under its id, in another role and at another address', () => {
+  test('replaces a member that joins with its id, in another role or with another address', () => {
     expect(ids(plan({ joiningServers: 'server.3=c:7:8:observer;9' }))).toEqual([
       '1 participant',
       '2 participant',
@@ -25,7 +25,7 @@ describe('an incremental change', () => {
     ]);
   });
 
-  test('passes over a leaving server that is no member', () => {
+  test('ignores a leaving server that is not a member', () => {
     expect(ids(plan({ leavingServers: '9' }))).toHaveLength(3);
   });
 
@@ -33,9 +33,9 @@ describe('an incremental change', () => {
     [{ joiningServers: 'server.4=d:1:2' }, 'there is no client port'],
     [{ joiningServers: 'server.4=d:1:1;3' }, 'must differ'],
     [{ joiningServers: 'server.x=d:1:2;3' }, 'is not server.N='],
-    [{ joiningServers: `server.4=${'d'.repeat(200_000)}:1:2;3` }, 'can be told in elections'],
+    [{ joiningServers: `server.4=${'d'.repeat(200_000)}:1:2;3` }, 'elections allow at most'],
     [{ joiningServers: 'server.4=c:1:9;8' }, 'has the address c:1 of server.3'],
-    [{ leavingServers: 'x' }, 'is no id of a server'],
+    [{ leavingServers: 'x' }, 'is not a server id'],
     [{ leavingServers: '1,2' }, '2 participants at least'],
     [{ leavingServers: '1,2,3' }, 'there is no voter'],
   ] as const)('%j is refused: %s', (request, reason) => {
@@ -47,14 +47,14 @@ describe('an incremental change', () => {
     expect(faultOf(planMembership(grouped, request({ leavingServers: '2' }), RULES, VERSION))).toContain('groups');
   });
 
-  test('may leave one participant where standaloneEnabled is false', () => {
+  test('may keep only one participant if standaloneEnabled is false', () => {
     const rules = { ...RULES, isStandaloneEnabled: false };
     expect(ids(planMembership(THREE, request({ leavingServers: '1,2' }), rules, VERSION))).toEqual(['3 participant']);
   });
 });
 
-describe('a change by a whole list', () => {
-  test('takes groups and weights', () => {
+describe('a bulk change', () => {
+  test('sets groups and weights', () => {
     const planned = plan({ newMembers: 'server.1=a:1:2;3,server.2=b:1:2;3,group.1=1:2,weight.1=2' });
     expect(planned).toMatchObject({
       hierarchy: {
@@ -79,7 +79,7 @@ describe('a change by a whole list', () => {
 });
 
 describe('the members', () => {
-  test('need the say of both while a change is proposed, and only of the new ones once it is committed', () => {
+  test('need a quorum of both while a change is proposed, and only of the new ones once it is committed', () => {
     const members = new Members(THREE, true);
     const { electorate } = members;
     const next = parse('server.3=c:1:2;3\nserver.4=d:1:2;3\nserver.5=e:1:2;3\nversion=100000005');
@@ -92,7 +92,7 @@ describe('the members', () => {
     expect(members.commit(THREE)).toBe(false);
   });
 
-  test('keep a leader that stays a participant at its address, and no other', () => {
+  test('keep a leader that stays a participant at its address, and no other leader', () => {
     const members = new Members(THREE, true);
     const after = (text: string): boolean => {
       members.propose(parse(`${text}\nserver.2=b:1:2;3\nserver.3=c:1:2;3\nversion=100000005`));

@@ -1,8 +1,8 @@
 /**
- * What a reconfig makes of a membership (PrepRequestProcessor): arithmetic, which knows nothing of leaders and learners.
+ * Computes the membership that results from a reconfig (PrepRequestProcessor), independent of leaders and learners.
  *
- * - incremental: `leaving` go first, then `joining` come, or change if their id is a member already;
- * - bulk: `newMembers` is the whole list, with groups and weights where there are some.
+ * - incremental: `leaving` are removed first, then `joining` are added, or replace the member with the same id;
+ * - bulk: `newMembers` is the whole list, including groups and weights, if any.
  */
 import {
   findMembershipFault,
@@ -19,9 +19,9 @@ import {
 import { findQuorumProblem } from '../election/quorum.ts';
 import { quorumShapeOf } from './members.ts';
 
-/** Characters of a list. It is told in every notification of an election, and a frame of those has 512 KiB. */
+/** Maximum characters of a membership. Every election notification carries it, in a frame of at most 512 KiB. */
 const TEXT_MAX = 128 * 1024;
-/** Voters of two memberships together that a leader can count. */
+/** Maximum voters of the old and new membership together that a leader can count. */
 const VOTERS_MAX = 53;
 
 export function planMembership(
@@ -36,8 +36,7 @@ export function planMembership(
   const fault = findMembershipFault(membership, rules) ?? findQuorumProblem(quorumShapeOf(membership));
   if (fault !== null) return { fault };
   const { length } = formatMembership(membership);
-  if (length > TEXT_MAX)
-    return { fault: `the list has ${length} characters, and at most ${TEXT_MAX} can be told in elections` };
+  if (length > TEXT_MAX) return { fault: `the list has ${length} characters, and elections allow at most ${TEXT_MAX}` };
   const voters = votersOf(membership);
   if (rules.isStandaloneEnabled && voters.length < 2) {
     return { fault: 'there must be 2 participants at least while standaloneEnabled is true' };
@@ -56,7 +55,7 @@ function planIncrement(
   const members = new Map(current.members.map((member) => [member.serverId, member]));
   for (const text of listOf(leavingServers)) {
     const id = parseId(text);
-    if (id === null) return { fault: `"${text}" is no id of a server that could leave` };
+    if (id === null) return { fault: `"${text}" is not a server id` };
     members.delete(id);
   }
   for (const text of listOf(joiningServers)) {
@@ -102,10 +101,10 @@ function parseJoining(text: string): Member | MembershipFault {
   return { fault: `server.${id}=${value}: there is no client port: each server has three ports` };
 }
 
-/** Addresses that mean another machine to each server, and so never clash. */
+/** Addresses that mean a different machine on each server, and so never clash. */
 const LOCAL_HOST = /^(localhost|127\..*|::1|0:0:0:0:0:0:0:1|0\.0\.0\.0|::|0:0:0:0:0:0:0:0)$/i;
 
-/** What a server has in common with another one, for people; null when it is nothing. */
+/** Describes an address that a server shares with another one; null if there is none. */
 function findClash(member: Member, others: Iterable<Member>): string | null {
   const own = new Set(portsOf(member));
   for (const other of others) {

@@ -24,26 +24,26 @@ function judge(from: number, text: string, isReconfigEnabled = true): Heard {
 
 const NEWER = textOf(makeZxid(2, 6), THREE.slice(0, 2));
 
-it('a newer one is taken over from a member', () => {
+it('a newer membership is adopted from a member', () => {
   expect(judge(2, NEWER)).toEqual({ newer: parsed(NEWER) });
 });
 
 it.each([
-  { what: 'an older one', text: textOf(makeZxid(2, 4), THREE.slice(0, 2)) },
-  { what: 'the same', text: textOf(OWN_VERSION) },
-])('nothing follows from $what', ({ text }) => {
+  { what: 'an older membership', text: textOf(makeZxid(2, 4), THREE.slice(0, 2)) },
+  { what: 'the same membership', text: textOf(OWN_VERSION) },
+])('nothing is done about $what', ({ text }) => {
   expect(judge(2, text)).toBeNull();
 });
 
 it.each([
-  { what: 'one of a stranger', from: 9, text: NEWER, why: 'it is no member' },
+  { what: 'one reported by a stranger', from: 9, text: NEWER, why: 'it is no member' },
   { what: 'one of an epoch far beyond', from: 2, text: textOf(makeZxid(1_000_000, 1)), why: 'far beyond 2' },
   { what: 'one that cannot be used', from: 2, text: 'nonsense', why: 'cannot be used' },
   { what: 'another of the same version', from: 2, text: textOf(OWN_VERSION, THREE.slice(0, 2)), why: 'differs' },
-])('$what is not taken over, with a warning', ({ from, text, why }) => {
+])('$what is not adopted, with a warning', ({ from, text, why }) => {
   expect(judge(from, text)).toEqual({ warning: expect.stringContaining(why) });
 });
 
-it('where memberships do not change every other one is a difference', () => {
+it('with reconfigEnabled=false any other membership is reported as a difference', () => {
   expect(judge(2, NEWER, false)).toEqual({ warning: expect.stringContaining('differs') });
 });

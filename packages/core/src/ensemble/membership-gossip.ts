@@ -1,4 +1,4 @@
-/** What a server that looks for a leader makes of the membership that another one follows, by what that one says. */
+/** What a looking server does with the membership that another server reports. */
 import { epochOf, findMembershipFault, formatZxid, type Membership, ZXID_ZERO } from '@meerkat/protocol';
 import type { EnsembleOptions } from '../base/options.ts';
 import { EPOCHS_FAR } from '../election/believable.ts';
@@ -8,14 +8,14 @@ export interface KnownMembership {
   readonly members: Members;
   readonly isReconfigEnabled: boolean;
   readonly rules: EnsembleOptions['membershipRules'];
-  /** Of this server: an epoch far beyond is not believed. */
+  /** Of this server: a membership of an epoch far beyond it is not trusted. */
   readonly acceptedEpoch: number;
 }
 
-/** One that is to be taken over, or a warning for people; null: nothing is to be done. */
+/** A membership to adopt, or a warning to log; null: nothing to do. */
 export type Heard = { readonly newer: Membership } | { readonly warning: string } | null;
 
-/** A newer one is taken over from a member: it is committed, or that server would not follow it. */
+/** A newer membership is adopted if a member reports it: it is committed, or that server would not follow it. */
 export function judgeMembership(from: number, configText: string, known: KnownMembership): Heard {
   if (!known.isReconfigEnabled) return describeDifference(from, configText);
   const membership = parseUsableMembership(configText);
@@ -34,7 +34,7 @@ function judgeNewer(from: number, membership: Membership, { members, rules, acce
   if (fault === null && !isFar) return { newer: membership };
   const why = fault ?? `its epoch is far beyond ${acceptedEpoch}`;
   const version = formatZxid(membership.version);
-  return { warning: `server ${from} tells of membership ${version}, which is not believed: ${why}` };
+  return { warning: `server ${from} reports membership ${version}, which is ignored: ${why}` };
 }
 
 function describeDifference(from: number, configText: string): Heard {

@@ -6,7 +6,7 @@ import { MembershipKeeper } from './membership-keeper.ts';
 
 const QUIET = { emit() {} };
 
-/** One membership after the other, each by a change of its own. */
+/** Successive memberships, each the result of one change. */
 const [ZEROTH, FIRST, SECOND] = [membershipOf([1, 2, 3], 0), membershipOf([1, 4], 1), membershipOf([1, 4, 5], 2)];
 
 function textOf(ids: readonly number[], counter: number): string {
@@ -27,7 +27,7 @@ describe('a change that NEWLEADER of an Apache leader names before it is committ
   test.each([
     { committed: ZEROTH, inForce: ZEROTH },
     { committed: FIRST, inForce: FIRST },
-  ])('is in force with UPTODATE where the last commit is $committed.version', ({ committed, inForce }) => {
+  ])('is in force at UPTODATE if it is committed; last commit $committed.version', ({ committed, inForce }) => {
     const keeper = keeperOf(ZEROTH);
     keeper.onAnnounced(textOf([1, 4], 1), null);
     keeper.onUpToDate(committed.version);
@@ -37,7 +37,7 @@ describe('a change that NEWLEADER of an Apache leader names before it is committ
 });
 
 describe('two changes of the membership', () => {
-  test('of which the first is committed when the second is proposed already come into force one after the other', () => {
+  test('of which the first is committed after the second is proposed take effect one after the other', () => {
     const keeper = keeperOf(ZEROTH);
     for (const { text } of [FIRST, SECOND]) keeper.onProposed(text);
     expect([keeper.version, keeper.members.proposed?.version]).toEqual([ZEROTH.version, SECOND.version]);
@@ -53,7 +53,7 @@ describe('two changes of the membership', () => {
     const keeper = keeperOf(ZEROTH);
     keeper.onRecovered(database);
     expect([keeper.version, keeper.members.proposed?.version]).toEqual([FIRST.version, SECOND.version]);
-    // Servers that only the oldest membership has decide nothing any more.
+    // Servers that are only in the oldest membership no longer count.
     expect([keeper.members.electorate.isQuorum([1, 2, 3]), keeper.members.electorate.isQuorum([1, 4])]).toEqual([
       false,
       true,

@@ -6,29 +6,29 @@ import { findMember, hasSameContent, Members, parseUsableMembership } from './me
 
 export interface MembershipKeeperParts {
   readonly serverId: number;
-  /** As the configuration of this server says. */
+  /** As configured on this server. */
   readonly membership: Membership;
   readonly isReconfigEnabled: boolean;
-  /** null: after a restart it is again what the configuration says. */
+  /** null: after a restart the configured membership is used again. */
   readonly store: MembershipStore | null;
   readonly trace: Trace;
   readonly wallMs: () => number;
 }
 
 /**
- * What a server knows of the memberships of its ensemble, and where it keeps it.
+ * What a server knows about the memberships of its ensemble, and how it persists them.
  *
  *     reconfig txn ─► proposed ─► COMMITANDACTIVATE ─► committed ─► files of the dynamic configuration
  *     NEWLEADER ────► proposed ─► UPTODATE ──────────►     ▲
  *     notification of a newer one, while looking ──────────┘
  *
- * What was proposed last is found again in the log, where it must be before this server may acknowledge it: the data of
- * `/zookeeper/config` after the recovery. What is committed is in the files; where they are older than what was committed,
- * this server needs the say of both until another one tells it more. But a change that another one follows is committed: a
- * leader proposes none before that.
+ * The last proposed membership is recovered from the log, where it must be before this server acknowledges it: it is
+ * the data of `/zookeeper/config` after recovery. The committed membership is in the files. If these are older than
+ * what was committed, this server needs quorums of both until another server reports a newer one. But a change that
+ * another server follows is committed, because a leader proposes the next change only after that.
  *
- * Where memberships do not change (`reconfigEnabled=false`) nothing of it happens, and each server shows in
- * `/zookeeper/config` what its own configuration says.
+ * With `reconfigEnabled=false` none of this applies, and each server shows its own configuration in
+ * `/zookeeper/config`.
  */
 export class MembershipKeeper implements LeaderMembership {
   readonly members: Members;
@@ -36,9 +36,12 @@ export class MembershipKeeper implements LeaderMembership {
   /** Called after each change. */
   onChanged: () => void = () => {};
   readonly #parts: MembershipKeeperParts;
-  /** What NEWLEADER has named. */
+  /** Named by NEWLEADER. */
   #announced: Membership | null = null;
-  /** Proposed and committed, in front of what is proposed, but this server has not applied them yet. Ascending. */
+  /**
+   * Memberships proposed before the current proposal, and committed since, that this server has not applied yet.
+   * Ascending.
+   */
   #awaited: readonly Membership[] = [];
   #isKept = true;
   #isKeeping = false;
@@ -66,7 +69,7 @@ export class MembershipKeeper implements LeaderMembership {
     return this.members.keepsLeader(this.#parts.serverId);
   }
 
-  /** The log is read: what was proposed last is in the tree. */
+  /** The log has been read: the last proposed membership is in the tree. */
   onRecovered({ tree }: Database): void {
     if (!this.isReconfigEnabled) return;
     this.#announced = null;
@@ -79,7 +82,7 @@ export class MembershipKeeper implements LeaderMembership {
     this.#propose(isTxn ? found : null);
   }
 
-  /** A txn that changes the membership is proposed, here or by the leader. */
+  /** A txn that changes the membership has been proposed, by this server or by its leader. */
   onProposed(data: Uint8Array | null): void {
     if (!this.isReconfigEnabled) return;
     const membership = parseUsableMembership(DECODER.decode(data ?? new Uint8Array(0)));
@@ -106,7 +109,11 @@ export class MembershipKeeper implements LeaderMembership {
     }
   }
 
-  /** UPTODATE: what NEWLEADER named is in force. @param lastCommitted a change behind that is only proposed */
+  /**
+   * UPTODATE: the membership named by NEWLEADER is in force.
+   *
+   * @param lastCommitted a later change is only proposed
+   */
   onUpToDate(lastCommitted: Zxid): void {
     const announced = this.#announced;
     this.#announced = null;
@@ -115,7 +122,7 @@ export class MembershipKeeper implements LeaderMembership {
     if (isCommitted) this.commit(announced);
   }
 
-  /** The change of the membership with this zxid is committed, and the tree has it. */
+  /** The membership change with this zxid is committed and applied to the tree. */
   onCommitted(zxid: Zxid): void {
     const { proposed } = this.members;
     const committed = [...this.#awaited, proposed].find((membership) => membership?.version === zxid) ?? null;
@@ -124,12 +131,12 @@ export class MembershipKeeper implements LeaderMembership {
     this.commit(committed);
   }
 
-  /** A leader has its quorum: the newest membership is in force. */
+  /** The leader has a quorum: the newest membership is in force. */
   onEstablished(): void {
     if (this.members.proposed !== null) this.commit(this.members.proposed);
   }
 
-  /** The first leader gives the membership a version. */
+  /** The first leader of an ensemble gives the membership a version. */
   onEpochChosen(epoch: number): void {
     const before = this.members.proposed;
     this.members.establish(epoch);
@@ -143,7 +150,7 @@ export class MembershipKeeper implements LeaderMembership {
     const { trace, serverId } = this.#parts;
     const isMember = findMember(membership, serverId) !== null;
     const wasMember = before.version > ZXID_ZERO && findMember(before, serverId) !== null;
-    // A server that is about to join keeps the list with which it finds the others, and itself in it.
+    // A server that is about to join keeps the list by which it finds the others and that includes itself.
     this.#isKept = isMember || wasMember;
     this.#keep();
     const version = formatZxid(membership.version);
@@ -160,7 +167,7 @@ export class MembershipKeeper implements LeaderMembership {
     this.#onChanged();
   }
 
-  /** What clients read in `/zookeeper/config`: told by no txn, unless it is one that has changed it. */
+  /** Shows the committed membership in `/zookeeper/config`, without a txn unless one has changed it. */
   show({ tree }: Database): void {
     const { version } = this;
     const data = ENCODER.encode(this.committedText);
@@ -183,7 +190,7 @@ export class MembershipKeeper implements LeaderMembership {
     this.onChanged();
   }
 
-  /** One at a time, and at last the newest. */
+  /** One write at a time; the newest membership is written last. */
   #keep(): void {
     const { store, trace } = this.#parts;
     if (store === null || !this.#isKept) return;
@@ -197,7 +204,7 @@ export class MembershipKeeper implements LeaderMembership {
     store.keep(membership, proposed, (error) => {
       this.#isKeeping = false;
       if (error !== null) {
-        const message = `cannot keep the membership of version ${formatZxid(membership.version)}: ${error.message}. After a restart this server knows an older one until it hears of another server`;
+        const message = `cannot keep the membership of version ${formatZxid(membership.version)}: ${error.message}. After a restart this server uses an older one until another server reports the current one`;
         trace.emit({ kind: 'warning', message });
       }
       if (!this.#isKeptStale) return;
@@ -215,7 +222,7 @@ const CONFIG_PATH = '/zookeeper/config';
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** null where there is nothing that a server can follow. */
+/** null when it holds no usable membership. */
 function parse(data: Uint8Array | null): Membership | null {
   const membership = data === null ? null : parseUsableMembership(DECODER.decode(data));
   return membership === null || 'fault' in membership ? null : membership;

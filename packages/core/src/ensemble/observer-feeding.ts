@@ -1,5 +1,6 @@
 /**
- * The host of a follower that feeds observers: the port that they connect to, their links, and what they ask the leader.
+ * The host of a follower that feeds observers: the port that they connect to, their links, and their requests to the
+ * leader.
  *
  *     leader ◄── REQUEST, REVALIDATE ── RelayedQuestions ◄── ObserverMaster ◄── LearnerLink ◄── port
  *       └──────► PROPOSAL, COMMIT ────► FollowedHistory ───► ObserverMaster ──► LearnerLink
@@ -39,7 +40,7 @@ import { WaitingRevalidations } from './waiting-revalidations.ts';
 import { zabOptionsOf } from './zab-options-of.ts';
 
 const REFUSED: StreamEvents = { onBytes() {}, onDrain() {}, onClosed() {} };
-const LISTENING = { who: 'observers', consequence: 'observers hang on other servers' };
+const LISTENING = { who: 'observers', consequence: 'observers connect to other servers' };
 
 export interface ObserverFeedingParts {
   readonly host: RoleHost;
@@ -96,7 +97,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
     this.#links.clear();
   }
 
-  /** Those that have said who they are. */
+  /** The observers that have identified themselves. */
   learners(): readonly LearnerView[] {
     const identified = [...this.#master.learners].filter(({ state }) => state !== PeerState.connected);
     return identified.map(({ serverId, state }) => ({
@@ -125,7 +126,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
 
   readonly #answerRevalidation = (link: LinkId, sessionId: bigint): void => {
     const { serving, host } = this.#parts;
-    // It may have ended while the answer waited; then its end has been told.
+    // The session may have ended while the answer waited; then its end has been sent.
     serving.pipeline.applyAll(host.turn.nowMs());
     const isValid = serving.database.sessions.has(sessionId);
     this.send(link, { type: PacketType.revalidate, sessionId, isValid });
@@ -202,7 +203,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
     this.#master.onCommitted(before);
   }
 
-  /** This server's own client asks for a sync. */
+  /** A client of this server has requested a sync. */
   onOwnSync(): void {
     this.#questions.onSync(null);
   }
@@ -211,17 +212,21 @@ export class ObserverFeeding implements ObserverMasterEffects {
     this.#questions.onRevalidate(null, sessionId);
   }
 
-  /** @param count syncs that the leader has answered since the role began @returns how many of them are this server's own */
+  /**
+   * Returns how many of the answered syncs are this server's own.
+   *
+   * @param count syncs that the leader has answered since the role began
+   */
   onSynced(count: number): number {
     this.#master.onSynced(count);
     return this.#questions.onSynced(count);
   }
 
-  /** @returns false when the answer is for this server's own client */
+  /** @returns false when the answer is for a client of this server */
   onRevalidated(sessionId: bigint, isValid: boolean): boolean {
     const link = this.#questions.takeRevalidation(sessionId, isValid);
     if (link === null) return false;
-    // The observer has to hear first of what the session has asked for elsewhere, which the leader has proposed by now.
+    // The observer must first receive what the session requested elsewhere, which the leader has proposed by now.
     const zxid = this.#parts.history.lastTxn;
     if (isValid && !this.#hasTold(link, zxid)) this.#revalidations.add(link, zxid, sessionId);
     else this.send(link, { type: PacketType.revalidate, sessionId, isValid });
@@ -244,7 +249,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
 
   sendSnapshot(link: LinkId, zxid: Zxid): void {
     const { serving, host } = this.#parts;
-    // What is sent behind it follows what is committed now.
+    // What is sent after it continues from what is committed now.
     serving.pipeline.applyAll(host.turn.nowMs());
     this.#links.get(link)?.sendSnapshot(serving.database, zxid);
   }
@@ -281,7 +286,7 @@ export class ObserverFeeding implements ObserverMasterEffects {
   }
 
   revalidated(link: LinkId, request: RevalidateRequestPacket): void {
-    // What its client asked for here is asked for before.
+    // What its client requested at this server has been requested before.
     this.#parts.serving.pipeline.clientOf(request.sessionId)?.closeAfterReplies(MOVED);
     this.#questions.onRevalidate(link, request.sessionId);
     this.#parts.ask({ type: PacketType.revalidate, sessionId: request.sessionId, timeoutMs: request.timeoutMs });

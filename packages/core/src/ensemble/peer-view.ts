@@ -6,14 +6,14 @@ import { Learning } from './learning.ts';
 import type { MembershipKeeper } from './membership-keeper.ts';
 import type { Role } from './role.ts';
 
-/** What administrators are told of an ensemble by one of its servers. */
+/** The administrative view of an ensemble, as seen by one of its servers. */
 export class PeerView implements EnsembleView {
   readonly #serverId: number;
   readonly #memberships: MembershipKeeper;
   readonly #links: ElectionLinks;
   readonly #findRole: () => Role | null;
 
-  /** @param findRole null while it looks for a leader */
+  /** @param findRole returns null while the server is looking */
   constructor(serverId: number, memberships: MembershipKeeper, links: ElectionLinks, findRole: () => Role | null) {
     this.#serverId = serverId;
     this.#memberships = memberships;

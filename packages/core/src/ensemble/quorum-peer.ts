@@ -1,12 +1,12 @@
 /**
- * A server of an ensemble through its life (QuorumPeer): it looks for a leader, is one or follows one, and looks again.
+ * The life of a server in an ensemble (QuorumPeer): it looks for a leader, leads or follows, and looks again.
  *
  *     recovered ─► LOOKING ──decided──► LEADING │ FOLLOWING │ OBSERVING ──ended──► the storage stops and recovers ─┐
  *                     ▲                                                                                            │
  *                     └────────────────────────────────────────────────────────────────────────────────────────────┘
  *
- * Each role is an incarnation of its own: it begins with what the disk holds and leaves nothing behind in memory. What
- * the disk, the network and the clients have to say to an earlier one reaches nobody.
+ * Each role is a separate incarnation: it starts from what is on disk and leaves nothing behind in memory. Events of
+ * the disk, the network and the clients that belong to an earlier role are dropped.
  */
 import { type ElectionNotification, MAX_EPOCH, ZXID_NONE } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -40,20 +40,22 @@ import { zabOptionsOf } from './zab-options-of.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** Milliseconds that the first search waits for the quorum port: to listen at a name takes as long as to look it up. */
+/**
+ * Milliseconds that the first search waits for the quorum port: listening on a host name takes as long as resolving it.
+ */
 const PORT_WAIT_MS = 1000;
 
-/** Milliseconds, or a tick if that is longer, that a server looks for a leader before it answers reads (QuorumPeer.run). */
+/** Minimum milliseconds of looking before reads are answered; at least one tick (QuorumPeer.run). */
 const READ_ONLY_WAIT_MIN_MS = 2000;
 
 const DEAF = 'its followers cannot connect';
 
 export interface PeerHost extends RoleHost {
-  /** A role has ended: clients are sent away, the storage stops and recovers; `onRecovered` follows. */
+  /** A role has ended: disconnects clients, stops and recovers the storage; `onRecovered` follows. */
   beginAnew(reason: string): void;
-  /** No leader is found: reads are answered, from what the disk holds. */
+  /** No leader has been found: starts answering reads from what is on disk. */
   beginReadOnly(database: Database): void;
-  /** Does nothing unless reads alone are answered. */
+  /** Does nothing unless in read-only mode. */
   endReadOnly(reason: string): void;
 }
 
@@ -68,17 +70,17 @@ export class QuorumPeer implements Member, ElectionEffects {
   #role: Role | null = null;
   #state: RecoveredState | null = null;
   readonly #search = new Search();
-  /** When this server hands over unless learners can connect again; it leads, and its quorum port is closed. */
+  /** When this leader hands over because its quorum port is closed, unless learners can connect again by then. */
   #deafUntilMs = NEVER;
-  /** The first search is about to begin, once it is known whether this server can lead. */
+  /** The first search waits until it is known whether this server can lead. */
   #isAwaitingPort = false;
-  /** In the present search, or the last one. */
+  /** For the current or last search. */
   #isCandidate = false;
-  /** Why this server does not stand for election although learners could connect, for people; null when it does. */
+  /** Why this server does not stand for election although learners could connect, as a message; null when it does. */
   #unfitness: string | null = null;
-  /** The next role begins with nothing, as the last one found its history to be of no use. */
+  /** The next role starts empty, because the last one found the history on disk unusable. */
   #beginsAnew = false;
-  /** Learners that are to be sent a snapshot when this server leads again: what it tried last ended in a dead end. */
+  /** Learners that this server must send a snapshot when it leads again, because syncing them txn by txn failed. */
   readonly #needSnapshot = new Set<number>();
   #isStopping = false;
 
@@ -138,7 +140,9 @@ export class QuorumPeer implements Member, ElectionEffects {
     return zabOptionsOf(this.#host.options, this.#ensemble).leaseMs;
   }
 
-  /** Every voter has announced the same lease: each may lead one day, and then waits for it. */
+  /**
+   * The lease that all voters have announced, if it is the same: any of them may lead one day, and then waits for it.
+   */
   get sharedLeaseMs(): number | null {
     const leaseMs = this.#leaseMs;
     if (leaseMs === 0 || (this.#role instanceof Learning && !this.#role.isLeased)) return null;
@@ -155,7 +159,7 @@ export class QuorumPeer implements Member, ElectionEffects {
 
   /* --------------------------------------------------------------------------------------- events of the core ---- */
 
-  /** The storage has recovered: at the start, or after a role. */
+  /** The storage has recovered, at startup or after a role. */
   onRecovered(state: RecoveredState): void {
     assert(this.#role === null, 'a role ends before the next storage recovers');
     const isStart = this.#state === null;
@@ -195,7 +199,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     return Math.min(this.#search.nextDeadlineMs, this.#deafUntilMs, linksMs, this.#election.nextDeadlineMs, roleMs);
   }
 
-  /** Takes no role any more. A leader hands over first. */
+  /** Takes no further role. A leader hands over first. */
   stop(): void {
     this.#isStopping = true;
     this.#search.cancel();
@@ -207,7 +211,6 @@ export class QuorumPeer implements Member, ElectionEffects {
     return this.#role === null;
   }
 
-  /** The server cannot go on: everything is closed, nothing is told. */
   abandon(reason: string): void {
     this.#isStopping = true;
     this.#role?.abandon(reason);
@@ -225,7 +228,7 @@ export class QuorumPeer implements Member, ElectionEffects {
   #look(): void {
     const isFirst = this.#election.round === 0;
     this.#isAwaitingPort = false;
-    // What is not trusted is no old state that could be read.
+    // Untrusted data is not an older state that clients may read.
     const isReadable = this.#ensemble.readOnlyEnabled && this.#state!.history.lastZxid !== ZXID_NONE;
     const waitMs = isReadable ? Math.max(READ_ONLY_WAIT_MIN_MS, this.#host.options.tickTimeMs) : NEVER;
     this.#search.begin(this.#host.turn.nowMs() + waitMs);
@@ -234,7 +237,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     this.#host.trace.emit({ kind: 'election-started', zxid: Math.max(this.#state!.history.lastZxid, 0) });
     this.#links.connectAll();
     this.#election.look(this.#standing);
-    // Only now: what others say before this server looks for a leader would be lost.
+    // Only now: notifications received before this server is looking would be lost.
     if (isFirst) this.#links.start();
   }
 
@@ -244,7 +247,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     return { lastZxid, currentEpoch, learnerType, isCandidate: this.#isCandidate };
   }
 
-  /** @returns false when this server cannot lead: whom it could not lead hears of it */
+  /** Checks whether this server can lead; warns when it is unfit. */
   #maybeStand(): boolean {
     const { acceptedEpoch } = this.#state!.history;
     if (acceptedEpoch >= MAX_EPOCH) this.#unfitness = describeEnd(acceptedEpoch);
@@ -252,13 +255,13 @@ export class QuorumPeer implements Member, ElectionEffects {
     return this.#unfitness === null && this.#port.isOpen;
   }
 
-  /** Learners can connect now, or no more. */
+  /** Learners can connect now, or no longer can. */
   #onPortChanged(): void {
     if (this.#isAwaitingPort) {
       if (this.#port.isSettled) this.#look();
     } else if (this.#search.isUnderWay) {
       if (this.#unfitness !== null || this.#port.isOpen === this.#isCandidate) return;
-      this.#search.reason = this.#port.isOpen ? 'it can lead now' : 'it cannot lead any more';
+      this.#search.reason = this.#port.isOpen ? 'it can lead now' : 'it can no longer lead';
       this.#look();
     } else if (!(this.#role instanceof Leading) || this.#port.isOpen) {
       this.#deafUntilMs = NEVER;
@@ -270,8 +273,8 @@ export class QuorumPeer implements Member, ElectionEffects {
   }
 
   /**
-   * Learners that are connected stay, but none that breaks or starts could come back. So this leader makes room for one of
-   * them that has everything; where there is none, nobody would serve without it, and it stays.
+   * Connected learners stay, but one that reconnects or restarts could not come back. So this leader hands over once a
+   * voter is synchronized; while there is none, no server could serve without this one, and it stays.
    */
   #handOverDeaf(): void {
     this.#deafUntilMs = NEVER;
@@ -291,7 +294,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     this.#host.endReadOnly('this server has found a leader');
     const isLeader = leader === this.#host.options.serverId;
     if (!isLeader && this.#members.quorumEndpointsOf(leader).length === 0) {
-      this.#warn(`server ${leader} leads, and this server knows no address of it: it looks again for one it knows`);
+      this.#warn(`server ${leader} leads, but this server does not know its address: it looks for a leader again`);
       this.#search.schedule(this.#host.turn.nowMs() + PAUSE_MAX_MS);
       return;
     }
@@ -319,7 +322,7 @@ export class QuorumPeer implements Member, ElectionEffects {
       ? new Leading(this.#host, this.#ensemble, this.#memberships, memory, recovered, events)
       : new Learning(this.#host, this.#ensemble, this.#memberships, decision, recovered, isAnew, events);
     this.#role = role;
-    // The election's event is still running: the role begins with one of its own.
+    // The election is still inside its event: the role begins in a separate one.
     this.#host.turn.defer(() => {
       if (this.#role !== role) return;
       role.start();
@@ -333,7 +336,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     const role = this.#role;
     if (role === null || role.isEstablished) return;
     this.#host.turn.defer(() => {
-      if (this.#role === role && !role.isEstablished) role.leave('too few servers stand by the decision any more');
+      if (this.#role === role && !role.isEstablished) role.leave('too few servers still support the decision');
     });
   }
 
@@ -351,7 +354,7 @@ export class QuorumPeer implements Member, ElectionEffects {
     if (reason !== null) this.#warn(reason);
   }
 
-  /** Another server follows another membership. */
+  /** Another server follows a different membership. */
   configHeard(from: number, configText: string): void {
     const heard = judgeMembership(from, configText, {
       members: this.#members,
@@ -364,17 +367,17 @@ export class QuorumPeer implements Member, ElectionEffects {
       this.#warn(heard.warning);
       return;
     }
-    // The election's event is still running.
+    // The election is still inside its event.
     this.#host.turn.defer(() => {
       if (this.#search.isUnderWay && !this.#isStopping) this.#memberships.commit(heard.newer);
     });
   }
 
-  /** Another membership is proposed or in force. A role finds out by itself whether it goes on. */
+  /** A new membership is proposed or in force. A role checks for itself whether it can continue. */
   #onMembershipChanged(): void {
     const { serverId } = this.#host.options;
     this.#links.onMembershipChanged(this.#members.all);
-    // Whose port closes hears of it, and may end the role whose event is still running.
+    // Closing a port notifies its owner, which may end the role that is still inside its event.
     this.#host.turn.defer(() =>
       this.#port.moveTo(this.#members.quorumListenersOf(serverId, this.#ensemble.listensOnAllIps)),
     );

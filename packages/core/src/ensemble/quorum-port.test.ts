@@ -26,7 +26,7 @@ function makePort(addresses: readonly { host: string; port: number }[]): QuorumP
   return new QuorumPort(ports, addresses, () => changes++);
 }
 
-/** What a leader is told by its learners. */
+/** Records what a leader receives from its learners. */
 class Leader {
   readonly told: string[] = [];
   readonly take = (stream: ByteStream): StreamEvents => {
@@ -39,7 +39,7 @@ class Leader {
   };
 }
 
-/** Somebody who connects, speaks at once, and hears what comes of it. */
+/** Connects, writes at once, and records how the connection ends. */
 class Learner {
   stream: ByteStream | null = null;
   readonly closed: string[] = [];
@@ -70,8 +70,8 @@ function advance(ms: number): void {
   network.nowMs = untilMs;
 }
 
-describe('a learner that is ahead of its leader', () => {
-  it('waits, and is given to the leader with all that it has said', () => {
+describe('a learner that connects before its leader leads', () => {
+  it('waits, and is passed to the leader with everything it has sent', () => {
     port.start();
     advance(10);
     const learner = new Learner('early', [1, 2], [3]);
@@ -87,7 +87,7 @@ describe('a learner that is ahead of its leader', () => {
     expect(leader.told.at(-1)).toBe('early is gone');
   });
 
-  it('is closed when this server follows, and so is one that comes later', () => {
+  it('is closed when this server follows, as is one that connects later', () => {
     port.start();
     advance(10);
     const early = new Learner('early', [1]);
@@ -100,7 +100,7 @@ describe('a learner that is ahead of its leader', () => {
     expect(late.closed).toHaveLength(1);
   });
 
-  it('is closed after half a second, so that it looks again', () => {
+  it('is closed after half a second, so that it looks for a leader again', () => {
     port.start();
     advance(10);
     const learner = new Learner('early', [1]);
@@ -110,7 +110,7 @@ describe('a learner that is ahead of its leader', () => {
     expect(learner.closed).toHaveLength(1);
   });
 
-  it('finds room among strangers: of too many that wait, the oldest are closed', () => {
+  it('finds room among strangers: when too many wait, the oldest are closed', () => {
     port.start();
     advance(10);
     const strangers = Array.from({ length: 200 }, (_, i) => new Learner(`stranger${i}`));
@@ -125,7 +125,7 @@ describe('a learner that is ahead of its leader', () => {
     expect(learner.closed).toEqual([]);
   });
 
-  it('takes the place of one that waits where there is room for no more', () => {
+  it('replaces a waiting one when there is no more room', () => {
     port.start();
     network.crowded.add('leader:2888');
     advance(10);
@@ -134,7 +134,7 @@ describe('a learner that is ahead of its leader', () => {
     expect([first, second].map(({ closed }) => closed.length).sort()).toEqual([0, 1]);
   });
 
-  it('comes to nobody once the server has stopped', () => {
+  it('is refused once the server has stopped', () => {
     port.start();
     advance(10);
     const early = new Learner('early');
@@ -148,7 +148,7 @@ describe('a learner that is ahead of its leader', () => {
 });
 
 describe('a port that cannot be listened on', () => {
-  it('is told once, with what to do, and tried again until it can', () => {
+  it('is reported once, with the consequence, and retried until it can', () => {
     network.unlistenable.add('leader:2888');
     port.start();
     expect([port.isSettled, port.isOpen]).toEqual([false, false]);
@@ -169,7 +169,7 @@ describe('a port that cannot be listened on', () => {
     expect(changes).toBeGreaterThan(1);
   });
 
-  it('does not matter while another address of the server can be', () => {
+  it('does not matter while the server can listen at another address', () => {
     network.unlistenable.add('leader:2888');
     port = makePort([AT, { host: 'leader', port: 2889 }]);
     port.start();
@@ -177,7 +177,7 @@ describe('a port that cannot be listened on', () => {
     expect([port.isSettled, port.isOpen]).toEqual([true, true]);
   });
 
-  it('is none of a server without an address to lead from', () => {
+  it('is not reported for a server without an address to lead from', () => {
     port = makePort([]);
     port.start();
     expect([port.isSettled, port.isOpen]).toEqual([true, false]);

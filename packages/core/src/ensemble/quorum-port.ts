@@ -1,11 +1,11 @@
 /**
  * The quorum port of a server: where its followers and observers connect while it leads.
  *
- * It is listened on from the start to the end, whatever the role. A server that cannot listen knows so before it stands
- * for leader, and no other program takes the port while this server follows.
+ * It listens for the lifetime of the server, in every role. So a server that cannot listen knows this before it becomes
+ * a candidate, and no other program takes the port while this server follows.
  *
- *     looking ── a learner is ahead: it waits here ──┬─► leading: the leader takes it, and those that come later
- *                                                    └─► following: it is closed, as are those that come later
+ *     looking ── a learner is early: it waits here ──┬─► leading: the leader takes it, and all later ones
+ *                                                    └─► following: it is closed, as are all later ones
  */
 
 import type { ByteStream, Endpoint, StreamEvents } from '../base/ports.ts';
@@ -13,9 +13,9 @@ import { ListenerSet } from '../links/listener-set.ts';
 import type { PortListenerPorts } from '../links/port-listener.ts';
 import { Strangers } from '../links/strangers.ts';
 
-/** Milliseconds that a learner may be ahead of its leader. Apache's learners go on knocking for as long. */
+/** Milliseconds that a learner may be ahead of its leader. Apache learners keep retrying for as long. */
 const WAIT_MS = 500;
-/** Learners that wait; of more, some are closed, see `Strangers`. */
+/** Maximum waiting learners; beyond that some are closed, see `Strangers`. */
 const WAITING_MAX = 64;
 
 const LISTENING = {
@@ -28,15 +28,15 @@ export type TakeLearner = (stream: ByteStream) => StreamEvents;
 export class QuorumPort {
   readonly #ports: PortListenerPorts;
   readonly #listeners: ListenerSet;
-  /** The leader; null while this server looks or follows. */
+  /** The leader; null while this server is looking or following. */
   #leader: TakeLearner | null = null;
   #isLooking = true;
   readonly #waiting = new Strangers<WaitingLearner>();
   #isStopped = false;
 
   /**
-   * @param addresses of this server, as the membership names them
-   * @param onChanged `isOpen` or `isSettled` may be another now
+   * @param addresses this server's addresses in the membership
+   * @param onChanged called when `isOpen` or `isSettled` may have changed
    */
   constructor(ports: PortListenerPorts, addresses: readonly Endpoint[], onChanged: () => void) {
     this.#ports = ports;
@@ -45,7 +45,7 @@ export class QuorumPort {
     this.#listeners.set(addresses);
   }
 
-  /** True while learners can connect, at one address at least. */
+  /** True while learners can connect at one address or more. */
   get isOpen(): boolean {
     return this.#listeners.isOpen;
   }
@@ -62,7 +62,7 @@ export class QuorumPort {
     return atMs;
   }
 
-  /** Another membership names other addresses of this server, or none. */
+  /** The membership now has other addresses for this server, or none. */
   moveTo(addresses: readonly Endpoint[]): void {
     this.#listeners.set(addresses);
   }
@@ -71,13 +71,13 @@ export class QuorumPort {
     this.#listeners.start();
   }
 
-  /** This server looks for a leader: learners wait. */
+  /** This server is looking: learners wait. */
   hold(): void {
     this.#leader = null;
     this.#isLooking = true;
   }
 
-  /** This server leads: learners are given to the leader. */
+  /** This server leads: learners are passed to the leader. */
   open(leader: TakeLearner): void {
     this.#leader = leader;
     this.#isLooking = false;
@@ -87,7 +87,7 @@ export class QuorumPort {
     }
   }
 
-  /** This server follows: learners are closed, as they have the wrong leader. */
+  /** This server follows: learners are closed, because they have the wrong leader. */
   close(): void {
     this.#leader = null;
     this.#isLooking = false;
@@ -136,7 +136,7 @@ export class QuorumPort {
   }
 }
 
-/** What a learner sends waits in the network until there is a leader for it. */
+/** What a waiting learner sends stays in the network until there is a leader for it. */
 class WaitingLearner implements StreamEvents {
   readonly stream: ByteStream;
   readonly untilMs: number;

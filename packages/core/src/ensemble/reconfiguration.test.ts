@@ -12,7 +12,7 @@ const VERSION = 0x100000005 as Zxid;
 const LEAVES: Partial<ReconfigRequest> = { leavingServers: '3' };
 const FAULTY: Partial<ReconfigRequest> = { leavingServers: 'x' };
 
-/** @param synchronized servers that the leader could count */
+/** @param synchronized servers that the leader can count */
 function make(synchronized: readonly number[], isReconfigEnabled = true) {
   const warnings: string[] = [];
   const trace = { emit: (event: object) => void ('message' in event && warnings.push(String(event.message))) };
@@ -35,17 +35,17 @@ function make(synchronized: readonly number[], isReconfigEnabled = true) {
 }
 
 describe('a reconfig at the leader', () => {
-  test('is planned with the zxid of its txn as its version', () => {
+  test('gets the zxid of its txn as version', () => {
     expect(make([1, 2]).plan(LEAVES)).toBe(
       'server.1=a:1:2:participant;0.0.0.0:3\nserver.2=b:1:2:participant;0.0.0.0:3\nversion=100000005',
     );
   });
 
-  test('is refused where members do not change', () => {
+  test('is refused if reconfigEnabled is false', () => {
     expect(make([1, 2, 3], false).plan(LEAVES)).toBe(ErrorCode.reconfigDisabled);
   });
 
-  test('is refused while another one is proposed, whatever else is wrong with it, and not once that is in force', () => {
+  test('is refused while another one is proposed, before other checks, and not once that is in force', () => {
     const { keeper, plan } = make([1, 2, 3]);
     keeper.members.propose(NEXT);
     expect(plan({ ...FAULTY, currentConfigId: 7 })).toBe(ErrorCode.reconfigInProgress);
@@ -53,22 +53,22 @@ describe('a reconfig at the leader', () => {
     expect(plan({ joiningServers: 'server.4=d:1:2;3', currentConfigId: NEXT.version })).toContain('server.4=d:1:2');
   });
 
-  test('is refused where another membership is in force than the one that it is to change', () => {
+  test('is refused if it does not name the version in force', () => {
     const { plan, warnings } = make([1, 2, 3]);
     expect(plan({ ...FAULTY, currentConfigId: 0x1_0000_0001 })).toBe(ErrorCode.badVersion);
     expect(warnings).toEqual(['a reconfig is refused: it is to change version 100000001, and 100000000 is in force']);
   });
 
-  test('is refused where it makes no sense', () => {
+  test('is refused if it is malformed', () => {
     expect(make([]).plan(FAULTY)).toBe(ErrorCode.badArguments);
   });
 
-  test('is refused last for an id that does not fit into session ids, which only who may change members is told', () => {
+  test('is refused last for an id that does not fit into session ids, visible only to authorized clients', () => {
     const line = 'server.256=d:1:2:observer;3';
     for (const change of [{ joiningServers: line }, { newMembers: `server.1=a:1:2;3,server.2=b:1:2;3,${line}` }]) {
       const { plan, warnings } = make([1, 2]);
       expect(plan(change)).toEqual({ whereAllowed: ErrorCode.badArguments });
-      expect(warnings).toEqual(['a reconfig is refused: server.256: ids end with 255']);
+      expect(warnings).toEqual(['a reconfig is refused: server.256: ids must be at most 255']);
       expect(make([]).plan(change)).toBe(ErrorCode.newConfigNoQuorum);
     }
   });

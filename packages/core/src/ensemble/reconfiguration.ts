@@ -13,10 +13,10 @@ import { quorumOf } from './members.ts';
 import { planMembership } from './membership-change.ts';
 import type { MembershipKeeper } from './membership-keeper.ts';
 
-/** The id of a server becomes the top byte of session ids; Apache's servers take what is left of a larger one. */
+/** The server id becomes the top byte of session ids; Apache servers truncate a larger one. */
 const SERVER_ID_MAX = 255;
 
-/** The checks of a reconfig at the leader, in Apache's order; nothing changes where one fails. */
+/** The leader's checks of a reconfig, in Apache's order; if one fails, nothing changes. */
 export class Reconfiguration implements Reconfigurer {
   readonly #memberships: MembershipKeeper;
   readonly #leader: { wouldReach(quorum: Quorum): boolean };
@@ -56,7 +56,7 @@ export class Reconfiguration implements Reconfigurer {
     const known = new Set(newest.members.map(({ serverId }) => serverId));
     const excess = planned.members.find(({ serverId }) => serverId > SERVER_ID_MAX && !known.has(serverId));
     if (excess === undefined) return formatMembership(planned);
-    this.#tell(`server.${excess.serverId}: ids end with ${SERVER_ID_MAX}`);
+    this.#tell(`server.${excess.serverId}: ids must be at most ${SERVER_ID_MAX}`);
     return { whereAllowed: ErrorCode.badArguments };
   }
 

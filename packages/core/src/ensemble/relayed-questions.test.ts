@@ -11,14 +11,14 @@ const request = (op: number, sessionId: bigint, cxid = 1): ForwardedRequestPacke
   authInfo: [],
 });
 
-test('answers to syncs are counted for those that asked, in their order', () => {
+test('answers to syncs are counted for the askers, in order', () => {
   const questions = new RelayedQuestions();
   expect([null, 7, null, 8].map((asker) => questions.onSync(asker))).toEqual([1, 2, 3, 4]);
   expect(questions.onSynced(2)).toBe(1);
   expect(questions.onSynced(4)).toBe(2);
 });
 
-test('answers about a session go to those that asked about it, in their order', () => {
+test('answers about a session go to those that asked about it, in order', () => {
   const questions = new RelayedQuestions();
   for (const [asker, id] of [
     [7, 1n],
@@ -30,13 +30,13 @@ test('answers about a session go to those that asked about it, in their order', 
   expect([1n, 2n, 1n].map((id) => questions.takeRevalidation(id, true))).toEqual([7, null, 8]);
 });
 
-test('what a session has asked through one observer is not asked for once it has gone on to another', () => {
+test('a request of a session through one observer is dropped once it has moved to another', () => {
   const questions = new RelayedQuestions();
   expect(questions.mayAsk(7, request(OpCode.createSession, 1n))).toBe(true);
   questions.onRevalidate(8, 1n);
   expect(questions.mayAsk(7, request(OpCode.setData, 1n))).toBe(false);
   expect(questions.mayAsk(8, request(OpCode.setData, 1n))).toBe(true);
-  // By hand a session may be ended anywhere.
+  // An administrative close may come from any server.
   expect(questions.mayAsk(7, request(OpCode.closeSession, 1n, 0))).toBe(true);
   questions.onRevalidate(null, 1n);
   expect(questions.mayAsk(8, request(OpCode.setData, 1n))).toBe(false);
@@ -44,12 +44,12 @@ test('what a session has asked through one observer is not asked for once it has
   expect(questions.mayAsk(8, request(OpCode.setData, 1n))).toBe(true);
 });
 
-test('a session that has ended before its client came back is not remembered', () => {
+test('a session that ended before its client reconnected is forgotten', () => {
   const questions = new RelayedQuestions();
   questions.onRevalidate(7, 1n);
   questions.onRevalidate(8, 1n);
   expect(questions.takeRevalidation(1n, false)).toBe(7);
-  // The second answer is still to come.
+  // The second answer is still pending.
   expect(questions.mayAsk(7, request(OpCode.setData, 1n))).toBe(false);
   expect(questions.takeRevalidation(1n, false)).toBe(8);
   expect(questions.mayAsk(7, request(OpCode.setData, 1n))).toBe(true);

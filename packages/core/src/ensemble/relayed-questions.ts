@@ -1,15 +1,15 @@
 import { Fifo, type ForwardedRequestPacket, OpCode } from '@meerkat/protocol';
 import type { LinkId } from '../zab/leader-host.ts';
 
-/** Who asks the leader through a follower: an observer that hangs on it, or (null) the follower itself. */
+/** Who asks the leader through a follower: one of its observers, or the follower itself (null). */
 export type Asker = LinkId | null;
 
 /**
- * Whose the questions are that a follower has sent to its leader, its own and those of its observers. The leader answers
- * syncs in their order, and those about one session in theirs.
+ * Tracks who asked the questions that a follower has sent to its leader: the follower itself or one of its observers.
+ * The leader answers syncs in order, and the questions about one session in order.
  *
- * For the leader all of them are the follower's. So it is seen to here that what a session has asked for through one of them
- * is not done once its client has gone on to another: that would come behind what the client asks there.
+ * To the leader they all come from the follower. So this class drops requests that a session made through one of them
+ * after its client has moved to another: they would be carried out after what the client requests there.
  */
 export class RelayedQuestions {
   readonly #syncs: Fifo<Asker> = new Fifo();
@@ -17,16 +17,20 @@ export class RelayedQuestions {
   #answered = 0;
   #ownAnswered = 0;
   readonly #revalidations = new Map<bigint, Asker[]>();
-  /** Of sessions that were created or gone on with through an observer. */
+  /** For sessions that were created or resumed through an observer. */
   readonly #askerOf = new Map<bigint, Asker>();
 
-  /** @returns the ticket: the number of syncs that were asked for until now */
+  /** @returns the ticket: the number of syncs requested so far */
   onSync(asker: Asker): number {
     this.#syncs.push(asker);
     return ++this.#asked;
   }
 
-  /** @param count syncs that are answered since the role began @returns how many of them are the follower's own */
+  /**
+   * Returns how many of the answered syncs are the follower's own.
+   *
+   * @param count syncs answered since the role began
+   */
   onSynced(count: number): number {
     for (; this.#answered < count; this.#answered++) if (this.#syncs.shift() === null) this.#ownAnswered++;
     return this.#ownAnswered;
@@ -42,8 +46,8 @@ export class RelayedQuestions {
   /**
    * The leader has answered.
    *
-   * @param isValid false: there is no such session, and nothing is remembered of it
-   * @returns who has asked whether this session lives
+   * @param isValid false: there is no such session, and it is forgotten here
+   * @returns who asked about this session
    */
   takeRevalidation(sessionId: bigint, isValid: boolean): Asker {
     const askers = this.#revalidations.get(sessionId);
@@ -53,11 +57,11 @@ export class RelayedQuestions {
     return asker;
   }
 
-  /** @returns false of a request whose client has gone on elsewhere; nobody waits for an answer to it */
+  /** @returns false for a request whose client has moved to another server and no longer waits for the answer */
   mayAsk(link: LinkId, { op, cxid, sessionId }: ForwardedRequestPacket): boolean {
     if (op === OpCode.createSession) this.#askerOf.set(sessionId, link);
     const asker = this.#askerOf.get(sessionId);
-    // A server that ends a session on its own account, with xid 0, need not be the one of its client.
+    // A server that ends a session by itself (xid 0) need not be the one that the client is connected to.
     return asker === undefined || asker === link || (op === OpCode.closeSession && cxid === 0);
   }
 

@@ -8,7 +8,7 @@ import type { ServingFactory } from '../serving.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { AnswerLease } from '../zab/answer-lease.ts';
 
-/** What a role asks of the server around it. */
+/** What a role needs from the server around it. */
 export interface RoleHost extends LinkHost {
   readonly ports: Ports;
   readonly options: CoreOptions;
@@ -16,17 +16,18 @@ export interface RoleHost extends LinkHost {
   readonly storage: Storage;
   readonly servings: ServingFactory;
   /**
-   * Clients are served from now on, until the role ends, and answered as long as the lease lets them.
+   * Clients are served from now on until the role ends, and answered as long as the lease lasts.
    *
-   * @param epoch what any server has shown of earlier ones is either part of what is served, or was never committed
+   * @param epoch whatever any server has shown of earlier epochs is either part of what is served, or was never
+   * committed
    */
   beginServing(serving: LeaderServing | LearnerServing, epoch: number, lease: AnswerLease): void;
 }
 
-/** What a role tells the peer whose role it is. */
+/** What a role reports to its peer. */
 export interface RoleEvents {
-  /** The role has synchronized: leader and quorum, or learner and leader. */
+  /** The role has synchronized: a leader with its quorum, or a learner with its leader. */
   onEstablished(epoch: number, lastApplied: Zxid): void;
-  /** The role is over; told once, nothing follows. What it held in memory is worth nothing any more. */
+  /** The role is over. Called once, as the last event; the role's in-memory state must be discarded. */
   onEnded(reason: string): void;
 }

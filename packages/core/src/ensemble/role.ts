@@ -1,23 +1,23 @@
 import type { LearnerView } from '../base/server-view.ts';
 
-/** What a server of an ensemble does between two elections. */
+/** What a server of an ensemble does between two elections: lead or learn. */
 export interface Role {
   /** Server id of the leader. */
   readonly leader: number;
   readonly isEstablished: boolean;
-  /** True while nothing new is begun: the role is about to end. */
+  /** True while nothing new is started because the role is about to end. */
   readonly isLeaving: boolean;
-  /** Learners that hang on this server: of a leader all, of a follower observers. */
+  /** Learners of this server: all of them for a leader, observers for a follower. */
   learners(): readonly LearnerView[];
-  /** Takes the storage: what becomes durable is reported to it from now on. */
+  /** Takes over the storage: from now on durability is reported to this role. */
   start(): void;
   onTick(): void;
-  /** The turn ends; what is sent now leaves with it. */
+  /** The turn ends; anything sent now leaves with it. */
   onTurnEnd(): void;
   /** Monotonic milliseconds; Infinity when nothing is due. */
   nextDeadlineMs(): number;
-  /** Ends the role in good order: a leader hands over first. `onEnded` follows. */
+  /** Ends the role gracefully: a leader hands over first. `onEnded` follows. */
   leave(reason: string): void;
-  /** Closes everything at once; nothing is told any more. */
+  /** Closes everything at once, without further events. */
   abandon(reason: string): void;
 }

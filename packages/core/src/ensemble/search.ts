@@ -1,10 +1,10 @@
-/** A server's search for a leader: when it begins and why, and when reads are answered because it takes long. */
+/** A server's search for a leader: when it starts and why, and when read-only mode starts because it takes long. */
 import { LookPauses } from './look-pauses.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
 export class Search {
-  /** Why the next search begins, or began, for people. */
+  /** Why the next or current search started, as a message. */
   reason = 'it has just started';
   readonly pauses: LookPauses = new LookPauses();
   #beginsAtMs = NEVER;
@@ -15,7 +15,7 @@ export class Search {
     return this.#isUnderWay;
   }
 
-  /** By the clock of turns, like all times here; Infinity when nothing is due. */
+  /** By the turn's clock, like all times here; Infinity when nothing is due. */
   get nextDeadlineMs(): number {
     return Math.min(this.#beginsAtMs, this.#readOnlyAtMs);
   }
@@ -28,27 +28,31 @@ export class Search {
     return nowMs >= this.#beginsAtMs;
   }
 
-  /** @param readOnlyAtMs when reads are answered unless it has ended by then; that of a search under way stays */
+  /**
+   * Starts the search, or continues it.
+   *
+   * @param readOnlyAtMs when read-only mode starts if no leader is found; ignored if a search is in progress
+   */
   begin(readOnlyAtMs: number): void {
     this.#beginsAtMs = NEVER;
     if (!this.#isUnderWay) this.#readOnlyAtMs = readOnlyAtMs;
     this.#isUnderWay = true;
   }
 
-  /** @returns true once, when the time for reads has come */
+  /** @returns true once, when read-only mode is due */
   takeReadOnly(nowMs: number): boolean {
     if (nowMs < this.#readOnlyAtMs) return false;
     this.#readOnlyAtMs = NEVER;
     return true;
   }
 
-  /** A leader is found. */
+  /** A leader has been found. */
   end(): void {
     this.#isUnderWay = false;
     this.#readOnlyAtMs = NEVER;
   }
 
-  /** Nothing is due any more. */
+  /** Cancels everything that is scheduled. */
   cancel(): void {
     this.#beginsAtMs = NEVER;
     this.#readOnlyAtMs = NEVER;

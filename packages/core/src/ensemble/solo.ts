@@ -8,7 +8,7 @@ import { SoloBroadcast } from '../zab/solo.ts';
 import type { Member, RecoveredState } from './member.ts';
 import type { RoleHost } from './role-host.ts';
 
-/** A server of its own: an ensemble of one, in one role until it stops or another history is restored. */
+/** A standalone server: an ensemble of one, in one role until it stops or another history is restored. */
 export class Solo implements Member, DurabilityEvents {
   readonly #host: RoleHost;
   #broadcast: SoloBroadcast | null = null;
@@ -18,7 +18,7 @@ export class Solo implements Member, DurabilityEvents {
     this.#host = host;
   }
 
-  /** Nobody else could end a session. */
+  /** No other server could expire a session. */
   get sharedLeaseMs(): number {
     return 0;
   }
@@ -45,10 +45,10 @@ export class Solo implements Member, DurabilityEvents {
     this.#serving.onSynced(this.#broadcast.lastSynced);
   }
 
-  /** A lone server is in no epoch of an ensemble's. */
+  /** A standalone server has no epochs. */
   onEpochDurable(): void {}
 
-  /** The role is over; what is recovered next begins another one. */
+  /** The role is over; the next recovery begins another one. */
   end(): void {
     this.#broadcast = null;
     this.#serving = null;

@@ -4,7 +4,7 @@ import { WaitingRevalidations } from './waiting-revalidations.ts';
 
 const zxid = (counter: number): Zxid => makeZxid(1, counter);
 
-/** What is answered when learners have been told up to these zxids. */
+/** The answers sent when learners have been sent everything up to these zxids. */
 function answersOf(waiting: WaitingRevalidations, told: Readonly<Record<number, number>>): string[] {
   const answers: string[] = [];
   waiting.answer(
@@ -14,7 +14,7 @@ function answersOf(waiting: WaitingRevalidations, told: Readonly<Record<number, 
   return answers;
 }
 
-test('sessions wait for what their learner has to be told first, each learner for itself', () => {
+test('sessions wait until their own learner has been sent enough', () => {
   const waiting = new WaitingRevalidations();
   waiting.add(1, zxid(5), 10n);
   waiting.add(2, zxid(5), 20n);
@@ -25,14 +25,14 @@ test('sessions wait for what their learner has to be told first, each learner fo
   expect(answersOf(waiting, { 1: 9, 2: 9 })).toEqual([]);
 });
 
-test('nobody answers a learner that has gone', () => {
+test('a disconnected learner gets no answer', () => {
   const waiting = new WaitingRevalidations();
   waiting.add(1, zxid(5), 10n);
   waiting.forget(1);
   expect(answersOf(waiting, { 1: 9 })).toEqual([]);
 });
 
-test('of many that wait only the oldest of each learner is looked at', () => {
+test('only the oldest waiting answer of each learner is checked', () => {
   const waiting = new WaitingRevalidations();
   let asked = 0;
   const wait = (): boolean => {

@@ -7,10 +7,11 @@ interface Question {
 }
 
 /**
- * Sessions that resume at a learner once it has been told of everything up to a zxid: REVALIDATE that waits for its answer.
+ * REVALIDATE answers that wait until the learner has been sent everything up to a zxid, so that the session can resume
+ * there.
  *
- * A learner's questions wait for zxids in ascending order, as it is told of txns in that order. So only the oldest of each
- * learner is looked at, however many sessions move at once.
+ * A learner's answers wait for zxids in ascending order, because it is sent txns in that order. So only the oldest of
+ * each learner is checked, however many sessions move at once.
  */
 export class WaitingRevalidations {
   readonly #ofLink = new Map<LinkId, Fifo<Question>>();
@@ -21,7 +22,7 @@ export class WaitingRevalidations {
     questions.push({ zxid, sessionId });
   }
 
-  /** Answers, in their order, those whose learner has been told enough. */
+  /** Sends, in order, the answers whose learner has been sent enough. */
   answer(hasTold: (link: LinkId, zxid: Zxid) => boolean, answer: (link: LinkId, sessionId: bigint) => void): void {
     for (const [link, questions] of this.#ofLink) {
       for (
@@ -36,7 +37,7 @@ export class WaitingRevalidations {
     }
   }
 
-  /** The learner has gone, and asks again over another link. */
+  /** The learner has disconnected, and will ask again over another link. */
   forget(link: LinkId): void {
     this.#ofLink.delete(link);
   }

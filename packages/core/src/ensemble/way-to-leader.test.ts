@@ -17,7 +17,7 @@ beforeEach(() => {
   told = [];
 });
 
-/** The way of server 3 to the leader, server 1; server 2 may feed observers. */
+/** Server 3's connection to the leader, server 1; server 2 may feed observers. */
 function way(isObserver: boolean): WayToLeader {
   const host = {
     ports: { clock: network.clock, random: new TestRandom(1), network: network.portOf('learner') },
@@ -75,28 +75,28 @@ function advance(taken: WayToLeader, ms: number): void {
   network.nowMs = untilMs;
 }
 
-it('is that of an observer to a follower that feeds observers', () => {
+it('connects an observer to a follower that feeds observers', () => {
   listen(FOLLOWER);
   listen(LEADER);
   advance(way(true), 2000);
   expect(told).toEqual(['connected to server 2']);
 });
 
-it('is that of an observer to the leader where no follower feeds it, with a warning', () => {
+it('connects an observer to the leader if no follower feeds observers, with a warning', () => {
   listen(LEADER);
   advance(way(true), 2000);
   expect(told).toEqual([
-    'warns: no follower takes observers at port 2190 (refused): this observer hangs on the leader',
+    'warns: no follower takes observers at port 2190 (refused): this observer connects to the leader',
     'connected to server 1',
   ]);
 });
 
-it('ends once when nobody answers', () => {
+it('ends once when the leader does not answer', () => {
   advance(way(false), 5000);
   expect(told).toEqual(['server 1 cannot be reached as the leader: refused']);
 });
 
-it.each([false, true])('tells nothing once it is closed; connected before: %s', (isConnected) => {
+it.each([false, true])('has no events once it is closed; connected before: %s', (isConnected) => {
   const streams = listen(LEADER);
   const taken = way(false);
   if (isConnected) advance(taken, 100);

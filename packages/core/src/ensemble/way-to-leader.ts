@@ -1,11 +1,12 @@
 /**
- * The connection of a learner to whom it learns from, from the first attempt to the end:
+ * A learner's connection to its leader or observer master, from the first attempt to the end:
  *
  *     dial ─► LeaderLink ─► packets
  *      ▲ └─ failed
- *      └─── of an observer: from the followers that feed observers to the leader
+ *      └─── for an observer: falls back from the followers that feed observers to the leader
  *
- * There is one connection: a link that has stood and breaks is not made again. After `close` nothing is told.
+ * There is only one connection: an established link that breaks is not dialled again. After `close` there are no
+ * events.
  */
 import type { LearnerPacket, UnknownPacket, Zxid } from '@meerkat/protocol';
 import type { EnsembleOptions } from '../base/options.ts';
@@ -19,9 +20,9 @@ import type { RoleHost } from './role-host.ts';
 
 export interface WayToLeaderEvents extends LeaderLinkEvents {
   onConnected(): void;
-  /** More of a snapshot may have come. */
+  /** More of a snapshot may have arrived. */
   onProgress(): void;
-  /** The leader cannot be reached. Told once; nothing follows. */
+  /** The leader cannot be reached. Called once, as the last event. */
   onUnreachable(reason: string): void;
 }
 
@@ -74,12 +75,12 @@ export class WayToLeader {
     if (this.#host.ports.clock.monotonicMs() >= this.#dial.nextDeadlineMs) this.#dial.onTick();
   }
 
-  /** Does nothing before there is a connection. */
+  /** Does nothing until connected. */
   send(packet: Exclude<LearnerPacket, UnknownPacket>): void {
     this.#link?.send(packet);
   }
 
-  /** Everything up to `zxid` is applied: what was told of it is not looked at any more. */
+  /** Everything up to `zxid` is applied: the link may reuse the memory of those packets. */
   onApplied(zxid: Zxid): void {
     this.#link?.onApplied(zxid);
   }
@@ -112,7 +113,7 @@ export class WayToLeader {
     );
   }
 
-  /** Where no follower takes observers, the leader does. */
+  /** Dials the followers that feed observers; if none accepts observers, dials the leader. */
   #dialMaster(): MasterDial {
     const { clock, random } = this.#host.ports;
     const { addressTimeoutMs, observerMasterPort, initLimit } = this.#ensemble;
@@ -129,7 +130,7 @@ export class WayToLeader {
           return this.#onConnected(stream);
         },
         onFailed: (reason) => {
-          const message = `no follower takes observers at port ${observerMasterPort} (${reason}): this observer hangs on the leader`;
+          const message = `no follower takes observers at port ${observerMasterPort} (${reason}): this observer connects to the leader`;
           this.#host.trace.emit({ kind: 'warning', message });
           this.#dial = this.#dialLeader();
           this.#dial.start();
@@ -156,7 +157,7 @@ export class WayToLeader {
       },
     });
     this.#link = link;
-    if (this.#isClosed) link.close('this server follows no more');
+    if (this.#isClosed) link.close('this server no longer follows');
     else this.#events.onConnected();
     return {
       onBytes: (chunk) => {

@@ -1,8 +1,8 @@
 import type { Endpoint } from '../base/ports.ts';
 
 /**
- * The addresses of another server, in the order in which they are tried: what it has announced comes before what the
- * configuration says, and of each the one that answered last comes first.
+ * The addresses of another server, in the order in which they are tried: announced addresses before configured ones,
+ * and within each group starting with the one that answered last.
  */
 export class AddressList {
   #configured: readonly Endpoint[];
@@ -24,14 +24,14 @@ export class AddressList {
     return this.#all[attempt % Math.max(this.#all.length, 1)] ?? null;
   }
 
-  /** The configuration says something else now. What was announced before may be out of date. */
+  /** The configuration has changed. Addresses announced earlier may be out of date. */
   configure(addresses: readonly Endpoint[]): void {
     this.#configured = addresses;
     this.#announced = [];
     this.#arrange();
   }
 
-  /** Where the server says that it is. */
+  /** Addresses that the server has announced for itself. */
   announce(addresses: readonly Endpoint[]): void {
     this.#announced = addresses;
     this.#arrange();
@@ -61,7 +61,7 @@ export function isSameEndpoint(a: Endpoint | null, b: Endpoint | null): boolean 
   return a?.host === b?.host && a?.port === b?.port;
 }
 
-/** Who listens on every address of a machine can do so once on a port. */
+/** A process that listens on all interfaces can listen on a port only once. */
 export function onePerPort(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   return endpoints.filter(({ port }, i) => endpoints.findIndex((other) => other.port === port) === i);
 }

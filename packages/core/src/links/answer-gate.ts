@@ -2,8 +2,8 @@ import type { Clock } from '../base/ports.ts';
 import { type AnswerLease, UNLIMITED } from '../zab/answer-lease.ts';
 
 /**
- * Whether what was answered to clients may leave: as long as the lease of this server's role lasts, by a clock that is read
- * after everything that is answered has come. It stays that of the last role until the next one serves.
+ * Decides whether replies to clients may leave: while the lease of this server's role lasts, by a clock that is read
+ * after everything that is answered has arrived. Keeps the lease of the last role until the next one serves.
  */
 export class AnswerGate {
   readonly #clock: Clock;
@@ -14,13 +14,13 @@ export class AnswerGate {
     this.#clock = clock;
   }
 
-  /** A role serves from now on. */
+  /** A role starts serving. */
   begin(lease: AnswerLease): void {
     this.#lease = lease;
     this.look();
   }
 
-  /** What the last look has found: answers do not leave, so that it is of no use to make more of them. */
+  /** Result of the last `look`: replies may not leave, so there is no point in producing more. */
   get isShut(): boolean {
     return this.#isShut;
   }

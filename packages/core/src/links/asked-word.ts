@@ -1,17 +1,17 @@
 import { JuteReader } from '@meerkat/protocol';
 import type { FourLetterWords } from '../base/server-view.ts';
 
-/** A four-letter word in the place of a connect request. */
+/** A four-letter word in place of a connect request. */
 export interface AskedWord {
   readonly word: string;
-  /** The mask behind `stmk`; null where there is none. */
+  /** The mask after `stmk`; null for other words. */
   readonly argument: bigint | null;
 }
 
-/** A word of which the argument has not come as a whole. */
+/** A word whose argument has not arrived completely. */
 export const INCOMPLETE = 'incomplete';
 
-/** @returns the word that the bytes, of which there are four, begin with; null when they begin with none */
+/** @returns the word at `start`, where at least four bytes are available; null when there is no known word */
 export function findWord(
   words: FourLetterWords,
   bytes: Uint8Array,

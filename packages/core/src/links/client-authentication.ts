@@ -16,28 +16,28 @@ export interface AuthenticationHost {
   dataOf(path: string): Uint8Array | null;
 }
 
-/** The connection whose client it is. */
+/** The connection being authenticated. */
 interface Authenticating {
   readonly output: ReplyOutput;
   close(reason: string): void;
   closeAfterReplies(reason: string): void;
 }
 
-/** What a SASL token is answered with; with an error the connection is closed. */
+/** The reply to a SASL token; with an error the connection is closed. */
 interface TokenAnswer {
   readonly error: ErrorCode;
   readonly token: Uint8Array | null;
 }
 
-/** Who the client of a connection has shown to be, by its address, its certificate, auth packets and SASL. */
+/** The identities of a connection's client, from its address, its certificate, auth packets and SASL. */
 export class ClientAuthentication {
   identities: readonly Identity[];
-  /** It may do nothing but authenticate. */
+  /** True until the client has authenticated, where that is required: it may do nothing else. */
   isBarred: boolean;
   readonly #stream: ByteStream;
   readonly #host: AuthenticationHost;
   readonly #client: Authenticating;
-  /** null until the first token has come. */
+  /** null until the first token arrives. */
   #sasl: SaslExchange | null = null;
 
   constructor(stream: ByteStream, host: AuthenticationHost, client: Authenticating) {
@@ -48,7 +48,7 @@ export class ClientAuthentication {
     this.isBarred = !host.authenticator.isAdmitted(this.identities);
   }
 
-  /** An auth packet is answered at once, whatever waits. */
+  /** Auth packets are answered at once, ahead of waiting requests. */
   onAuth(xid: number, reader: JuteReader): void {
     const request = readRequest(OpCode.auth, reader);
     if (request?.op !== OpCode.auth) this.#client.close('its auth packet cannot be read');
@@ -76,7 +76,7 @@ export class ClientAuthentication {
     this.#client.closeAfterReplies(`authentication by "${scheme ?? ''}" ${why}`);
   }
 
-  /** A SASL packet, too. */
+  /** SASL packets are answered at once, too. */
   onSasl(xid: number, reader: JuteReader): void {
     const request = readRequest(OpCode.sasl, reader);
     if (request?.op !== OpCode.sasl || request.token === null) {
@@ -89,7 +89,7 @@ export class ClientAuthentication {
     if (error !== ErrorCode.ok) this.#client.closeAfterReplies('authentication by SASL failed');
   }
 
-  /** It may do nothing before it has authenticated. */
+  /** The client must authenticate first. */
   refuse(xid: number): void {
     this.#replyAtOnce(xid, ErrorCode.sessionClosedRequireSaslAuth);
     this.#client.closeAfterReplies('it has not authenticated by a scheme of enforce.auth.schemes');
@@ -119,7 +119,7 @@ export class ClientAuthentication {
     this.#client.output.endReply(this.#host.turn.nowMs());
   }
 
-  /** @returns false when that is too many or too long */
+  /** @returns false when the identities are too many or too long */
   #addIdentities(added: readonly Identity[]): boolean {
     const identities = addIdentities(this.identities, added, this.#host.frameBytesMax);
     if (identities === null) return false;

@@ -32,7 +32,7 @@ describe('a connection before the database has been recovered', () => {
     };
   }
 
-  test('waits for a session until clients are served', () => {
+  test('waits for its session until clients are served', () => {
     const { server, recover } = recoveringServer();
     const client = server.open();
     client.connect();
@@ -55,13 +55,13 @@ describe('a connection before the database has been recovered', () => {
     server.advance(300);
     late.connect();
     server.run();
-    expect(late.takeArrivals(), 'it has waited long enough to say what it wants').toEqual([{ kind: 'closed' }]);
+    expect(late.takeArrivals(), 'it has used up its time before it sent a request').toEqual([{ kind: 'closed' }]);
     recover();
     expect(server.failure).toBeNull();
     expect(server.connect().session).not.toBeNull();
   });
 
-  test('may go away while it waits, or be sent away by a stop', () => {
+  test('may close while it waits, or be closed by a stop', () => {
     const { server, recover } = recoveringServer();
     const [going, staying] = [server.open(), server.open()];
     for (const client of [going, staying]) client.connect();
@@ -73,7 +73,7 @@ describe('a connection before the database has been recovered', () => {
     expect(server).toMatchObject({ failure: null, isStopped: true });
   });
 
-  test('may go away again', () => {
+  test('may close before it sends anything', () => {
     const { server, recover } = recoveringServer();
     const client = server.open();
     client.drop();
@@ -82,7 +82,7 @@ describe('a connection before the database has been recovered', () => {
     expect(server.failure).toBeNull();
   });
 
-  test('may be there first and ask later', () => {
+  test('may be opened early and send its request later', () => {
     const { server, recover } = recoveringServer();
     const client = server.open();
     recover();
@@ -91,7 +91,7 @@ describe('a connection before the database has been recovered', () => {
     expect(client.session).not.toBeNull();
   });
 
-  test('gets an answer to a four-letter word', () => {
+  test('gets a reply to a four-letter word', () => {
     const { server } = recoveringServer();
     const client = server.open();
     const received: string[] = [];
@@ -103,7 +103,7 @@ describe('a connection before the database has been recovered', () => {
   });
 });
 
-/** A learner with streams of clients; its leader says what a test wants it to say. */
+/** A learner with client streams; tests decide what its leader answers. */
 class LearnerServer extends LearnerParty {
   readonly #withOutput = new Set<ClientConnection>();
   readonly #heldBack = new Set<ClientConnection>();
@@ -173,7 +173,7 @@ class LearnerServer extends LearnerParty {
     });
   }
 
-  /** So many ticks of a second pass. */
+  /** Advances by `count` ticks of a second. */
   tick(count: number): void {
     for (let i = 0; i < count; i++) for (const connection of this.#connections) connection.onTick(0, 10_000, 1000);
   }
@@ -202,7 +202,7 @@ describe('a connection to a learner', () => {
   const SESSION = { id: 0x77n, password: makeSessionPassword(0x77n) };
   const readRoot: Request = { op: OpCode.exists, path: '/', watch: false };
 
-  test('has its session once the leader has created it', () => {
+  test('gets its session once the leader has created it', () => {
     const server = new LearnerServer();
     const client = server.open();
     client.connect({ timeoutMs: 7000 });
@@ -217,7 +217,7 @@ describe('a connection to a learner', () => {
     ]);
   });
 
-  test('goes on with a session that the leader knows, and nothing is read before', () => {
+  test('resumes a session that the leader knows, and nothing is read before that', () => {
     const server = new LearnerServer();
     const client = server.open();
     client.connect({ session: SESSION, timeoutMs: 7000 });
@@ -245,7 +245,7 @@ describe('a connection to a learner', () => {
     expect(server.trace[0]).toMatchObject({ kind: 'session-refused', sessionId: SESSION.id });
   });
 
-  test('asks nobody with a wrong password, or when it has seen more than this server knows', () => {
+  test('is not revalidated with a wrong password, or when it has seen a later zxid than this server', () => {
     const server = new LearnerServer();
     const [wrong, ahead] = [server.open(), server.open()];
     wrong.connect({ session: { id: SESSION.id, password: new Uint8Array(16) } });
@@ -256,7 +256,7 @@ describe('a connection to a learner', () => {
     expect(server.asked).toEqual([]);
   });
 
-  test('may be gone when the leader answers', () => {
+  test('may be closed before the leader answers', () => {
     const server = new LearnerServer();
     const client = server.open();
     client.connect({ session: SESSION });
@@ -266,7 +266,7 @@ describe('a connection to a learner', () => {
     expect(server.serving.pipeline.clientOf(SESSION.id)).toBeUndefined();
   });
 
-  test('is closed behind its replies when the end of its session is applied', () => {
+  test('is closed after its replies when closeSession is applied', () => {
     const server = new LearnerServer();
     const client = server.open();
     client.connect({ session: SESSION });
@@ -281,7 +281,7 @@ describe('a connection to a learner', () => {
     ]);
   });
 
-  test('is closed when its session has moved, with the replies that were there before', () => {
+  test('is closed when its session has moved, after earlier replies', () => {
     const server = new LearnerServer();
     const client = server.open();
     client.connect({ session: SESSION });
@@ -293,7 +293,7 @@ describe('a connection to a learner', () => {
     expect(client.takeArrivals()).toMatchObject([{ kind: 'reply', header: { xid: 1 } }, { kind: 'closed' }]);
   });
 
-  test('is closed when its client is silent for longer than its session lasts, which may live at another server', () => {
+  test('is closed when its client is silent for longer than its session timeout: the session may have moved', () => {
     const server = new LearnerServer();
     const [silent, alive] = [server.open(), server.open()];
     for (const [i, client] of [silent, alive].entries()) {
@@ -321,7 +321,7 @@ describe('requests that are answered at once', () => {
   }
   const reply = (xid: number, error: ErrorCode): object => ({ kind: 'reply', header: { xid, zxid: 0, error } });
 
-  test('an auth packet without a scheme is refused with AUTHFAILED, like one that offers nothing', () => {
+  test('an auth packet without a scheme is refused with AUTHFAILED, as is one without credentials', () => {
     const auth = new Uint8Array(1);
     for (const offer of [
       { scheme: null, auth },
@@ -335,11 +335,11 @@ describe('requests that are answered at once', () => {
     }
   });
 
-  test('an auth packet beyond the last identity that a connection may have ends it with AUTHFAILED', () => {
+  test('an auth packet beyond the maximum of identities closes the connection with AUTHFAILED', () => {
     const server = new TestServer();
     const client = server.connect();
     const auth = (i: number) => ({ op: OpCode.auth, scheme: 'digest', auth: new TextEncoder().encode(`user-${i}:x`) });
-    // One is its address.
+    // One identity is its address.
     for (let i = 1; i < IDENTITIES_MAX; i++) client.send(auth(i), -4);
     client.send(auth(1), -4);
     server.run();
@@ -351,12 +351,12 @@ describe('requests that are answered at once', () => {
     expect(client.takeArrivals()).toMatchObject([reply(-4, ErrorCode.authFailed), { kind: 'closed' }]);
   });
 
-  test('a SASL token gets none back, and a packet without one ends the connection', () => {
+  test('a SASL token gets none back, and a packet without one closes the connection', () => {
     expect(answersTo({ op: OpCode.sasl, token: new Uint8Array(0) }, 3)).toMatchObject([reply(3, ErrorCode.ok)]);
     expect(answersTo({ op: OpCode.sasl, token: null }, 3)).toEqual([{ kind: 'closed' }]);
   });
 
-  test('a ping is answered as a ping, whatever its number', () => {
+  test('a ping is answered as a ping, regardless of its xid', () => {
     for (const xid of [-2, 0, 5]) {
       expect(answersTo({ op: OpCode.ping }, xid)).toMatchObject([{ kind: 'reply', header: { xid: -2 } }]);
     }
@@ -376,7 +376,7 @@ describe('output of a turn', () => {
     return { server, clients, writer };
   }
 
-  test('leaves before its end once many have some, complete and once', () => {
+  test('leaves before its end once many connections have output, complete and only once', () => {
     const { server, clients } = serverWithClients(200);
     for (const client of clients) {
       client.send(getData);
@@ -394,7 +394,7 @@ describe('output of a turn', () => {
     }
   });
 
-  test('has an event before the reply that shows the change, whoever else is read meanwhile', () => {
+  test('has an event before the reply that shows the change, while other clients are read', () => {
     const { server, clients, writer } = serverWithClients(200);
     for (const client of clients) client.send(getData);
     server.run();
@@ -402,7 +402,7 @@ describe('output of a turn', () => {
     writer.send({ op: OpCode.setData, path: '/a', data: Uint8Array.of(2), version: -1 });
     server.core.onTurnEnd();
     while (writer.arrivals.length === 0 && server.disk.deliver()) {
-      // All read in the turn that has told them, and some of them find the others' output in their way.
+      // All are read in the turn that notified them, and some of them while the output of others is pending.
       for (const client of clients) client.send(getData);
     }
     server.run();
@@ -418,14 +418,14 @@ describe('output of a turn', () => {
     }
   });
 
-  test('has the event of a change for who asks nothing, for who made it, before the reply, and for who reads late', () => {
+  test('has the event for an idle client, for the writer, before its reply, and for a slow reader', () => {
     const { server, clients, writer } = serverWithClients(3);
     const [quiet, asking, deaf] = clients;
     if (quiet === undefined || asking === undefined || deaf === undefined) throw new Error('three clients are open');
     for (const client of clients) client.send(getData);
     server.run();
     for (const client of clients) client.takeArrivals();
-    // Its own write answers the one, the event comes first.
+    // Its own write is answered, after the event.
     asking.send({ op: OpCode.setData, path: '/a', data: Uint8Array.of(2), version: -1 });
     deaf.isDeaf = true;
     server.run();

@@ -19,13 +19,13 @@ import { isTlsHello } from './tls-hello.ts';
 import { TurnShare } from './turn-share.ts';
 import { WordAnswer } from './word-answer.ts';
 
-/** Where the conversation is. A connection only moves down this list. */
+/** Phase of a connection; it only moves down this list. */
 const Phase = {
   /** Waits for a four-letter word or a connect request. */
   opening: 0,
   /** A four-letter word is being answered: nothing more is read. */
   telling: 1,
-  /** Whether it gets a session is being decided: nothing is read until then. */
+  /** Its session is being created or checked: nothing is read until then. */
   awaitingSession: 2,
   established: 3,
   /** What was written may still leave; nothing else happens. */
@@ -34,15 +34,16 @@ const Phase = {
 type Phase = (typeof Phase)[keyof typeof Phase];
 
 /**
- * One client's connection: takes frames out of the stream of bytes, and puts replies and events into it.
+ * One client's connection: decodes frames from the stream, and writes replies and events to it.
  *
  *     frame := int length, then: ConnectRequest (the first) | RequestHeader, record
  *     RequestHeader := int xid, int type
  *
- * Input that is not acceptable closes this connection, with a reason for the log, and nothing else.
- * Output is bounded: when a client does not read its replies, no further request of it is read; when events alone fill
- * the output, it is disconnected. What waits is bounded, too: a client that waits for replies is not read while a megabyte
- * of its requests waits, writes included, or the server owes more than `globalOutstandingLimit` replies in all.
+ * Invalid input closes this connection, with a logged reason, and has no other effect.
+ * Output is bounded: while a client does not read its replies, no further requests of it are read; when events alone
+ * fill the output, it is disconnected. Waiting requests are bounded, too: a client that waits for replies is not read
+ * while a megabyte of its requests waits, including writes, or while the server owes more than `globalOutstandingLimit`
+ * replies in total.
  */
 export class ClientConnection implements Client, StreamEvents {
   readonly stats: ConnectionStats;
@@ -56,15 +57,15 @@ export class ClientConnection implements Client, StreamEvents {
   #phase: Phase = Phase.opening;
   readonly #input: ClientInput;
   readonly #opening: ClientOpening<ClientConnection>;
-  /** To a four-letter word. */
+  /** The answer to a four-letter word that is being sent. */
   #answer: WordAnswer | null = null;
   #closeReason = 'closed by peer';
-  /** When it began to wait for the peer to take the last replies, or the next piece of an answer to a word. */
+  /** When it started to wait for the peer to take the last replies, or the next piece of a four-letter answer. */
   #waitsSinceMs = 0;
   #isGone = false;
   readonly #authentication: ClientAuthentication;
   readonly #share: TurnShare = new TurnShare();
-  /** It goes on with what had to wait for a turn. */
+  /** True while it continues what had to wait for a turn. */
   #isItsTurn = false;
 
   constructor(stream: ByteStream, host: ConnectionHost<ClientConnection>) {
@@ -103,7 +104,7 @@ export class ClientConnection implements Client, StreamEvents {
     return this.#phase === Phase.telling;
   }
 
-  /** True while requests wait unread for the server's sake, not because the client does not take its replies. */
+  /** True while requests stay unread because of the server's load, not because the client does not read its replies. */
   get isHeldBack(): boolean {
     return this.#input.isPaused && this.isOpen && !this.output.isFull;
   }
@@ -145,7 +146,7 @@ export class ClientConnection implements Client, StreamEvents {
     else this.#goOn();
   }
 
-  /** Its next turn has come, when it had used its share, or else there is room for replies again. */
+  /** Called for its next turn: its share is renewed, or there is room for replies again. */
   onTurn(): void {
     this.#share.renew();
     this.#isItsTurn = true;
@@ -153,7 +154,7 @@ export class ClientConnection implements Client, StreamEvents {
     this.#isItsTurn = false;
   }
 
-  /** Answers what had to wait for room, or for a turn. */
+  /** Answers requests that had to wait for room or for a turn. */
   #goOn(): void {
     if (!this.isOpen) return;
     if (this.#answer !== null) {
@@ -180,7 +181,7 @@ export class ClientConnection implements Client, StreamEvents {
     this.#host.connections.onClosed(this);
   }
 
-  /** Goes on with the bytes that had to wait. */
+  /** Continues with input that had to wait. */
   resumeReading(): void {
     if (!this.#input.isPaused || !this.isOpen || this.#mustHoldBack()) return;
     this.#input.readOn();
@@ -231,7 +232,7 @@ export class ClientConnection implements Client, StreamEvents {
       this.#onFrame(bytes, start + LENGTH_BYTES, next, waitedMs);
       this.charge(FRAME_UNITS + (length >> BYTES_PER_UNIT_SHIFT));
     }
-    // A chunk is not kept for what has been read of it.
+    // Do not retain a chunk that has been read completely.
     if (input.isEmpty || !this.isOpen) input.clear();
   }
 
@@ -270,14 +271,14 @@ export class ClientConnection implements Client, StreamEvents {
     return this.session === null ? 0 : throttled.take(bytes, this.#host.turn.nowMs(), this.session.timeoutMs);
   }
 
-  /** `resumeReading` comes when clients are served, or when that took too long. */
+  /** `resumeReading` is called when the server starts serving, or when that takes too long. */
   #awaitServing(): void {
     this.#input.pause();
     this.#host.connections.onAsked(this);
     this.#host.connections.onAwaitingServing(this);
   }
 
-  /** @param waitedMs above 0: for too long to be carried out */
+  /** @param waitedMs non-zero if the request has waited too long to be carried out */
   #onFrame(bytes: Uint8Array, start: number, end: number, waitedMs: number): void {
     const reader = this.#reader;
     reader.reset(bytes, start, end);
@@ -313,7 +314,7 @@ export class ClientConnection implements Client, StreamEvents {
 
   /* ------------------------------------------------------------------------------------------ opening ---- */
 
-  /** @returns true when the bytes begin with a four-letter word, answered or still incomplete */
+  /** @returns true when the input starts with a four-letter word, complete or not */
   #answerWord(bytes: Uint8Array, start: number, end: number): boolean {
     const asked = findWord(this.#host.fourLetterWords, bytes, start, end);
     if (asked === null || asked === INCOMPLETE) return asked === INCOMPLETE;
@@ -356,7 +357,7 @@ export class ClientConnection implements Client, StreamEvents {
    * Hands the turn's output to the stream in one write.
    *
    * @returns true when the output was full and has room again at once: requests may wait for that, unless they wait for
-   *   its next turn anyway
+   * its next turn anyway
    */
   flush(): boolean {
     if (this.#isGone) return false;
@@ -366,7 +367,7 @@ export class ClientConnection implements Client, StreamEvents {
     return hasRoomAgain && this.isOpen && !this.#share.isUsed;
   }
 
-  /** As `flush`, for one that was announced to have events. */
+  /** Like `flush`, for a connection that was announced to have events. */
   flushEvents(): boolean {
     this.output.onEventsTaken();
     return this.flush();
@@ -391,13 +392,13 @@ export class ClientConnection implements Client, StreamEvents {
     this.#stream.destroy();
   }
 
-  /** It is closed, and what it was to be answered before may not leave any more. */
+  /** It is closing, but its pending replies must no longer leave. */
   abandon(): void {
     this.output.discard();
     this.#stream.destroy();
   }
 
-  /** Called every tick: ends what has taken too long. */
+  /** Called every tick: closes connections that have timed out. */
   onTick(nowMs: number, sessionlessTimeoutMs: number, tickMs: number): void {
     if (!this.isOpen) {
       if (nowMs - this.#waitsSinceMs > LINGER_MS) this.#stream.destroy();
@@ -409,8 +410,8 @@ export class ClientConnection implements Client, StreamEvents {
     } else if (this.session !== null && this.#input.throttled?.isStale(nowMs, this.session.timeoutMs)) {
       this.close(`its requests have waited for longer than the ${this.session.timeoutMs} ms of its session`);
     } else if (this.session !== null && this.#input.onTick(this.session.timeoutMs, tickMs)) {
-      // A client pings several times within that. Where it has gone on at another server and the end of this connection was
-      // lost, its session lives, and nothing else would tell.
+      // A client pings several times within its timeout. If it has moved to another server and the end of this
+      // connection was lost, its session stays alive, and only this timeout closes the connection.
       this.close(`its client has been silent for longer than the ${this.session.timeoutMs} ms of its session`);
     }
   }
@@ -421,24 +422,26 @@ export class ClientConnection implements Client, StreamEvents {
     this.#input.throttled?.drop();
     this.#answer = null;
     this.#waitsSinceMs = this.#host.turn.nowMs();
-    // Without a session there is nothing in the pipeline to leave, and before the recovery there is no pipeline either.
+    // Without a session there is nothing to detach, and before recovery there is no pipeline.
     if (this.session !== null) this.#host.pipeline.detach(this);
   }
 }
 
-/** Whether it may be refused for having waited (Request.isThrottlable). */
+/** True for operations that may be refused for having waited (Request.isThrottlable). */
 function isThrottled(op: number): boolean {
   return op !== OpCode.ping && op !== OpCode.closeSession && isClientOp(op);
 }
 
-/** What any request costs, in units of the work meter, and what its bytes cost: a unit for 64 of them. */
+/** Cost of any request in units of the work meter; its bytes cost one unit per 64. */
 const FRAME_UNITS = 10;
-/** A request of this length costs so much to decode that few of them are begun in a turn. */
+/** A request of this length is so expensive to decode that only a few are started per turn. */
 const LONG_FRAME_BYTES = 0x2000;
 const BYTES_PER_UNIT_SHIFT = 6;
-/** What a step of a SASL exchange costs: some hashes, or the decryption of a ticket. */
+/** Cost of a SASL step: several hashes, or the decryption of a ticket. */
 const SASL_UNITS = 200;
-/** What it costs to tell one connection of an event, without what the kernel does; whoever has caused it is charged. */
+/**
+ * Cost of notifying one connection of an event, excluding the kernel; charged to the connection that caused the event.
+ */
 const EVENT_UNITS = 8;
-/** How long a peer may take to accept the last replies of a connection that is being closed. */
+/** Milliseconds that a peer may take to read the last replies of a closing connection. */
 const LINGER_MS = 10_000;

@@ -4,7 +4,7 @@ import { AnswerGate } from './answer-gate.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { ClientConnections } from './client-connections.ts';
 
-/** A connection whose session is closed: its last reply is written, and it is to be closed behind that. */
+/** A connection whose session is closed: its last reply is written, after which it will be closed. */
 class ClosingConnection {
   readonly session = {};
   readonly isOpen = false;
@@ -24,7 +24,7 @@ class ClosingConnection {
   close(): void {}
 }
 
-describe('the last reply of a connection that is closed behind it, while this server may answer nobody', () => {
+describe('the last reply of a closing connection while replies may not leave', () => {
   const clock = { nowMs: 0, monotonicMs: () => clock.nowMs, wallMs: () => 0 };
 
   function makeKept(): { connections: ClientConnections; closing: ClosingConnection; lease: { untilMs: number } } {
@@ -41,20 +41,20 @@ describe('the last reply of a connection that is closed behind it, while this se
     return { connections, closing, lease };
   }
 
-  test('leaves once it may', () => {
+  test('leaves once replies may leave', () => {
     const { connections, closing, lease } = makeKept();
     lease.untilMs = 1;
     connections.flush();
     expect(closing.done).toEqual(['answered']);
   });
 
-  test('never leaves when the role ends before that, whatever the next one may answer', () => {
+  test('is dropped when the role ends before that, even if the next role may answer', () => {
     const { connections, closing } = makeKept();
     connections.closeAfterReplies('its role has ended');
     expect(closing.done).toEqual(['abandoned']);
   });
 
-  test('leaves at the end of the role if it may then, not later', () => {
+  test('leaves at the end of the role if it may then, and not later', () => {
     const { connections, closing, lease } = makeKept();
     lease.untilMs = 1;
     connections.closeAfterReplies('its role has ended');

@@ -14,35 +14,35 @@ type Limits = Pick<
   'limits' | 'multiReadBytesMax' | 'connectionsPerHostMax' | 'connectionsMax' | 'sessionlessTimeoutMs' | 'tickTimeMs'
 >;
 
-/** All connections of clients: how many there may be, which of them have output, and which wait to be read again. */
+/** All client connections: their limits, which of them have output, and which wait to be read again. */
 export class ClientConnections implements ConnectionEvents<ClientConnection>, Iterable<ClientConnection> {
   readonly gate: AnswerGate;
   readonly #limits: Limits;
   readonly #connections = new Set<ClientConnection>();
   readonly #countOfHost = new Map<string, number>();
-  /** Have not asked for a session, nor for anything else. */
+  /** Have not sent a connect request or a four-letter word yet. */
   readonly #strangers = new Strangers<ClientConnection>();
-  /** Connections with output of this turn. */
+  /** Connections with output in this turn. */
   #withOutput: ClientConnection[] = [];
   /** Connections with events, the oldest first. */
   readonly #withEvents: Fifo<ClientConnection> = new Fifo();
-  /** Connections that stopped reading until there is less to do. */
+  /** Connections that are not read until there is less to do. */
   readonly #heldBack = new Set<ClientConnection>();
-  /** Came while the server has no role, and wait for it to have one; the oldest first. */
+  /** Connections accepted while the server has no role, which wait for one; the oldest first. */
   readonly #awaitingServing = new Set<ClientConnection>();
   /**
-   * Go on in one of the next turns, after everybody else: their output was full and has room again, or their share was
-   * used. Who has waited for longest comes first.
+   * Continue in one of the next turns, after all others: their output was full and has room again, or their share was
+   * used up. The longest waiting comes first.
    */
   readonly #goingOn = new Set<ClientConnection>();
-  /** Those that have had their share of this turn. */
+  /** Connections that have used up their share of this turn. */
   #sated: ClientConnection[] = [];
   readonly #untaken: UntakenReplies<ClientConnection>;
   readonly #large: LargeRequests<ClientConnection>;
   readonly largeRequestBytes: number;
   #turnShare = TURN_UNITS;
   #nextTickMs = 0;
-  /** When the first connection that pauses behind a long multi is to be looked at again. */
+  /** When the first connection that pauses behind a long multi must be checked again. */
   #nextPauseEndMs = Number.POSITIVE_INFINITY;
 
   constructor(limits: Limits, gate: AnswerGate) {
@@ -54,7 +54,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     this.#untaken = new UntakenReplies(UNTAKEN_REPLIES_MAX * limits.multiReadBytesMax);
   }
 
-  /** Those that are open or closing. */
+  /** Open and closing connections. */
   get all(): ReadonlySet<ClientConnection> {
     return this.#connections;
   }
@@ -63,12 +63,12 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     return this.#connections.values();
   }
 
-  /** True while connections have something to do that waits for nothing but the next turn. */
+  /** True while connections have work that only waits for the next turn. */
   get hasWork(): boolean {
     return this.#goingOn.size > 0 || (this.#withEvents.length > 0 && this.gate.look());
   }
 
-  /** Units of work that one connection may have of a turn: less when many want more than that. */
+  /** Units of work per connection and turn: less when many connections want more. */
   get turnShare(): number {
     return this.#turnShare;
   }
@@ -77,7 +77,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     return TURN_UNITS;
   }
 
-  /** @returns why one more from this host is refused; null when it is welcome */
+  /** @returns why another connection from this host is refused; null if it is accepted */
   refusalOf(host: string): string | null {
     const { connectionsPerHostMax, connectionsMax } = this.#limits;
     if (connectionsPerHostMax > 0 && (this.#countOfHost.get(host) ?? 0) >= connectionsPerHostMax) {
@@ -100,9 +100,9 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   }
 
   /**
-   * Ends a connection that has been silent, see `Strangers`.
+   * Closes a connection that has been silent, see `Strangers`.
    *
-   * @returns false when there is none
+   * @returns false when there are no silent connections
    */
   shedSilent(reason: string): boolean {
     const silent = this.#strangers.choose();
@@ -112,7 +112,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     return true;
   }
 
-  /** It has asked for a session, or for something else; or it is told why it may not. */
+  /** The connection has requested something, or is about to close. */
   onAsked(connection: ClientConnection): void {
     this.#strangers.delete(connection);
   }
@@ -141,7 +141,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   onUntaken(connection: ClientConnection, bytes: number): void {
     this.#untaken.hold(connection, connection.remote, bytes);
     for (let deaf = this.#untaken.shed(); deaf !== null; deaf = this.#untaken.shed()) {
-      deaf.close('it does not take what it is sent, and all that clients do not take is more than may stand in memory');
+      deaf.close('it does not read its replies, and the unread replies of all clients exceed the memory limit');
     }
   }
 
@@ -158,12 +158,12 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   }
 
   /**
-   * What a connection has sent is read to its end. When that makes many with output in one turn, theirs leaves now and
-   * not at the end: after a thousand others have been read, what a write touches of a connection, in the kernel as here,
-   * has to be fetched from memory again. It saves 1.4 of the 23 µs that an event and the next watch cost with 1,000
-   * watchers.
+   * A connection's input has been processed. When many connections get output in one turn, it leaves now rather than at
+   * the end of the turn: after a thousand others have been read, everything that a write touches, in the kernel and
+   * here, would have to be fetched from memory again. This saves 1.4 of the 23 µs that an event and the next watch cost
+   * with 1,000 watchers.
    *
-   * Never between two commits: those of one turn answer the same connections again and again, and share a write.
+   * Never called between two commits: commits of one turn answer the same connections repeatedly, and share a write.
    */
   onRead(): void {
     if (this.#withOutput.length >= OUTPUTS_TOGETHER) this.flush();
@@ -174,7 +174,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   }
 
   onPause(untilMs: number): void {
-    // Turns count in whole milliseconds: within one it would be due and not be over until the next.
+    // Turns count whole milliseconds: without rounding up, `onTick` could be due before the pause is over.
     this.#nextPauseEndMs = Math.min(this.#nextPauseEndMs, Math.ceil(untilMs));
   }
 
@@ -186,9 +186,9 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     this.#awaitingServing.add(connection);
   }
 
-  /** Clients are served: those that waited for it go on. */
+  /** Clients are served: connections that waited for this continue. */
   onServing(): void {
-    // Asked in every turn.
+    // Called every turn: return early.
     if (this.#awaitingServing.size === 0) return;
     const waiting = [...this.#awaitingServing];
     this.#awaitingServing.clear();
@@ -196,19 +196,19 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   }
 
   /**
-   * How long a client may wait for this server to have a role, in milliseconds: an election takes less as a rule, and a
-   * server that finds no quorum must not keep clients from those that have one.
+   * How long a client may wait for this server to have a role, in milliseconds. An election usually takes less, and a
+   * server without a quorum must not keep clients from those that have one.
    */
   get servingWaitMs(): number {
     return this.#limits.tickTimeMs / 4;
   }
 
-  /** Those that wait because this server has too much to do, not because they are silent. */
+  /** Connections that wait because this server is busy, not because they are silent. */
   get heldBack(): ReadonlySet<ClientConnection> {
     return this.#heldBack;
   }
 
-  /** Monotonic milliseconds at which `onTick` has something to do, at the latest; Infinity without connections. */
+  /** When `onTick` is due at the latest, in monotonic milliseconds; Infinity without connections. */
   get nextDeadlineMs(): number {
     if (this.#connections.size === 0) return Number.POSITIVE_INFINITY;
     const nextMs = Math.min(this.#nextTickMs, this.#nextPauseEndMs);
@@ -216,14 +216,14 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     return oldest === undefined ? nextMs : Math.min(nextMs, oldest.openedMs + this.servingWaitMs);
   }
 
-  /** Ends what has taken too long. */
+  /** Closes connections that have timed out. */
   onTick(nowMs: number): void {
     for (const connection of this.#awaitingServing) {
       if (nowMs < connection.openedMs + this.servingWaitMs) break;
       this.#awaitingServing.delete(connection);
       connection.resumeReading();
     }
-    // Those that pause are held back: `goOn` looks at them in each turn.
+    // Pausing connections are held back: `goOn` checks them every turn.
     if (nowMs >= this.#nextPauseEndMs) this.#nextPauseEndMs = Number.POSITIVE_INFINITY;
     if (nowMs < this.#nextTickMs) return;
     this.#nextTickMs = nowMs + this.#tickMs;
@@ -236,8 +236,8 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   }
 
   /**
-   * Reads on where there is room or less to do, before the turn's output leaves: one that has had its share before, and
-   * more of them while this turn has not cost what a turn may.
+   * Continues connections that have room again, or that were held back, before the turn's output leaves: at least one
+   * of those that used up their share, and more until this turn has used up its units.
    */
   goOn(work: WorkMeter): void {
     if (this.gate.isShut) this.gate.look();
@@ -253,13 +253,13 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     }
   }
 
-  /** Hands the output to the streams, one write each. */
+  /** Hands the output to the streams, one write for each connection. */
   flush(): void {
-    // One look for all: everything that is answered here has come before.
+    // One check for all connections: everything answered here arrived before it.
     if (this.#withOutput.length > 0) this.#flush(this.gate.look());
   }
 
-  /** @param mayAnswer false: what clients with a session were answered waits until it may leave */
+  /** @param mayAnswer false: output for clients with a session is kept */
   #flush(mayAnswer: boolean): void {
     const withOutput = this.#withOutput;
     this.#withOutput = [];
@@ -270,8 +270,8 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   }
 
   /**
-   * Hands events to the streams that have nothing else to send: of so many connections in a turn that others are not kept
-   * waiting when one change is told to thousands. A connection's own output stays in order, whenever it leaves.
+   * Hands events to connections that have nothing else to send. The number per turn is limited, so that others do not
+   * wait when one change notifies thousands of clients. The output of each connection stays in order.
    */
   flushEvents(countMax: number = EVENTS_TOGETHER): void {
     if (this.#withEvents.length === 0 || !this.gate.look()) return;
@@ -281,7 +281,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     }
   }
 
-  /** A turn is over: those that have had their share of it go on in one of the next. */
+  /** The turn is over: connections that used up their share continue in one of the next. */
   onTurnEnd(): void {
     if (this.#large.bytes > 0) this.#large.releaseAnswered();
     const sated = this.#sated;
@@ -293,9 +293,10 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
   }
 
   /**
-   * Ends connections that have a session, the oldest first, after what was answered has left: their clients go on elsewhere.
+   * Closes connections that have a session, the oldest first, after pending replies have left; their clients reconnect
+   * elsewhere.
    *
-   * @returns how many
+   * @returns how many were closed
    */
   shed(countMax: number, reason: string): number {
     let count = 0;
@@ -308,7 +309,10 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     return count;
   }
 
-  /** Ends all of them, after what was answered has left; what may not leave now never does, for it is of a role that ends. */
+  /**
+   * Closes all connections after pending replies have left. Replies that may not leave now are dropped, because their
+   * role ends.
+   */
   closeAfterReplies(reason: string): void {
     const mayAnswer = this.gate.look();
     if (mayAnswer) this.#flush(true);
@@ -320,7 +324,7 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
     }
   }
 
-  /** Ends all of them at once. */
+  /** Closes all connections at once. */
   close(reason: string): void {
     for (const connection of [...this.#connections]) connection.close(reason);
   }
@@ -328,20 +332,21 @@ export class ClientConnections implements ConnectionEvents<ClientConnection>, It
 
 /**
  * Units of work, see `WorkMeter`, after which a connection waits for its next turn: somewhat less than a millisecond. A
- * turn with one connection that wants more takes that long, and so do those with many, each of which gets a part, down to
- * the least share: those for which nothing is left wait for another turn. A single request may cost more than that.
+ * turn takes that long whether one connection wants more or many do, each of which gets a part, but no less than the
+ * minimum share. Connections for which nothing is left wait for another turn. A single request may cost more.
  */
 const TURN_UNITS = 8192;
 const TURN_UNITS_MIN = 512;
 
-/** What clients do not take may be as much as so many of the longest replies to a multiRead. */
+/** Maximum of unread replies in total, in multiples of the longest multiRead reply. */
 const UNTAKEN_REPLIES_MAX = 16;
 
 /**
- * Connections whose output leaves together. With 1,000 watchers 16 saves a little more than 64, and 1 no more; but below
- * 33 it also parts the output of the bench's 32 pipelining connections, whose reads then seem to cost 3 % more.
+ * Number of connections whose output leaves together. With 1,000 watchers, 16 saves a little more than 64, and 1 saves
+ * no more; but below 33 it also splits the output of the benchmark's 32 pipelining connections, whose reads then seem
+ * to cost 3 % more.
  */
 const OUTPUTS_TOGETHER = 64;
 
-/** Connections whose events leave in a turn: each costs some 10 µs, nearly all of them in the kernel. */
+/** Connections whose events leave in one turn: each costs about 10 µs, nearly all of it in the kernel. */
 const EVENTS_TOGETHER = 128;

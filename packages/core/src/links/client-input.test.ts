@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ask, create, errorsOf, frame, getData } from '../testing/core-requests.ts';
 import { TestServer } from '../testing/test-server.ts';
 
-describe('input that is not acceptable', () => {
+describe('invalid input', () => {
   it('closes only the connection that it came from', () => {
     const server = new TestServer();
     const bystander = server.connect();
@@ -35,7 +35,7 @@ describe('input that is not acceptable', () => {
     );
   });
 
-  it('answers an operation that no client may send with UNIMPLEMENTED and zxid -1, in turn, and closes', () => {
+  it('answers an operation that clients may not send with UNIMPLEMENTED and zxid -1, in order, and closes', () => {
     for (const op of [0, 13, 20, -1, -10, 99, 12345]) {
       const server = new TestServer();
       const client = server.connect();
@@ -50,7 +50,7 @@ describe('input that is not acceptable', () => {
     }
   });
 
-  it('answers a record that cannot be decoded with MARSHALLINGERROR and goes on', () => {
+  it('answers a record that cannot be decoded with MARSHALLINGERROR and continues', () => {
     const server = new TestServer();
     const client = server.connect();
     client.sendBytes(frame(1, OpCode.create, 1000));
@@ -64,7 +64,7 @@ describe('input that is not acceptable', () => {
     ]);
   });
 
-  it('never disturbs the server: random bytes, and requests with random bytes changed', () => {
+  it('never affects other clients: random bytes, and requests with random bytes changed', () => {
     fc.assert(
       fc.property(
         fc.array(fc.uint8Array({ minLength: 1, maxLength: 80 }), { minLength: 1, maxLength: 8 }),
@@ -91,7 +91,7 @@ describe('input that is not acceptable', () => {
     );
   });
 
-  it('takes frames in pieces of any size', () => {
+  it('accepts frames in pieces of any size', () => {
     const server = new TestServer();
     const client = server.connect();
     const writer = new JuteWriter();
@@ -110,7 +110,7 @@ describe('input that is not acceptable', () => {
     expect(errorsOf(client.takeArrivals())).toEqual([0, 0, 0, 0, 0]);
   });
 
-  it('drops connections that never ask for a session', () => {
+  it('closes connections that never request a session', () => {
     const server = new TestServer({ sessionlessTimeoutMs: 5000 });
     const silent = Array.from({ length: 1000 }, () => server.open());
     const client = server.connect(20_000);
@@ -120,7 +120,7 @@ describe('input that is not acceptable', () => {
     expect(server.core.view.connectionCount).toBe(1);
   });
 
-  it('refuses connections beyond those of one address', () => {
+  it('refuses connections beyond the maximum of one address', () => {
     const server = new TestServer({ connectionsPerHostMax: 2 });
     const clients = [server.open(), server.open(), server.open()];
     expect(clients.map((client) => client.isClosed)).toEqual([false, false, true]);

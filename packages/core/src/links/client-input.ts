@@ -3,14 +3,14 @@ import type { Turn } from '../base/turn.ts';
 import { InputBuffer } from './input-buffer.ts';
 import { ThrottledInput, type WaitLimits } from './throttled-input.ts';
 
-/** What has come from a client and was not read yet, whether more is taken from its stream, and how long it waits. */
+/** A client's unread input: whether more is taken from its stream, and how long requests have waited. */
 export class ClientInput {
   readonly buffer: InputBuffer = new InputBuffer();
   readonly #stream: ByteStream;
   #isPaused = false;
-  /** Bytes of the frame that is not complete yet, with its length before it; 0 when that is not known. */
+  /** Length of the incomplete frame, including its length field; 0 when unknown. */
   #frameBytes = 0;
-  /** Ticks since it has sent anything, of those in which it was read. */
+  /** Ticks since it last sent anything, counting only those in which it was read. */
   #silentTicks = 0;
   #throttled: ThrottledInput | null = null;
 
@@ -18,7 +18,7 @@ export class ClientInput {
     this.#stream = stream;
   }
 
-  /** null until requests have waited for `request_throttle_max_requests`. */
+  /** null until requests have first waited because of `request_throttle_max_requests`. */
   get throttled(): ThrottledInput | null {
     return this.#throttled;
   }
@@ -32,7 +32,7 @@ export class ClientInput {
     this.buffer.append(chunk, this.#frameBytes);
   }
 
-  /** @param frameBytes of the frame that is not complete yet, with its length; 0: not known */
+  /** @param frameBytes length of the incomplete frame, including its length field; 0 when unknown */
   expect(frameBytes: number): void {
     this.#frameBytes = frameBytes;
   }
@@ -42,14 +42,14 @@ export class ClientInput {
     this.#stream.pause();
   }
 
-  /** As `pause`, with requests, because as much is in progress as may be. */
+  /** Like `pause`, for requests that wait because the maximum is in progress. */
   pauseThrottled(limits: WaitLimits, turn: Turn): void {
     this.pause();
     this.#throttled ??= new ThrottledInput(limits, turn.meters);
     this.#throttled.begin(this.buffer.end - this.buffer.start, turn.nowMs());
   }
 
-  /** What is here is read; `resume` has more come. */
+  /** Buffered input may be read again; `resume` also resumes the stream. */
   readOn(): void {
     this.#isPaused = false;
   }
@@ -58,7 +58,7 @@ export class ClientInput {
     this.#stream.resume();
   }
 
-  /** @returns true when nothing has come for longer than that, beyond two ticks, though it was read */
+  /** @returns true when nothing has arrived for longer than `timeoutMs` plus two ticks, although the stream was read */
   onTick(timeoutMs: number, tickMs: number): boolean {
     if (this.#isPaused) this.#silentTicks = 0;
     else this.#silentTicks++;

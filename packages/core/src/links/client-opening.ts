@@ -7,7 +7,7 @@ import type { ClientOutput } from './client-output.ts';
 import type { ConnectionHost } from './connection-host.ts';
 import type { ConnectionStats } from './connection-stats.ts';
 
-/** The connection that wants a session. */
+/** The connection that requests a session. */
 interface OpeningConnection {
   readonly remote: PeerAddress;
   readonly stats: ConnectionStats;
@@ -20,7 +20,7 @@ interface OpeningConnection {
 }
 
 /**
- * How a connection gets its session. Nothing more is read until that is decided.
+ * How a connection gets its session. Nothing more is read until this is decided.
  *
  *     ConnectRequest ──► create ──► onSessionCreated ──► ConnectResponse
  *                   ├──► resume ────────────────────┤
@@ -43,7 +43,7 @@ export class ClientOpening<Connection extends OpeningConnection> implements Sess
     return this.#connection.isOpen;
   }
 
-  /** Its first frame. */
+  /** The client's first frame. */
   onConnectRequest(reader: JuteReader): void {
     this.#host.connections.onAsked(this.#connection);
     const request = readConnectRequest(reader);

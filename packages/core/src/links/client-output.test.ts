@@ -4,7 +4,7 @@ import { ask, create, getData } from '../testing/core-requests.ts';
 import { TestServer } from '../testing/test-server.ts';
 
 describe('a client that does not read', () => {
-  it('is not read either once a megabyte of replies waits, and gets them all in order when it reads again', () => {
+  it('is not read once a megabyte of replies waits, and gets them all in order when it reads again', () => {
     const server = new TestServer();
     const client = server.connect();
     ask(server, client, create('/big', CreateMode.persistent, { bytes: 200_000 }));
@@ -24,7 +24,7 @@ describe('a client that does not read', () => {
     expect(xids).toEqual(Array.from({ length: 100 }, (_, i) => i + 2));
   });
 
-  it('may have writes behind reads that fill its output: everything is answered in order, none sees a later write', () => {
+  it('may have writes after reads that fill its output: all are answered in order, no read sees a later write', () => {
     const server = new TestServer();
     const client = server.connect();
     ask(server, client, create('/big', CreateMode.persistent, { bytes: 300_000 }));
@@ -49,7 +49,7 @@ describe('a client that does not read', () => {
     expect(lengths).toEqual([68, ...Array.from({ length: 20 }, () => 200_072), 68, 73]);
   });
 
-  it('is disconnected when what it asked before a write of its own would fill the memory; the write is applied', () => {
+  it('is disconnected when the replies before its own write would fill the memory; the write is applied', () => {
     const server = new TestServer();
     const client = server.connect();
     ask(server, client, create('/big', CreateMode.persistent, { bytes: 300_000 }));
@@ -70,7 +70,7 @@ describe('a client that does not read', () => {
     expect(reply?.kind === 'reply' && reply.body.length).toBe(4 + 7 + 68);
   });
 
-  it('is not disconnected by an event behind long replies: it is read no further, and gets everything in the end', () => {
+  it('is not disconnected by an event after long replies: it is not read, and eventually gets everything', () => {
     const bytes = 20 * 1024 * 1024;
     const server = new TestServer({ frameBytesMax: 2 * bytes });
     const client = server.connect();
@@ -82,7 +82,7 @@ describe('a client that does not read', () => {
     const other = server.connect();
     for (let i = 0; i < 3; i++) ask(server, other, create(`/new${i}`));
     expect(client.isClosed).toBe(false);
-    // Of the others nothing is answered, nor anything that comes behind them.
+    // The other requests are not answered yet, nor anything after them.
     expect(client.queuedBytes).toBeLessThan(1.1 * bytes);
     client.listen();
     server.run();
@@ -91,7 +91,7 @@ describe('a client that does not read', () => {
     expect(arrivals.filter(({ kind }) => kind === 'event').length).toBeGreaterThanOrEqual(3);
   });
 
-  it('is disconnected when events alone fill its output, and nobody else notices', () => {
+  it('is disconnected when events alone fill its output, without effect on other clients', () => {
     const server = new TestServer();
     const writer = server.connect();
     const watcher = server.connect();

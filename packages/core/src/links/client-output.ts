@@ -5,23 +5,23 @@ import type { ConnectionHost } from './connection-host.ts';
 import { ConnectionOutput, isSentAtOnce, LENGTH_BYTES, OUTPUT_BYTES_MAX } from './connection-output.ts';
 import type { ConnectionStats } from './connection-stats.ts';
 
-/** Whose output it is. */
+/** The connection that owns the output. */
 interface OutputOwner {
   readonly stats: ConnectionStats;
   close(reason: string): void;
 }
 
 /**
- * What a server writes to a client: replies, events, the answer to a word. Whatever is written is counted, and announced
- * to the one that keeps all connections, who has it leave.
+ * What a server writes to a client: replies, events, four-letter answers. All output is counted and announced to
+ * `ConnectionEvents`, which flushes it.
  */
 export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput {
   readonly #owner: Connection;
   readonly #host: ConnectionHost<Connection>;
   readonly #bytes: ConnectionOutput;
-  /** `flush` is to be called in this turn. */
+  /** `flush` will be called in this turn. */
   #isAnnounced = false;
-  /** `onEventsTaken` is to be called in one of the next turns. */
+  /** `onEventsTaken` will be called in one of the next turns. */
   #hasEvents = false;
 
   constructor(owner: Connection, stream: ByteStream, host: ConnectionHost<Connection>) {
@@ -40,7 +40,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
     return this.#bytes.isBackedUp;
   }
 
-  /** True when so much is queued that no further request is answered. */
+  /** True when so much is queued that no further requests are answered. */
   get isFull(): boolean {
     return this.#bytes.isFull;
   }
@@ -49,7 +49,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
     return this.#bytes.isTooMuch;
   }
 
-  /** @param sessionId 0 when it is refused */
+  /** @param sessionId 0 when the session is refused */
   connectResponse(sessionId: bigint, timeoutMs: number, password: Uint8Array, hasReadOnlyByte: boolean): void {
     this.#announce();
     const writer = this.#bytes.writer();
@@ -70,9 +70,9 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
   }
 
   reply(xid: number, zxid: number, record: JuteChunks, receivedMs: number): void {
-    // A long one leaves at once, and what was answered before it.
+    // A long reply leaves at once, together with everything before it.
     if (isSentAtOnce(record) && !this.#host.connections.gate.look()) {
-      this.#owner.close('this server may answer no client at the moment');
+      this.#owner.close('this server may not send replies at the moment');
       return;
     }
     this.beginReply(xid, zxid, ErrorCode.ok);
@@ -86,7 +86,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
     this.#bytes.holdEvents();
   }
 
-  /** @param frame a whole one, see `encodeEvent` */
+  /** @param frame a complete frame, see `encodeEvent` */
   event(frame: Uint8Array): void {
     if (!this.#bytes.holdsEvents) this.#announceEvents();
     this.#bytes.writeEvent(frame);
@@ -104,9 +104,10 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
   }
 
   /**
-   * Hands everything to the stream, in one write.
+   * Hands everything to the stream in one write.
    *
-   * @returns true when it was full and has room again at once: as the stream took everything, no `onDrain` will come
+   * @returns true when it was full and has room again at once: the stream took everything, so `onDrain` will not be
+   * called
    */
   flush(): boolean {
     this.#isAnnounced = false;
@@ -117,7 +118,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
     return wasFull && !this.#bytes.isFull;
   }
 
-  /** What `onEvents` has told is known: `flush` follows. */
+  /** The announcement made by `onEvents` has been taken: `flush` follows. */
   onEventsTaken(): void {
     this.#hasEvents = false;
   }
@@ -127,7 +128,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
     this.#host.connections.onTaken(this.#owner);
   }
 
-  /** Forgets what was not flushed. */
+  /** Discards what was not flushed. */
   discard(): void {
     this.#bytes.discard();
   }
@@ -136,14 +137,14 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
     if (this.#bytes.isBackedUp) this.#host.connections.onUntaken(this.#owner, this.#bytes.queuedBytes);
   }
 
-  /** Something is about to be written: `flush` is to be called in this turn. */
+  /** Output is about to be written: requests a `flush` in this turn. */
   #announce(): void {
     if (this.#isAnnounced) return;
     this.#isAnnounced = true;
     this.#host.connections.onOutput(this.#owner);
   }
 
-  /** An event is about to be written. It may wait for a turn; a reply that comes behind it takes it along. */
+  /** An event is about to be written. It may wait for another turn; a reply written after it takes it along. */
   #announceEvents(): void {
     if (this.#isAnnounced || this.#hasEvents) return;
     this.#hasEvents = true;
@@ -152,7 +153,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
 
   #countReply(receivedMs: number, bytes: number): void {
     const nowMs = this.#host.turn.nowMs();
-    // It came at a fraction of a millisecond, perhaps of this one.
+    // It may have arrived at a fraction of the current millisecond.
     const latencyMs = Math.max(0, nowMs - receivedMs);
     this.#owner.stats.onReply(this.#host.pipeline.lastApplied, latencyMs, nowMs);
     this.#countSent(latencyMs, bytes);
@@ -164,7 +165,7 @@ export class ClientOutput<Connection extends OutputOwner> implements ReplyOutput
   }
 }
 
-/** What the bytes of a long reply cost, most of it in the kernel: a unit for 256 of them. */
+/** Cost of a long reply, mostly in the kernel: one unit per 256 bytes. */
 const SENT_PER_UNIT_SHIFT = 8;
 
 const ENCODER = new TextEncoder();

@@ -11,44 +11,48 @@ import type { AnswerGate } from './answer-gate.ts';
 import type { OutputPool } from './output-pool.ts';
 import type { WaitLimits } from './throttled-input.ts';
 
-/** What a connection tells of itself to the one that keeps all of them (`ClientConnections`). */
+/** What a connection reports to the owner of all connections (`ClientConnections`). */
 export interface ConnectionEvents<Connection> {
-  /** Units of work that one connection may have of this turn. */
+  /** Units of work that one connection may use in this turn. */
   readonly turnShare: number;
-  /** Units of work that all connections together may have of a turn, before what is long waits for the next one. */
+  /** Units of work that all connections together may use in a turn, before long requests wait for the next one. */
   readonly turnUnits: number;
-  /** When what is answered may leave. */
+  /** Decides when replies may leave. */
   readonly gate: AnswerGate;
-  /** The connection has asked for something: it is silent no more, or about to close. */
+  /** The connection has requested something and is no longer silent, or is about to close. */
   onAsked(connection: Connection): void;
-  /** The connection reads on at `resumeReading`. */
+  /** The connection waits for the server to serve; `resumeReading` is called then. */
   onAwaitingServing(connection: Connection): void;
   /** The connection has output; `flush` is called at the end of the turn, or before. */
   onOutput(connection: Connection): void;
   /** The connection has events to send; `flushEvents` is called at the end of this turn or of one of the next. */
   onEvents(connection: Connection): void;
-  /** A connection has read what came: this is a moment at which output may leave. */
+  /** A connection's input has been processed: output may leave now. */
   onRead(): void;
-  /** The connection has stopped reading until the server has less to do; `resumeReading` is called then. */
+  /** The connection is not read until the server has less to do; `resumeReading` is called then. */
   onHeldBack(connection: Connection): void;
-  /** The connection, which is held back, reads on at this moment of the turn's clock at the earliest. */
+  /** The connection is held back until at least this time of the turn's clock. */
   onPause(untilMs: number): void;
-  /** The connection has had its share of this turn; `onTurn` is called in one of the next. */
+  /** The connection has used up its share of this turn; `onTurn` is called in one of the next. */
   onShareUsed(connection: Connection): void;
-  /** The kernel has not taken all that the connection has sent; it holds so many bytes in memory. */
+  /** The kernel has not taken all output of the connection, which holds this many bytes in memory. */
   onUntaken(connection: Connection, bytes: number): void;
-  /** It has taken everything since. */
+  /** The connection's output has been taken completely. */
   onTaken(connection: Connection): void;
   onClosed(connection: Connection): void;
-  /** Bytes from which a request is large. */
+  /** Minimum bytes of a large request. */
   readonly largeRequestBytes: number;
-  /** The length of a large request is known. @returns false when there is no room for it */
+  /**
+   * The length of a large request is known.
+   *
+   * @returns false when there is no room for it
+   */
   admitLarge(connection: Connection, bytes: number): boolean;
-  /** All of a large request has come. */
+  /** A large request has arrived completely. */
   onLargeComplete(connection: Connection): void;
 }
 
-/** What a connection needs of the server around it. */
+/** What a connection needs from the server around it. */
 export interface ConnectionHost<Connection> {
   readonly connections: ConnectionEvents<Connection>;
   readonly turn: Turn;
@@ -62,28 +66,28 @@ export interface ConnectionHost<Connection> {
   readonly trace: Trace;
   readonly work: WorkMeter;
   readonly frameBytesMax: number;
-  /** True while requests are accepted at all. */
+  /** True while requests are accepted. */
   readonly isServing: boolean;
-  /** True while reads alone are answered. */
+  /** True in read-only mode. */
   readonly isReadOnly: boolean;
-  /** True when a client that came then may wait for this server to have a role. */
+  /** True when a client that connected at that time may still wait for this server to have a role. */
   mayAwaitServing(openedMs: number): boolean;
-  /** True once nothing new is begun: what is in flight is answered, what comes waits for the end. */
+  /** True once nothing new is started: requests in flight are answered, new input waits for the end. */
   readonly isStopping: boolean;
-  /** Requests of one session that may wait for an answer. */
+  /** Maximum requests of one session that may wait for an answer. */
   readonly sessionRequestsMax: number;
   /** True while as much is in progress as `request_throttle_max_requests` allows. */
   readonly isThrottled: boolean;
-  /** How long requests may wait for that. */
+  /** How long requests may wait while throttled. */
   readonly requestWaits: WaitLimits;
-  /** A request is refused because it has waited for so long. */
+  /** Reports a request that is refused because it has waited too long. */
   refuseLateRequest(waitedMs: number): void;
-  /** A connection is closed for a request for which there is no room. */
+  /** Reports a connection that is closed because there is no room for its request. */
   refuseLargeRequest(reason: string): void;
   /** True while more is in progress than `globalOutstandingLimit`. */
   readonly isOverloaded: boolean;
   aclOf(aclId: number): readonly Acl[];
-  /** A view of the data of a znode, valid until the next change; null when there is none. */
+  /** A view of a znode's data, valid until the next change; null when the znode does not exist. */
   dataOf(path: string): Uint8Array | null;
   decideConnect(request: ConnectRequest): ConnectDecision;
 }

@@ -4,7 +4,7 @@ import type { ByteStream } from '../base/ports.ts';
 import { ConnectionOutput } from './connection-output.ts';
 import { OutputPool } from './output-pool.ts';
 
-/** A stream that holds what is written until `take`. */
+/** A stream that holds written data until `take`. */
 class SlowStream implements ByteStream {
   readonly remote = { ip: new Uint8Array(4), host: '0.0.0.0', port: 1 };
   readonly held: Uint8Array[] = [];
@@ -24,7 +24,7 @@ class SlowStream implements ByteStream {
   resume(): void {}
 }
 
-test('buffers that a slow stream holds are not written again before it has passed everything on, and then they are', () => {
+test('buffers held by a slow stream are reused only once it has passed everything on', () => {
   const stream = new SlowStream();
   const output = new ConnectionOutput(stream, new OutputPool());
   const write = (value: number): ArrayBufferLike => {
@@ -43,7 +43,7 @@ test('buffers that a slow stream holds are not written again before it has passe
   expect(stream.held.map((bytes) => bytes[99])).toEqual([3, 4]);
 });
 
-test('the pieces of a long reply are given back when a slow stream has passed everything on, of a quick or short one at once', () => {
+test('pieces of a long reply are released once a slow stream has passed everything on; of others, at once', () => {
   const stream = new SlowStream();
   const output = new ConnectionOutput(stream, new OutputPool());
   const given: JuteWriter[] = [];

@@ -9,47 +9,47 @@ import {
 import type { ByteStream } from '../base/ports.ts';
 import type { OutputPool } from './output-pool.ts';
 
-/** The length before a frame, which ZooKeeper does not count as part of a reply. */
+/** Length field of a frame, which ZooKeeper does not count as part of a reply. */
 export const LENGTH_BYTES: number = 4;
-/** A record up to this length is copied to what else goes out in this turn. */
+/** Records below this length are copied into the turn's output. */
 const COPIED_BYTES_MAX = 0x10000;
-/** Bytes queued for a client from which on no further request of it is answered. */
+/** Queued bytes at which no further requests of a client are answered. */
 const BYTES_HIGH = 1024 * 1024;
 /** Bytes of events, or of replies that leave before the client's own next write, at which it is disconnected. */
 export const OUTPUT_BYTES_MAX: number = 16 * 1024 * 1024;
 
-/** True of a record that is not copied to what goes out at the end of the turn: it leaves now, behind what was written. */
+/** True for a record that is not copied into the turn's output: it leaves now, after what has been written. */
 export function isSentAtOnce(record: JuteChunks): boolean {
   return record.bytes >= COPIED_BYTES_MAX;
 }
 
 /**
- * What is on its way to a client: gathered during a turn, handed to the stream at its end, in one write.
+ * Output to a client: collected during a turn, handed to the stream at its end, in one write.
  *
  *     writer() … writer() ──► flush ──► stream ──► the peer takes it ──► onDrain
  *
- * The buffer comes from the pool with the first bytes of a turn, and goes back when the stream has passed them on.
+ * The buffer is taken from the pool for the first bytes of a turn, and returned when the stream has passed them on.
  */
 export class ConnectionOutput {
   readonly #stream: ByteStream;
   readonly #pool: OutputPool;
   #writer: JuteWriter | null = null;
-  /** Buffers whose bytes the stream holds: free again once it has passed on all. */
+  /** Buffers held by the stream: free again once it has passed on everything. */
   #lent: JuteWriter[] = [];
-  /** The same of long replies. */
+  /** Long replies held by the stream. */
   #lentRecords: JuteChunks[] = [];
   /** The stream holds bytes that the peer has not taken. */
   #isBackedUp = false;
   /** Bytes of long replies among them. */
   #appendedBytes = 0;
-  /** Bytes that left before the end of the turn, because a reply was long. */
+  /** Bytes that left before the end of the turn because of a long reply. */
   #appendedSinceFlush = 0;
-  /** Where the reply that is being written begins. */
+  /** Start of the reply that is being written. */
   #replyAt = 0;
-  /** Events that come behind the next reply; null when they need not wait. */
+  /** Events to be written after the next reply; null when events need not wait. */
   #heldEvents: Uint8Array[] | null = null;
   #heldEventBytes = 0;
-  /** Bytes of events among those that the peer has not taken; at most that many, as it may have taken some of them. */
+  /** Upper bound of event bytes that the peer has not taken. */
   #eventBytes = 0;
 
   constructor(stream: ByteStream, pool: OutputPool) {
@@ -72,12 +72,12 @@ export class ConnectionOutput {
     return this.#isBackedUp ? unflushed + this.#stream.queuedBytes : unflushed;
   }
 
-  /** True when more is queued than any client may leave untaken. A reply is as long as it is: what counts is the rest. */
+  /** True when more is queued than a client may leave unread. The length of long replies is not counted. */
   get isTooMuch(): boolean {
     return this.queuedBytes > OUTPUT_BYTES_MAX + this.#appendedBytes || this.#heldEventBytes > OUTPUT_BYTES_MAX;
   }
 
-  /** True when more of what cannot wait is queued than any client may leave untaken, however long the replies before it. */
+  /** True when more events are queued than a client may leave unread, regardless of long replies before them. */
   get hasTooManyEvents(): boolean {
     return this.#eventBytes + this.#heldEventBytes > OUTPUT_BYTES_MAX;
   }
@@ -86,13 +86,13 @@ export class ConnectionOutput {
     return this.queuedBytes >= BYTES_HIGH;
   }
 
-  /** Where the next bytes are written; valid until the end of the turn. */
+  /** Writer for the next bytes; valid until the end of the turn. */
   writer(): JuteWriter {
     this.#writer ??= this.#pool.take();
     return this.#writer;
   }
 
-  /** Starts a reply; its record is written to what this returns. */
+  /** Starts a reply; its record is written to the returned writer. */
   beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter {
     const writer = this.writer();
     this.#replyAt = writer.beginFrame();
@@ -100,7 +100,7 @@ export class ConnectionOutput {
     return writer;
   }
 
-  /** @returns bytes of the reply, as ZooKeeper counts them: without the length before it */
+  /** @returns bytes of the reply as ZooKeeper counts them, without its length field */
   endReply(): number {
     const writer = this.writer();
     writer.endFrame(this.#replyAt);
@@ -110,7 +110,7 @@ export class ConnectionOutput {
   }
 
   /**
-   * Puts a record into the reply that was begun, and ends it. A long one is not copied; it is released when the stream has
+   * Adds a record to the current reply and ends it. A long record is not copied; it is released when the stream has
    * passed it on.
    *
    * @returns as `endReply`
@@ -133,12 +133,12 @@ export class ConnectionOutput {
     return this.#heldEvents !== null;
   }
 
-  /** From here on events wait, until they come behind the next reply. */
+  /** From now on events wait until after the next reply. */
   holdEvents(): void {
     this.#heldEvents ??= [];
   }
 
-  /** @param frame a whole one */
+  /** @param frame a complete frame */
   writeEvent(frame: Uint8Array): void {
     if (this.#heldEvents === null) {
       this.writer().raw(frame);
@@ -158,7 +158,7 @@ export class ConnectionOutput {
     }
   }
 
-  /** @returns bytes that were handed to the stream since the last flush */
+  /** @returns bytes handed to the stream since the last flush */
   flush(): number {
     const appended = this.#appendedSinceFlush;
     this.#appendedSinceFlush = 0;
@@ -176,7 +176,7 @@ export class ConnectionOutput {
     return bytes;
   }
 
-  /** Sends what was written before and then these bytes, which nobody changes any more. */
+  /** Sends what has been written, then the record, whose bytes must no longer change. */
   #append(record: JuteChunks): void {
     let sent = this.flush();
     for (const piece of record.pieces) {
@@ -204,7 +204,7 @@ export class ConnectionOutput {
     this.#eventBytes = 0;
   }
 
-  /** Forgets what was not flushed. */
+  /** Discards what was not flushed. */
   discard(): void {
     this.#writer = null;
   }

@@ -1,12 +1,12 @@
 import { OPERATION_ENTRIES } from '../base/operations.ts';
 
-/** What `cons` tells of one connection (ServerCnxn). Latencies and response times in monotonic milliseconds. */
+/** What `cons` prints about a connection (ServerCnxn). Latencies and response times in monotonic milliseconds. */
 export class ConnectionStats {
   /** Wall-clock milliseconds. */
   readonly establishedWallMs: number;
   packetsReceived = 0;
   packetsSent = 0;
-  /** The op code of its last request, or the name that `cons` prints for what has none; null before anything. */
+  /** Op code of its last request, or the name that `cons` prints for operations without one; null before the first. */
   #lastOperation: number | string | null = null;
   lastCxid = 0;
   lastZxid = 0;
@@ -31,7 +31,7 @@ export class ConnectionStats {
     this.#lastOperation = 'SESS';
   }
 
-  /** The short name of its last operation; null for none, and for one without a name. */
+  /** Short name of its last operation; null before the first, and for an operation without a short name. */
   get lastOperation(): string | null {
     const last = this.#lastOperation;
     return typeof last === 'number' ? (SHORT_NAMES.get(last) ?? null) : last;
@@ -51,7 +51,7 @@ export class ConnectionStats {
     return this.#latencyCount === 0 ? 0 : Math.floor(this.#latencyTotal / this.#latencyCount);
   }
 
-  /** As `crst` leaves it: no latency known, so that the next one is the smallest. */
+  /** As after `crst`: no latency is known, so the next one becomes the minimum. */
   reset(): void {
     this.packetsReceived = 0;
     this.packetsSent = 0;

@@ -1,4 +1,4 @@
-/** Connections that go and leave many watches, as other clients see it. */
+/** Closed connections that had many watches, as seen by other clients. */
 import { AddWatchMode, EventType, OpCode, type Request } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { create, setData } from '../testing/core-requests.ts';
@@ -7,7 +7,7 @@ import { type TestClient, TestServer } from '../testing/test-server.ts';
 const MANY = 20_000;
 const paths = Array.from({ length: MANY }, (_, i) => `/w${i}`);
 
-/** setWatches2 of a client that has seen everything. */
+/** setWatches2 of a client that is up to date. */
 function setWatches(existWatches: readonly string[], recursive: readonly string[] = []): Request {
   return {
     op: OpCode.setWatches2,
@@ -41,14 +41,14 @@ function watched(server: TestServer): { connections: number; paths: number; watc
   return server.core.view.watches.summary();
 }
 
-/** One turn, with what the disk has completed. */
+/** One turn, with everything that the disk has completed. */
 function turn(server: TestServer): void {
   server.core.onTurnEnd();
   while (server.disk.deliver());
 }
 
-describe('the watches of a connection that goes', () => {
-  test('are given up over several turns, in which others are answered, until nothing of them is kept', () => {
+describe('the watches of a closed connection', () => {
+  test('are released over several turns, in which others are answered, until all are gone', () => {
     const { server, crowded } = makeServer();
     const other = server.connect();
     expect(watched(server)).toEqual({ connections: 1, paths: MANY + 1, watches: MANY + 1 });
@@ -68,7 +68,7 @@ describe('the watches of a connection that goes', () => {
     expect(server.core.nextDeadlineMs()).toBeGreaterThan(0);
   });
 
-  test('are told nothing meanwhile, and other watchers of the same paths each event once', () => {
+  test('get no events meanwhile, while other watchers of the same paths get each event once', () => {
     const { server, crowded } = makeServer();
     const [other, writer] = [server.connect(), server.connect()];
     other.send({ op: OpCode.exists, path: '/w7', watch: true });
@@ -89,7 +89,7 @@ describe('the watches of a connection that goes', () => {
     expect(watched(server)).toEqual({ connections: 1, paths: 1, watches: 1 });
   });
 
-  test('are not those that its session sets again on its next connection', () => {
+  test('are separate from those that its session sets again on its next connection', () => {
     const { server, crowded } = makeServer();
     crowded.drop();
     const next = server.open();

@@ -8,12 +8,12 @@ import { Stranger } from '../testing/stranger.ts';
 describe('a server with several addresses', () => {
   const BOTH = makeMembership([1, 2], [], [1, 2]);
 
-  /** From now on nothing passes between the first addresses, and nobody is told. */
+  /** From now on all packets between the first addresses are dropped, without an error. */
   function cutFirstAddresses({ network }: LinkedServers): void {
     for (const pair of ['host1>host2', 'host2>host1']) network.blackHoles.add(pair);
   }
 
-  it('says all of them when it dials', () => {
+  it('announces all of them when it dials', () => {
     const ensemble = new LinkedServers(BOTH);
     const one = new Stranger(ensemble.network, 'host1');
     one.listen();
@@ -24,7 +24,7 @@ describe('a server with several addresses', () => {
     );
   });
 
-  it('is dialled at the next one when the first answers nothing, and counts as reachable', () => {
+  it('is dialled at the next one when the first does not answer, and counts as reachable', () => {
     const ensemble = new LinkedServers(BOTH);
     ensemble.network.blackHoles.add('host2>host1');
     const one = ensemble.start(1);
@@ -32,7 +32,7 @@ describe('a server with several addresses', () => {
     ensemble.advance(ADDRESS_TIMEOUT_MS + 100);
     expect(two.takeTold()).toEqual(['connected 1']);
     expect([...one.connected]).toEqual([2]);
-    // The one that has answered comes first from now on.
+    // The address that has answered comes first from now on.
     ensemble.network.dials.length = 0;
     ensemble.network.breakStreams('host1b', 'host2');
     ensemble.advance(3000);
@@ -40,7 +40,7 @@ describe('a server with several addresses', () => {
     expect([...two.connected]).toEqual([1]);
   });
 
-  it('is dialled back at the next one when it calls from the lower id', () => {
+  it('is dialled back at the next one when it has the lower id', () => {
     const ensemble = new LinkedServers(BOTH);
     const two = ensemble.start(2);
     two.links.stop();
@@ -62,7 +62,7 @@ describe('a server with several addresses', () => {
     expect(two.takeTold()).toEqual(['unreachable 1']);
   });
 
-  it.each([1, 2])('is reached again by the other one when server %i asks and the way has gone', (asking) => {
+  it.each([1, 2])('is reached again at its other address when server %i asks and the first route is lost', (asking) => {
     const ensemble = new LinkedServers(BOTH);
     const servers = [ensemble.start(1), ensemble.start(2)];
     ensemble.advance(6000);
@@ -76,7 +76,7 @@ describe('a server with several addresses', () => {
     expect(ensemble.streamsBetween(1, 2)).toBe(1);
   });
 
-  it('is reached again when the only way that is left is the one that had answered', () => {
+  it('is reached again when the only route left is the one that had answered', () => {
     const ensemble = new LinkedServers(BOTH);
     const two = new LinkedServer(ensemble, 2);
     ensemble.servers.set(2, two);
@@ -94,7 +94,7 @@ describe('a server with several addresses', () => {
     expect(two.heard.get(1)).toBe(7);
   });
 
-  it('is asked again at every address for as long as it says nothing', () => {
+  it('is asked again at every address for as long as it is silent', () => {
     const ensemble = new LinkedServers(BOTH);
     const [one, two] = [ensemble.start(1), ensemble.start(2)];
     ensemble.advance(6000);
@@ -110,7 +110,7 @@ describe('a server with several addresses', () => {
     expect(ensemble.streamsBetween(1, 2)).toBe(1);
   });
 
-  it('keeps its connection when it answers, or need not', () => {
+  it('keeps its connection when it answers, or need not answer', () => {
     const ensemble = new LinkedServers(BOTH);
     const servers = [ensemble.start(1), ensemble.start(2)] as const;
     ensemble.advance(6000);

@@ -4,7 +4,7 @@ import { frameOf, helloOf, makeWord } from '../testing/election-words.ts';
 import { type LinkedServer, LinkedServers, makeMembership } from '../testing/linked-servers.ts';
 import { Stranger } from '../testing/stranger.ts';
 
-describe('what goes wrong', () => {
+describe('faults', () => {
   it('a connection that breaks at the other end is traced; one that this server closes is not', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
@@ -18,7 +18,7 @@ describe('what goes wrong', () => {
     expect(lost(two)).toEqual([]);
   });
 
-  it('a listener that cannot listen tries again for ever (ZOOKEEPER-3320)', () => {
+  it('a listener that cannot listen retries forever (ZOOKEEPER-3320)', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     ensemble.network.unlistenable.add('host1:3888');
     const one = ensemble.start(1);
@@ -31,7 +31,7 @@ describe('what goes wrong', () => {
     expect([...one.connected]).toEqual([2]);
   });
 
-  it('a peer that swallows everything delays no other (ZOOKEEPER-2930, 3756)', () => {
+  it('an unresponsive peer delays no other (ZOOKEEPER-2930, 3756)', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2, 3, 4]));
     for (const id of [1, 2, 3]) ensemble.network.blackHoles.add(`host${id}>host4`);
     for (const id of [1, 2, 3]) ensemble.start(id);
@@ -53,7 +53,7 @@ describe('what goes wrong', () => {
     expect(ensemble.network.dials.length).toBeLessThan(50);
   });
 
-  it('one that called and is not dialled back calls again, and the peer counts as unreachable', () => {
+  it('a server that is not dialled back asks again, and the peer counts as unreachable', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     new Stranger(ensemble.network, 'host2').listen();
     const one = ensemble.start(1);
@@ -62,7 +62,7 @@ describe('what goes wrong', () => {
     expect(ensemble.network.dials.length).toBeGreaterThan(1);
   });
 
-  it('fifty connections that say nothing harm nobody, and are closed in time (ZOOKEEPER-3296)', () => {
+  it('fifty silent connections have no effect on others, and are closed in time (ZOOKEEPER-3296)', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
@@ -78,7 +78,7 @@ describe('what goes wrong', () => {
     expect([...one.connected]).toEqual([2]);
   });
 
-  it('of connections that say nothing only so many are kept', () => {
+  it('the number of silent connections is bounded', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     ensemble.start(1);
     ensemble.advance(10);
@@ -88,7 +88,7 @@ describe('what goes wrong', () => {
     expect(silent.closed).toHaveLength(300 - 256);
   });
 
-  it('where there is no room, those that say nothing give way to those that come, and strangers to members', () => {
+  it('without room, new connections replace silent ones, and members replace strangers', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
@@ -99,7 +99,7 @@ describe('what goes wrong', () => {
     ensemble.network.crowded.add('host1:3888');
     for (let i = 0; i < 20; i++) stranger.connect('host1');
     ensemble.advance(100);
-    // The first of them has no one to take the place of but the stranger with a name.
+    // The first of them can only replace the stranger with an id.
     expect(stranger.closed).toHaveLength(20);
     ensemble.start(2);
     ensemble.advance(3000);
@@ -110,7 +110,7 @@ describe('what goes wrong', () => {
     expect([...one.connected]).toEqual([2]);
   });
 
-  it('what is no hello closes its connection (ZOOKEEPER-3769, 2186)', () => {
+  it('an invalid hello closes its connection (ZOOKEEPER-3769, 2186)', () => {
     const bad = [
       bytesOf((b) => b.long(-65537).long(2)),
       bytesOf((b) => b.long(-65536).long(2).int(-5)),
@@ -134,7 +134,7 @@ describe('what goes wrong', () => {
     }
   });
 
-  it('who speaks TLS where it is not spoken is told of as such', () => {
+  it('TLS on a plaintext port is reported as such', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
@@ -148,7 +148,7 @@ describe('what goes wrong', () => {
     );
   });
 
-  it('a frame of an impossible length ends its connection; one that holds no notification does not', () => {
+  it('a frame of an invalid length closes its connection; one without a valid notification does not', () => {
     for (const length of [0, -1, -(2 ** 31), 524_289, 2 ** 31 - 1]) {
       const ensemble = new LinkedServers(makeMembership([1, 2]));
       const one = ensemble.start(1);
@@ -166,7 +166,7 @@ describe('what goes wrong', () => {
     }
   });
 
-  it('a server outside the membership is heard and answered, but only so many of them are', () => {
+  it('servers outside the membership may exchange notifications, up to a maximum', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
@@ -189,7 +189,7 @@ describe('what goes wrong', () => {
     expect([...one.connected]).toEqual([78]);
   });
 
-  it('nothing is told and nothing happens once the links are stopped', () => {
+  it('stopped links have no events and do not dial', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2, 3]));
     const one = ensemble.start(1);
     ensemble.start(2);

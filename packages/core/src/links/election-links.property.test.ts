@@ -4,7 +4,7 @@ import { helloOf, makeWord } from '../testing/election-words.ts';
 import { LinkedServers, makeMembership } from '../testing/linked-servers.ts';
 import { Stranger } from '../testing/stranger.ts';
 
-it('whatever befalls them, servers end up with one connection between every two, which carries the last word', () => {
+it('after any faults, every two servers end up with one connection, which carries the last notification', () => {
   const fault = fc.record({
     kind: fc.constantFrom('break', 'crash', 'crash silently', 'swallow', 'heal', 'deafen', 'call', 'stranger'),
     a: fc.nat(2),

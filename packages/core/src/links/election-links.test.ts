@@ -4,8 +4,8 @@ import { frameOf, helloOf, makeWord } from '../testing/election-words.ts';
 import { LinkedServer, LinkedServers, makeMembership } from '../testing/linked-servers.ts';
 import { Stranger } from '../testing/stranger.ts';
 
-describe('which connection stands', () => {
-  it('the higher id dials, says who it is and where, and sends frames', () => {
+describe('establishing a connection', () => {
+  it('the higher id dials, sends its id and address, and then frames', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = new Stranger(ensemble.network, 'host1');
     one.listen();
@@ -19,7 +19,7 @@ describe('which connection stands', () => {
     expect(two.takeTold()).toEqual(['connected 1']);
   });
 
-  it('the lower id dials, says who it is, closes, and is dialled', () => {
+  it('the lower id dials, sends its hello, closes, and is dialled back', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const two = new Stranger(ensemble.network, 'host2');
     two.listen();
@@ -38,7 +38,7 @@ describe('which connection stands', () => {
     expect(ensemble.network.dials).toEqual(['host1>host2:3888', 'host2>host1:3888']);
   });
 
-  it('one of a lower id that calls is dialled where it says that it is', () => {
+  it('a lower id that asks for it is dialled back at the address that it announces', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = new Stranger(ensemble.network, 'elsewhere');
     one.listen(4000);
@@ -53,7 +53,7 @@ describe('which connection stands', () => {
     expect(one.closed).toEqual(['reset by peer']);
   });
 
-  it('one that announces every interface is dialled where the configuration says (ZOOKEEPER-2164, 3725)', () => {
+  it('a server that announces 0.0.0.0 is dialled at its configured address (ZOOKEEPER-2164, 3725)', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const two = new LinkedServer(ensemble, 2);
     ensemble.servers.set(2, two);
@@ -65,7 +65,7 @@ describe('which connection stands', () => {
     expect(two.takeTold()).toEqual(['unreachable 1']);
   });
 
-  it('one that calls again has lost its connection, which is replaced', () => {
+  it('a lower id that asks again has lost its connection, which is replaced', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = new Stranger(ensemble.network, 'host1');
     one.listen();
@@ -79,7 +79,7 @@ describe('which connection stands', () => {
     expect(ensemble.streamsBetween(2, 1)).toBe(1);
   });
 
-  it('a second connection of a higher id waits for a second, and takes the place of a first that says nothing', () => {
+  it('a second connection of a higher id waits for a second, and then replaces a silent first one', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     const two = new Stranger(ensemble.network, 'host2');
@@ -95,7 +95,7 @@ describe('which connection stands', () => {
     expect(two.closed).toEqual(['reset by peer']);
   });
 
-  it('a second connection of a higher id takes the place at once when the first is closed, or owed an answer for long', () => {
+  it('a second connection of a higher id replaces the first at once if it is closed or its answer is overdue', () => {
     for (const isClosed of [true, false]) {
       const ensemble = new LinkedServers(makeMembership([1, 2]));
       const one = ensemble.start(1);
@@ -116,17 +116,17 @@ describe('which connection stands', () => {
     }
   });
 
-  it('who claims the id of a server of ours that is connected is refused, and whatever he says is not heard', () => {
+  it('a stranger with the id of a connected Meerkat server is refused, and its notifications are ignored', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2, 3]));
     const servers = [1, 2, 3].map((id) => ensemble.start(id));
     for (const { links } of servers) for (const to of [1, 2, 3]) links.send(to, { ...makeWord(7), announces: 1 });
-    // Nobody has anything to say any more.
+    // All servers become silent.
     ensemble.advance(10_000);
     for (const server of servers) server.takeTold();
     const stranger = new Stranger(ensemble.network, 'stranger');
     for (let round = 0; round < 5; round++) {
       for (let i = 0; i < 20; i++) stranger.connect('host2', helloOf(3, 'stranger:3888'), bytesOf(frameOf(99)));
-      // A lower id calls: the real one would be dialled anew.
+      // A lower id asks to be dialled back, which would replace the real connection.
       stranger.connect('host2', helloOf(1, 'host1:3888'));
       ensemble.advance(3000);
     }
@@ -141,7 +141,7 @@ describe('which connection stands', () => {
     for (const id of [1, 3]) expect(ensemble.streamsBetween(2, id)).toBe(1);
   });
 
-  it('a server of ours that has lost its connection without a word is back within a second, also among strangers', () => {
+  it('a Meerkat server with a silently broken connection is back within a second, also among strangers', () => {
     const ensemble = new LinkedServers(makeMembership([1, 3]));
     const one = ensemble.start(1);
     const three = ensemble.start(3);
@@ -153,7 +153,7 @@ describe('which connection stands', () => {
     for (let i = 0; i < 3; i++) stranger.connect('host1', helloOf(3, 'stranger:3888'));
     const again = ensemble.start(3);
     again.links.send(1, { ...makeWord(8), announces: 1 });
-    // One second for each that was there before it, and is silent.
+    // One second for each stranger that came before it and is silent.
     ensemble.advance(5000);
     again.links.send(1, { ...makeWord(9), announces: 1 });
     ensemble.advance(100);
@@ -161,7 +161,7 @@ describe('which connection stands', () => {
     expect(ensemble.streamsBetween(1, 3)).toBe(1);
   });
 
-  it('servers that dial each other at once do not replace what they have', () => {
+  it('servers that dial each other at the same time do not replace their connection', () => {
     let crossings = 0;
     for (let seed = 1; seed <= 100; seed++) {
       const ensemble = new LinkedServers(makeMembership([1, 2]), seed, { delayMaxMs: 150 });
@@ -173,7 +173,7 @@ describe('which connection stands', () => {
     expect(crossings).toBeGreaterThan(50);
   });
 
-  it('a hello and frames may come byte by byte', () => {
+  it('a hello and frames may arrive byte by byte', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]), 1, { chunkBytesMax: 1 });
     const one = ensemble.start(1);
     ensemble.advance(10);
@@ -187,7 +187,7 @@ describe('which connection stands', () => {
     ]);
   });
 
-  it('one that says that it is this server is closed', () => {
+  it('a connection with the id of this server is closed', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const one = ensemble.start(1);
     ensemble.advance(10);
@@ -198,7 +198,7 @@ describe('which connection stands', () => {
     expect(one.connected.size).toBe(0);
   });
 
-  it('an observer dials the voters, and nobody dials an observer', () => {
+  it('an observer dials the voters, and no server dials an observer', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2, 3], [2]));
     for (const id of [1, 2, 3]) ensemble.start(id);
     ensemble.advance(3000);
@@ -207,7 +207,7 @@ describe('which connection stands', () => {
   });
 });
 
-it('an observer of the lowest id is authenticated to by whoever dials it (ZOOKEEPER-4886)', () => {
+it('servers that dial an observer with the lowest id authenticate to it (ZOOKEEPER-4886)', () => {
   const ensemble = new LinkedServers(makeMembership([1, 2, 3], [1]));
   let logins = 0;
   ensemble.peerAuthentication = {
@@ -226,12 +226,12 @@ it('an observer of the lowest id is authenticated to by whoever dials it (ZOOKEE
   for (const id of [1, 2, 3]) ensemble.start(id);
   ensemble.advance(3000);
   for (const id of [1, 2, 3]) expect(ensemble.servers.get(id)?.connected.size).toBe(2);
-  // 1 calls 2 and 3 and is dialled back; 2 calls 3, or 3 dials 2.
+  // 1 dials 2 and 3 and is dialled back; 2 dials 3, or 3 dials 2.
   expect(logins).toBeGreaterThanOrEqual(5);
 });
 
-describe('what is sent', () => {
-  it('waits for the connection, the newest alone, and is said again over a new one', () => {
+describe('a notification', () => {
+  it('waits for the connection, only the newest, and is resent over a new one', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]));
     const two = ensemble.start(2);
     for (const round of [1, 2, 3]) two.links.send(1, makeWord(round));
@@ -244,7 +244,7 @@ describe('what is sent', () => {
     expect(one.takeTold()).toEqual(['unreachable 2', 'connected 2', '2 says 3']);
   });
 
-  it('does not queue behind what a peer has not taken: the newest follows (ZOOKEEPER-880, 822)', () => {
+  it('does not queue behind unsent ones: only the newest follows (ZOOKEEPER-880, 822)', () => {
     const ensemble = new LinkedServers(makeMembership([1, 2]), 1, { windowBytes: 10 });
     const one = ensemble.start(1);
     const two = ensemble.start(2);

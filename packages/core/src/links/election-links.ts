@@ -1,15 +1,16 @@
 /**
- * The connections over which servers elect their leader: one between every two, whoever dials first.
+ * The connections over which servers elect their leader: one between every two servers, regardless of which dials
+ * first.
  *
  *     start ──► listeners ──► handshakes ──┐
  *                                          ├─► ElectionPeer, one per server ──► notifications
  *     connectAll ──► dials ────────────────┘
  *
- * Each peer is dialled on its own, so one that swallows everything delays no other (ZOOKEEPER-2930, 3756). Whoever
- * connects and does not say hello in time is dropped (ZOOKEEPER-3296), and so is who says something else.
+ * Each peer is dialled separately, so that one that never answers delays no other (ZOOKEEPER-2930, 3756). A connection
+ * that does not send a valid hello in time is closed (ZOOKEEPER-3296).
  *
- * Connections outlive the election: they stand while this server leads or follows, so that a server that looks for the
- * leader is answered.
+ * Connections outlive the election: they stay open while this server leads or follows, so that it can answer a server
+ * that is looking.
  */
 import type { ElectionHello, ElectionNotification, ElectionProbe, Member, Membership } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -42,25 +43,25 @@ export interface ElectionLinksHost {
 
 export interface ElectionLinksOptions {
   readonly serverId: number;
-  /** Has this server as a member; `onMembershipChanged` tells of later ones, which need not. */
+  /** Contains this server; later memberships, passed to `onMembershipChanged`, need not. */
   readonly membership: Pick<Membership, 'members'>;
   /**
-   * Milliseconds after which a dial that neither succeeds nor fails is given up, and a connection that has not said
-   * who it is (`zookeeper.cnxTimeout`); 5000 when left out.
+   * Timeout in milliseconds of a dial, and of an accepted connection that has not sent a hello
+   * (`zookeeper.cnxTimeout`). Default 5000.
    */
   readonly connectTimeoutMs?: number;
-  /** The same for a dial to one of several addresses of a server; `connectTimeoutMs` when left out. */
+  /** Timeout of a dial to one of several addresses of a server. Default `connectTimeoutMs`. */
   readonly addressTimeoutMs?: number;
-  /** The network listens on every address of the machine, whatever it is asked for. */
+  /** The network listens on all interfaces, regardless of the address it is given. */
   readonly listensOnAllIps?: boolean;
-  /** Why a peer with a certificate for these hosts is not believed to be this server; see `Members`. */
+  /** Why a peer with a certificate for these hosts may not use this server id; see `Members`. */
   readonly refusalOfClaim?: (serverId: number, certifiedHosts: readonly string[] | null | undefined) => string | null;
 }
 
 export interface ElectionLinksEvents {
-  /** A connection to a peer stands, perhaps in place of another. What is sent to it now leaves now. */
+  /** A connection to a peer is established, perhaps replacing another. What is sent to it now leaves now. */
   onPeerConnected(id: number): void;
-  /** The connection to a peer broke, or an attempt to make one failed. */
+  /** The connection to a peer broke, or a dial failed. */
   onPeerUnreachable(id: number): void;
   onNotification(from: number, notification: ElectionNotification): void;
 }
@@ -68,9 +69,9 @@ export interface ElectionLinksEvents {
 const LISTENING = { who: 'the election', consequence: 'servers with a higher id cannot connect' };
 const CONNECT_TIMEOUT_MS = 5000;
 const CROWDED = 'it has not said who it is, and the descriptors of this process run short';
-/** Connections that have not said who they are; of more, some are dropped, see `Strangers`. */
+/** Maximum connections that have not identified themselves; beyond that some are closed, see `Strangers`. */
 const STRANGERS_MAX = 256;
-/** Servers outside the membership that are known at once: they are joining it, or a stranger pretends that they do. */
+/** Maximum servers outside the membership that are connected: joining servers, or strangers posing as such. */
 const OUTSIDERS_MAX = 64;
 
 export class ElectionLinks implements ElectionStreamOwner {
@@ -81,10 +82,10 @@ export class ElectionLinks implements ElectionStreamOwner {
   readonly #peerHost: ElectionPeerHost;
   readonly #listeners: ListenerSet;
   #members: ReadonlyMap<number, Member>;
-  /** Where this server can be dialled, as the last membership says that has it. */
+  /** Where this server can be dialled, according to the last membership that contains it. */
   #ownAddresses: readonly Endpoint[];
   readonly #peers = new Map<number, ElectionPeer>();
-  /** Have not said who they are. */
+  /** Have not identified themselves. */
   readonly #strangers = new Strangers<ElectionStream>();
   #isStopped = false;
 
@@ -136,17 +137,17 @@ export class ElectionLinks implements ElectionStreamOwner {
     return atMs;
   }
 
-  /** Servers with which a connection stands. */
+  /** Servers to which a connection is established. */
   get connectedServers(): readonly number[] {
     return [...this.#peers.values()].filter((peer) => peer.isConnected).map((peer) => peer.id);
   }
 
-  /** Begins to listen. */
+  /** Starts to listen. */
   start(): void {
     this.#listeners.start();
   }
 
-  /** Dials every voter that is not connected, now and until it is: this server looks for a leader. */
+  /** Dials every voter that is not connected, and retries until it is: this server is looking. */
   connectAll(): void {
     if (this.#isStopped) return;
     for (const { serverId, role } of this.#members.values()) {
@@ -154,7 +155,10 @@ export class ElectionLinks implements ElectionStreamOwner {
     }
   }
 
-  /** Only the newest notification waits for a peer that cannot take it yet; one that is not connected is dialled. */
+  /**
+   * While a peer cannot take more, only the newest notification is kept for it. A peer that is not connected is
+   * dialled.
+   */
   send(to: number, notification: ElectionNotification): void {
     if (this.#isStopped || to === this.#options.serverId) return;
     if (this.#members.has(to)) this.#peer(to).send(notification);
@@ -171,7 +175,7 @@ export class ElectionLinks implements ElectionStreamOwner {
     }
   }
 
-  /** Closes everything; nothing is told any more. */
+  /** Closes everything; no events follow. */
   stop(): void {
     this.#isStopped = true;
     this.#listeners.stop();
@@ -184,9 +188,10 @@ export class ElectionLinks implements ElectionStreamOwner {
   }
 
   /**
-   * Others are members, or at other addresses. Who is none any more is dialled no more; its connection stays until it ends.
+   * The membership has changed. A server that is no longer a member is no longer dialled; its connection stays until it
+   * ends.
    *
-   * @param members of the committed membership, and of the proposed one those that only it has
+   * @param members members of the committed membership, and those that are only in the proposed one
    */
   onMembershipChanged(members: Iterable<Member>): void {
     if (this.#isStopped) return;
@@ -223,7 +228,7 @@ export class ElectionLinks implements ElectionStreamOwner {
     return peer;
   }
 
-  /** Somebody outside the membership is known only for as long as it is connected. */
+  /** A server outside the membership is only kept while it is connected. */
   #maybeForget(id: number): void {
     if (!this.#members.has(id) && this.#peers.get(id)?.isIdle === true) this.#peers.delete(id);
   }
@@ -266,7 +271,7 @@ export class ElectionLinks implements ElectionStreamOwner {
     this.#strangers.delete(stream);
     const refusal = this.#findRefusal(serverId, stream);
     if (serverId === null || refusal !== null) {
-      this.#refuse(stream, refusal ?? 'it does not tell its id, as observers before 3.5');
+      this.#refuse(stream, refusal ?? 'it does not send its id, as observers before 3.5');
     } else if (serverId > this.#options.serverId) {
       this.#peer(serverId).adopt(stream);
     } else {
@@ -282,7 +287,7 @@ export class ElectionLinks implements ElectionStreamOwner {
     if (refusal !== null) return refusal;
     if (serverId === null || this.#members.has(serverId) || this.#peers.has(serverId)) return null;
     const outsiders = [...this.#peers.keys()].filter((id) => !this.#members.has(id)).length;
-    return outsiders < OUTSIDERS_MAX ? null : `${outsiders} servers that are no members are connected already`;
+    return outsiders < OUTSIDERS_MAX ? null : `${outsiders} servers that are not members are already connected`;
   }
 
   #refuse(stream: ElectionStream, reason: string): void {
@@ -297,7 +302,7 @@ export class ElectionLinks implements ElectionStreamOwner {
 
   onRoom(_stream: ElectionStream): void {}
 
-  /** A connection that never said who it is has ended, or was ended for what it said. */
+  /** A connection that never identified itself has ended, or was closed for what it sent. */
   onStreamClosed(stream: ElectionStream, reason: string): void {
     if (this.#strangers.has(stream)) this.#refuse(stream, reason);
   }

@@ -5,28 +5,28 @@ import { ElectionStream, type ElectionStreamOwner } from './election-stream.ts';
 import { OpenQuestion } from './open-question.ts';
 import { Strangers } from './strangers.ts';
 
-/** What a peer's connections need of the links around them. */
+/** What a peer's connections need from the links around them. */
 export interface ElectionPeerHost {
   readonly network: Network;
   readonly clock: Clock;
   readonly random: Random;
   readonly serverId: number;
-  /** Where this server can be dialled, as its configuration names it. */
+  /** Where this server can be dialled, according to its configuration. */
   readonly ownAddresses: readonly Endpoint[];
-  /** Milliseconds after which a dial that has neither succeeded nor failed is given up. */
+  /** Timeout of a dial, in milliseconds. */
   readonly connectTimeoutMs: number;
-  /** The same, while there is another address to try. */
+  /** Timeout of a dial while there is another address to try. */
   readonly addressTimeoutMs: number;
   onPeerConnected(id: number): void;
   onPeerUnreachable(id: number): void;
-  /** The connection that stood has broken. */
+  /** The established connection has broken. */
   onPeerLost(id: number, reason: string): void;
-  /** Closes a connection of somebody else, with a word in the log. */
+  /** Closes a connection that is not the peer's, and logs the reason. */
   refuse(stream: ElectionStream, reason: string): void;
   onNotification(from: number, notification: ElectionNotification): void;
 }
 
-/** An attempt to connect that has neither succeeded nor failed. */
+/** A dial in progress. */
 interface Dial {
   readonly target: Endpoint;
   readonly sinceMs: number;
@@ -37,67 +37,68 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** Pause before the second attempt, in milliseconds; doubles up to the maximum. */
 const PAUSE_MIN_MS = 200;
 const PAUSE_MAX_MS = 5000;
-/** Milliseconds that the server that has the right to dial is given to do so. */
+/** Milliseconds that the server with the higher id has to dial back. */
 const DIAL_BACK_MS = 1000;
-/** Age of a connection, in milliseconds, from which on it was no failed attempt when it breaks. */
+/** Age of a connection, in milliseconds, from which its loss does not count as a failed attempt. */
 const STABLE_MS = 5000;
 /**
- * Age of a connection of ours below which a call for one is taken for a call that has crossed it. To replace it would
- * let both servers replace each other's connections for as long as each is slow to hear of it.
+ * Age of a connection of ours, in milliseconds, below which a request to dial back is assumed to have crossed it.
+ * Replacing it would let both servers replace each other's connections for as long as each is slow to notice.
  */
 const CROSSING_MS = 1000;
-/** Milliseconds that a connection has for a sign of life when another one would take its place. */
+/** Milliseconds that a connection has to show that it is alive when another one would replace it. */
 const TEST_MS = 1000;
-/** Connections that would; of more, some are refused, see `Strangers`. */
+/** Maximum connections waiting to replace it; beyond that some are refused, see `Strangers`. */
 const RIVALS_MAX = 8;
 
 /**
- * The one connection to another server of the ensemble, and the attempts to have it.
+ * The connection to another server of the ensemble, and the attempts to establish it.
  *
- * The server of the higher id dials. The lower one calls for that: it dials too, says who it is and closes, and then
- * waits to be dialled.
+ * The server with the higher id dials. The other one asks it to: it dials, sends its hello, closes, and waits to be
+ * dialled back.
  *
  *     higher:  dial ──► hello ──► link                     lower:  dial ──► hello ──► closed ──► wait for the dial back
  *               ▲ └─ fails: pause ─┐                                ▲                               │        │
  *               └──────────────────┘ ◄─ breaks                      └──────── it did not come ──────┘       link
  *
- * Whoever connects under the id of a peer that is connected may be that peer, if it has lost its connection without this
- * end's knowledge, or a stranger. The standing connection wins unless it is dead:
+ * A server that connects under the id of a connected peer may be that peer, if its connection has broken unnoticed by
+ * this end, or a stranger. The established connection wins unless it is dead:
  *
- *     hello ──► waits ──┬─ the standing connection says something, or answers a probe ──► refused
- *                       └─ it is closed, or says nothing for a second ──────────────────► link
+ *     hello ──► waits ──┬─ the current connection sends something, or answers a probe ────► refused
+ *                       └─ it is closed, or silent for a second ──────────────────────────► link
  *
- * Servers of ours answer probes at once. A server of Apache's does not, and may have nothing to say while it has a leader:
- * a stranger can take its place then, for as long as that matters to nobody. Once it speaks again, its own wins.
+ * Meerkat servers answer probes at once. Apache servers do not, and may be silent while they have a leader: then a
+ * stranger can replace the connection, which does no harm as long as the peer is silent. When the peer speaks again, it
+ * replaces the stranger's.
  *
- * Only the newest notification is kept for a peer, sent or not; a new connection begins with it, since the old one may
- * have lost it (ZOOKEEPER-880, 822, 481).
+ * Only the newest notification is kept for a peer, sent or not; a new connection starts with it, because the old one
+ * may have lost it (ZOOKEEPER-880, 822, 481).
  */
 export class ElectionPeer implements ElectionStreamOwner {
   readonly id: number;
   readonly #host: ElectionPeerHost;
   readonly #addresses: AddressList;
   #configured: readonly Endpoint[];
-  /** A connection is wanted for as long as there is none. */
+  /** Reconnect whenever there is no connection. */
   #isWanted = false;
   #link: ElectionStream | null = null;
   #linkSinceMs = 0;
   #dial: Dial | null = null;
-  /** The stream that said hello to a server of a higher id, until that has dialled. */
+  /** The stream over which this server has asked a server with a higher id to dial back, until it does. */
   #call: ElectionStream | null = null;
   #retryAtMs = NEVER;
-  /** Attempts in a row that came to nothing: which address is next, and how long to wait. */
+  /** Consecutive failed attempts: determines the next address and how long to wait. */
   #failures = 0;
   readonly #question = new OpenQuestion();
   #lastWord: ElectionNotification | null = null;
   #owesWord = false;
-  /** Connections under this id that wait for the standing one to fail its test. */
+  /** Connections under this id that wait for the established one to fail its test. */
   readonly #rivals = new Strangers<ElectionStream>();
-  /** When the standing connection has said nothing for too long although a rival waits; NEVER while it is not tested. */
+  /** When the established connection fails its test, unless it shows that it is alive; NEVER while it is not tested. */
   #testUntilMs = NEVER;
-  /** The peer, of a lower id, has called for another connection. */
+  /** The peer, which has a lower id, has asked to be dialled back. */
   #isCalledFor = false;
-  /** It is a server of ours. */
+  /** The peer is a Meerkat server. */
   #answersProbes = false;
   #isStopped = false;
 
@@ -112,7 +113,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     return this.#link !== null;
   }
 
-  /** True when nothing stands and nothing is under way. */
+  /** True when there is no connection and no attempt. */
   get isIdle(): boolean {
     return this.#link === null && this.#dial === null && this.#call === null && this.#retryAtMs === NEVER;
   }
@@ -128,8 +129,9 @@ export class ElectionPeer implements ElectionStreamOwner {
   }
 
   /**
-   * When a server with several addresses has kept silent for too long over a standing connection although it was asked for
-   * its vote. The network may have lost the way to one of them without a word; the others are tried then, one at a time.
+   * When a peer with several addresses has been silent for too long on an established connection although it was asked
+   * for its vote. The network may drop packets to one of its addresses without an error, so the others are tried, one
+   * at a time.
    */
   get #silentMs(): number {
     const isTrying = this.#dial !== null || this.#call !== null;
@@ -140,18 +142,18 @@ export class ElectionPeer implements ElectionStreamOwner {
     return this.#addresses.all.length > 1;
   }
 
-  /** The configuration names other addresses now. A connection that stands stays. */
+  /** The configured addresses have changed. An established connection stays. */
   configure(addresses: readonly Endpoint[]): void {
     if (isSameList(addresses, this.#configured)) return;
     this.#configured = addresses;
     this.#addresses.configure(addresses);
     if (this.#link !== null || this.isIdle) return;
-    // What is under way is at an address that may be nobody's any more.
+    // The attempt in progress may be to an old address.
     this.#failures = 0;
     this.#connect();
   }
 
-  /** Connects now, and again whenever the connection breaks, for ever. */
+  /** Connects now, and reconnects whenever the connection breaks. */
   connect(): void {
     this.#isWanted = true;
     if (this.#link !== null || this.#dial !== null || this.#call !== null) return;
@@ -167,7 +169,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#maybeSendWord();
   }
 
-  /** The peer, of a higher id, has dialled. */
+  /** The peer, which has a higher id, has dialled. */
   adopt(stream: ElectionStream): void {
     stream.owner = this;
     if (this.#link === null || this.#isSuspect) {
@@ -180,12 +182,12 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#test();
   }
 
-  /** It was asked for its vote over the link, and has said nothing for long enough. */
+  /** It was asked for its vote over the link, and has been silent for long enough. */
   get #isSuspect(): boolean {
     return this.#nowMs() >= this.#question.askedMs + TEST_MS;
   }
 
-  /** The peer, of a lower id, has no connection and wants to be dialled. */
+  /** The peer, which has a lower id, has no connection and asks to be dialled back. */
   dialBack(addresses: readonly Endpoint[]): void {
     this.#addresses.announce(addresses);
     const nowMs = this.#nowMs();
@@ -202,12 +204,12 @@ export class ElectionPeer implements ElectionStreamOwner {
     const nowMs = this.#nowMs();
     this.#link?.close();
     this.#link = null;
-    // Another of its addresses is tried soon, and it may be the first one that cannot be reached.
+    // Another of its addresses is tried soon, and the first one may be unreachable.
     if (this.#dial !== null && this.#hasSeveralAddresses) return;
     this.#failures = 0;
     if (this.#dial !== null) {
       const isSame = isSameEndpoint(this.#dial.target, this.#nextTarget());
-      // One that was begun when the peer could not be reached would be heard of late.
+      // A dial that was started while the peer was unreachable may take long to complete.
       if (isSame && nowMs < this.#dial.sinceMs + CROSSING_MS) return;
       this.#dial.attempt.cancel();
       this.#dial = null;
@@ -224,13 +226,13 @@ export class ElectionPeer implements ElectionStreamOwner {
     } else if (nowMs >= this.#retryAtMs) {
       this.#retry();
     } else if (nowMs >= this.#silentMs) {
-      // The link stays until there is another one: it may be the peer that is slow.
+      // The link stays until it is replaced: the peer itself may be slow.
       this.#failures = this.#question.onTried(nowMs);
       this.#connect();
     }
   }
 
-  /** Closes everything; nothing is told any more. */
+  /** Closes everything; no events follow. */
   stop(): void {
     this.#isStopped = true;
     this.#abandonAttempt();
@@ -248,7 +250,11 @@ export class ElectionPeer implements ElectionStreamOwner {
     if (this.#answersProbes) this.#link?.sendProbe(ElectionProbe.asks);
   }
 
-  /** The standing connection is dead, or gone. @returns false when nobody waits for its place */
+  /**
+   * The established connection is dead or gone.
+   *
+   * @returns false when no connection waits to replace it
+   */
   #onTestFailed(): boolean {
     const wasCalledFor = this.#isCalledFor;
     this.#testUntilMs = NEVER;
@@ -321,7 +327,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     } else {
       stream.end();
       this.#call = stream;
-      // The peer tries the addresses of this server in turn.
+      // The peer tries this server's addresses in turn.
       const dialBackMs = DIAL_BACK_MS + (ownAddresses.length - 1) * this.#host.addressTimeoutMs;
       this.#retryAtMs = this.#nowMs() + Math.max(this.#pauseMs(), dialBackMs);
     }
@@ -340,32 +346,34 @@ export class ElectionPeer implements ElectionStreamOwner {
       this.#connect();
       return;
     }
-    // It was called, and has not dialled.
+    // It was asked to dial back, and has not.
     this.#failures++;
     if (this.#isHopeless) this.#abandonAttempt();
     else this.#connect();
     if (this.#link === null) this.#host.onPeerUnreachable(this.id);
   }
 
-  /** One that nobody needs, or that is connected all the same, is tried at each of its addresses, and then no more. */
+  /** An unneeded peer, or one that is connected anyway, is tried once at each of its addresses. */
   get #isHopeless(): boolean {
     const isNeeded = this.#isWanted && this.#link === null;
     return !isNeeded && this.#failures >= this.#addresses.all.length;
   }
 
-  /** True when the last attempt that failed was at the last of the addresses. */
+  /** True when the last failed attempt was at the last of its addresses. */
   get #hasTriedAll(): boolean {
     return this.#failures % Math.max(this.#addresses.all.length, 1) === 0;
   }
 
-  /** The other addresses are tried at once. */
+  /** The next address is tried without a pause. */
   #planRetry(pauseMinMs: number): void {
     if (this.#isHopeless) return;
     const pauseMs = this.#hasTriedAll ? this.#pauseMs() : 0;
     this.#retryAtMs = this.#nowMs() + Math.max(pauseMs, pauseMinMs);
   }
 
-  /** Grows each time that all addresses have failed; a random half of it keeps servers that failed together apart. */
+  /**
+   * Grows each time all addresses have failed; half of it is random, so that servers that failed together spread out.
+   */
   #pauseMs(): number {
     const rounds = Math.floor(this.#failures / Math.max(this.#addresses.all.length, 1));
     const pauseMs = Math.min(PAUSE_MIN_MS * 2 ** Math.max(rounds - 1, 0), PAUSE_MAX_MS);
@@ -381,7 +389,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#linkSinceMs = this.#nowMs();
     this.#question.onLinked();
     this.#owesWord = this.#lastWord !== null;
-    // A later word may be given now; only when there is none, the old one is said again.
+    // `onPeerConnected` may send a newer notification; only otherwise is the old one resent.
     this.#host.onPeerConnected(this.id);
     this.#maybeSendWord();
     stream.release();
@@ -418,7 +426,7 @@ export class ElectionPeer implements ElectionStreamOwner {
     this.#link = null;
     this.#host.onPeerLost(this.id, reason);
     if (this.#onTestFailed()) return;
-    // Another one may be on its way already.
+    // Another connection may be in progress.
     if (this.isIdle) {
       const ageMs = this.#nowMs() - this.#linkSinceMs;
       this.#failures = ageMs < STABLE_MS ? this.#failures + 1 : 0;

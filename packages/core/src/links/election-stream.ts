@@ -21,13 +21,13 @@ import { InputBuffer } from './input-buffer.ts';
 import { isTlsHello, SPEAKS_TLS } from './tls-hello.ts';
 
 export interface ElectionStreamOwner {
-  /** Who dialled; told once, before everything else, by a stream that expects it. The owner may change here. */
+  /** Sent by the dialling side. Called once, first, on accepted streams only. The owner may change here. */
   onHello(stream: ElectionStream, hello: ElectionHello): void;
   onNotification(stream: ElectionStream, notification: ElectionNotification): void;
   onProbe(stream: ElectionStream, probe: ElectionProbe): void;
-  /** It can take another notification. */
+  /** There is room for another notification. */
   onRoom(stream: ElectionStream): void;
-  /** Told once, as the last event, unless this end closed it. */
+  /** Called once, as the last event, unless this end closed it. */
   onStreamClosed(stream: ElectionStream, reason: string): void;
 }
 
@@ -36,11 +36,11 @@ export interface ElectionStreamOwner {
  *
  *     hello, then frames := int length (1 to 524288), notification | int probe
  *
- * A frame of another length ends the connection; one that holds no notification is ignored.
+ * A frame of any other length closes the connection; a frame without a valid notification is ignored.
  */
 export class ElectionStream implements StreamEvents {
   owner: ElectionStreamOwner;
-  /** Until when the other end may say who it is. */
+  /** Deadline for the hello of the other end. */
   readonly helloUntilMs: number;
   readonly #stream: ByteStream;
   readonly #input = new InputBuffer();
@@ -49,7 +49,7 @@ export class ElectionStream implements StreamEvents {
   #isOpen = true;
   #isHeld = false;
 
-  /** @param helloUntilMs the other end has dialled, and says who it is by then; null when this one has */
+  /** @param helloUntilMs deadline for the hello of the other end, which has dialled; null when this end has dialled */
   constructor(stream: ByteStream, helloUntilMs: number | null, owner: ElectionStreamOwner) {
     this.#stream = stream;
     this.#expectsHello = helloUntilMs !== null;
@@ -65,12 +65,12 @@ export class ElectionStream implements StreamEvents {
     return this.#stream.certifiedHosts ?? null;
   }
 
-  /** False while the last notification has not left: a later one would wait behind it, and be old by then. */
+  /** False while the last notification has not left: a later one would queue behind it, and be outdated by then. */
   get hasRoom(): boolean {
     return this.#stream.queuedBytes === 0;
   }
 
-  /** Says who dials, in one write: Apache's servers read the addresses at once or not at all. */
+  /** Identifies the dialling server, in one write: Apache servers read the addresses at once or not at all. */
   sendHello(serverId: number, addresses: readonly Endpoint[]): void {
     const writer = new JuteWriter(64);
     const version = addresses.length > 1 ? HelloVersion.multipleAddresses : HelloVersion.singleAddress;
@@ -94,7 +94,7 @@ export class ElectionStream implements StreamEvents {
     this.#stream.write(writer.toBytes());
   }
 
-  /** Tells nothing more of what comes, until `release`. */
+  /** No events until `release`. */
   hold(): void {
     this.#isHeld = true;
     this.#stream.pause();
@@ -107,7 +107,7 @@ export class ElectionStream implements StreamEvents {
     this.#consume();
   }
 
-  /** Closes at once; nothing is told. */
+  /** Closes at once; no event follows. */
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -115,7 +115,7 @@ export class ElectionStream implements StreamEvents {
     this.#stream.destroy();
   }
 
-  /** Closes after what was sent has left. */
+  /** Closes after everything sent has left. */
   end(): void {
     this.#stream.end();
   }
@@ -146,11 +146,11 @@ export class ElectionStream implements StreamEvents {
     if (end - start >= 4 && isTlsHello(getInt(bytes, start))) return this.#fail(SPEAKS_TLS);
     const length = measureElectionHello(bytes, start, end);
     if (length === 0) return false;
-    if (length < 0) return this.#fail('it did not begin as a server does');
+    if (length < 0) return this.#fail('its hello is invalid');
     this.#reader.reset(bytes, start, start + length);
     this.#input.start = start + length;
     const hello = readElectionHello(this.#reader);
-    if (hello === null) return this.#fail('it did not say where it can be reached');
+    if (hello === null) return this.#fail('its hello has no valid address');
     this.#expectsHello = false;
     this.owner.onHello(this, hello);
     return true;
@@ -160,7 +160,7 @@ export class ElectionStream implements StreamEvents {
     const { bytes, start, end } = this.#input;
     if (end - start < 4) return false;
     const length = getInt(bytes, start);
-    if (length < 1 || length > ELECTION_FRAME_BYTES_MAX) return this.#fail(`it sent a frame of the length ${length}`);
+    if (length < 1 || length > ELECTION_FRAME_BYTES_MAX) return this.#fail(`it sent a frame of length ${length}`);
     const next = start + 4 + length;
     if (next > end) return false;
     this.#reader.reset(bytes, start + 4, next);

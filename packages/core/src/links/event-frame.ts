@@ -1,7 +1,7 @@
 import { ErrorCode, JuteWriter, SpecialXid, writeReplyHeader, writeWatcherEvent } from '@meerkat/protocol';
 import type { WatchEvent } from '../watch/watch-manager.ts';
 
-/** The event as a frame; made once, whoever watches. */
+/** Encodes the event as a frame; called once per event, regardless of the number of watchers. */
 export function encodeEvent(event: WatchEvent): Uint8Array {
   const writer = new JuteWriter(64 + event.path.length);
   const at = writer.beginFrame();

@@ -11,7 +11,7 @@ function setData(text: string): Request {
   return { op: OpCode.setData, path: '/watched', data: Buffer.from(text), version: -1 };
 }
 
-/** Many clients that watch a znode, and one that has written to it: the write is applied, and no turn has ended since. */
+/** Many clients that watch a znode, and one that has written to it; the write is applied in the current turn. */
 function written(): { server: TestServer; writer: TestClient; other: TestClient; watchers: TestClient[] } {
   const server = new TestServer();
   const [writer, other] = [server.connect(), server.connect()];
@@ -29,7 +29,7 @@ function written(): { server: TestServer; writer: TestClient; other: TestClient;
 
 const kindsOf = (client: TestClient): string[] => client.takeArrivals().map(({ kind }) => kind);
 
-test('an event for thousands leaves over several turns, and replies do not wait for it', () => {
+test('an event for thousands of clients leaves over several turns, and replies do not wait for it', () => {
   const { server, writer, other, watchers } = written();
   other.send(readRoot);
   const told: number[] = [];
@@ -42,7 +42,7 @@ test('an event for thousands leaves over several turns, and replies do not wait 
   expect(told.reduce((sum, count) => sum + count, 0)).toBe(WATCHERS);
 });
 
-test('an event reaches a client before a reply that shows the change, also when it has not left yet', () => {
+test('an event reaches a client before a reply that shows the change, even if it has not left yet', () => {
   const { server, watchers } = written();
   const last = watchers.at(-1)!;
   last.send(readWatched);
@@ -56,7 +56,7 @@ test('an event reaches a client before a reply that shows the change, also when 
   for (const watcher of watchers.slice(0, -1)) expect(kindsOf(watcher)).toEqual(['event']);
 });
 
-test('events that come while others wait leave with them, in order', () => {
+test('new events leave together with waiting ones, in order', () => {
   const { server, writer, watchers } = written();
   writer.sendTogether([setData('b'), setData('c')]);
   server.core.onTurnEnd();
@@ -65,7 +65,7 @@ test('events that come while others wait leave with them, in order', () => {
   for (const watcher of watchers) expect(kindsOf(watcher)).toEqual(['event', 'event', 'event']);
 });
 
-test('a client that goes while its event waits does no harm, and the end of the server sends the rest', () => {
+test('a client may close while its event waits, and a stopping server sends the other events', () => {
   const { server, watchers } = written();
   watchers[500]!.drop();
   server.core.onTurnEnd();

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { InputBuffer } from './input-buffer.ts';
 
-/** Appends a frame in chunks. @returns bytes that were moved, and the largest buffer for the bytes that were there */
+/**
+ * Appends a frame in chunks.
+ *
+ * @returns bytes that were moved, and the largest ratio of buffer size to buffered bytes
+ */
 function fill(input: InputBuffer, { frameBytes, chunkBytes }: { frameBytes: number; chunkBytes: number }) {
   let moved = 0;
   let roomPerByte = 0;
@@ -17,7 +21,7 @@ function fill(input: InputBuffer, { frameBytes, chunkBytes }: { frameBytes: numb
 }
 
 describe('the input', () => {
-  test('moves each byte of a large frame once or so, however small the chunks are that it comes in', () => {
+  test('moves each byte of a large frame about once, however small its chunks are', () => {
     for (const chunkBytes of [7, 1024, 64 * 1024]) {
       const input = new InputBuffer();
       const { moved } = fill(input, { frameBytes: 4 * 1024 * 1024, chunkBytes });
@@ -27,13 +31,13 @@ describe('the input', () => {
     }
   });
 
-  test('holds no more than twice what has come, and of a frame not more than its length', () => {
+  test('uses at most twice the memory of what has arrived, and at most the length of a frame', () => {
     const input = new InputBuffer();
     expect(fill(input, { frameBytes: 3_000_001, chunkBytes: 4096 }).roomPerByte).toBeLessThanOrEqual(2);
     expect(input.bytes.length).toBe(3_000_001);
   });
 
-  test('leaves what has been read as it was', () => {
+  test('does not change what has been read', () => {
     const input = new InputBuffer();
     input.append(Uint8Array.of(1, 2, 3));
     input.append(Uint8Array.of(4, 5));
@@ -44,7 +48,7 @@ describe('the input', () => {
     expect(input.bytes[input.start]).toBe(5);
   });
 
-  test('takes what lies behind its end already without a copy, and nothing else that looks like it', () => {
+  test('takes a chunk that follows its end in memory without a copy, and no other chunk', () => {
     const input = new InputBuffer();
     const memory = new Uint8Array(8);
     input.append(Uint8Array.of(1, 2));
@@ -60,7 +64,7 @@ describe('the input', () => {
     expect([...input.bytes.subarray(input.start, input.end)]).toEqual([2, 3, 4, 4, 2]);
   });
 
-  test('gives a reader that asks for more each byte once and in its order, and copies little of long chunks', () => {
+  test('gives a reader that asks for more each byte once and in order, and copies little of long chunks', () => {
     const input = new InputBuffer();
     const chunkBytes = 60_000;
     const frameBytes = 1100;
@@ -70,7 +74,7 @@ describe('the input', () => {
     for (let i = 0; i < 50; i++) {
       const chunk = new Uint8Array(chunkBytes).map(() => sent++);
       input.appendPart(chunk);
-      // Now and then nothing is read before the next chunk comes.
+      // Sometimes nothing is read before the next chunk arrives.
       if (i % 7 === 6) continue;
       for (;;) {
         if (input.end - input.start < frameBytes) {

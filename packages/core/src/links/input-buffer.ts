@@ -1,30 +1,30 @@
 import { EMPTY_BYTES } from '@meerkat/protocol';
 
 /**
- * Bytes that have come and are not read yet, in one piece.
+ * Bytes that have arrived but are not read yet, in one piece.
  *
- *     bytes:  · · · c d e f g . . .        · read, . room of a buffer that is ours
+ *     bytes:  · · · c d e f g . . .        · read, . free space of a buffer of ours
  *                   ▲         ▲
  *                 start      end
  *
- * A chunk that finds nothing left is taken as it is, without a copy, and so is one that lies behind the end already. Memory
- * that has been read is not written again here, so views of it stay as they are for as long as somebody keeps them.
+ * A chunk is taken without a copy if nothing is left to be read, or if it directly follows the end in memory. Memory
+ * that has been read is not written again here, so views of it stay valid for as long as they are kept.
  */
 export class InputBuffer {
   bytes: Uint8Array = EMPTY_BYTES;
-  /** The reader moves it. */
+  /** Moved by the reader. */
   start = 0;
   end = 0;
-  /** A chunk of which only the beginning has been taken; null when there is none. */
+  /** A chunk of which only the beginning has been copied; otherwise null. */
   #chunk: Uint8Array | null = null;
-  /** How many of its bytes have been taken. */
+  /** Bytes of the chunk that have been copied. */
   #taken = 0;
 
   get isEmpty(): boolean {
     return this.start === this.end && this.#chunk === null;
   }
 
-  /** @param wanted bytes, from `start` on, with which there is something to read; 0 when that is not known */
+  /** @param wanted bytes, counted from `start`, that the reader needs; 0 when unknown */
   append(chunk: Uint8Array, wanted = 0): void {
     if (this.#isBehindEnd(chunk)) {
       this.end += chunk.length;
@@ -37,15 +37,15 @@ export class InputBuffer {
       this.end = chunk.length;
       return;
     }
-    // A chunk of the stream's has no room behind its end, so it is never written to.
+    // A chunk from the stream has no room after its end, so it is never written to.
     if (this.end + chunk.length > this.bytes.length) this.#move(left, chunk.length, wanted);
     this.bytes.set(chunk, this.end);
     this.end += chunk.length;
   }
 
   /**
-   * As `append`, for a reader that calls `more` when it has too little: of a long chunk only so much is copied behind what was left
-   * as completes that, and the rest is read where it has come.
+   * Like `append`, for a reader that calls `more` when it needs more: only as much of a long chunk is copied as
+   * completes what was left, and the rest is read in place.
    *
    *     left │ beginning of the chunk ──► more ──► the chunk itself, from where the reader is
    */
@@ -60,7 +60,7 @@ export class InputBuffer {
     this.#take(PART_BYTES);
   }
 
-  /** @returns false when there is no more than the reader has */
+  /** @returns false when the reader already has everything */
   more(): boolean {
     const chunk = this.#chunk;
     if (chunk === null) return false;
@@ -84,12 +84,12 @@ export class InputBuffer {
     if (end === chunk.length) this.#chunk = null;
   }
 
-  /** All of the chunk is behind what was left. */
+  /** Copies the rest of the chunk behind what was left. */
   takeRest(): void {
     if (this.#chunk !== null) this.#take(this.#chunk.length);
   }
 
-  /** Goes on in this memory, with what is left to be read at its beginning. */
+  /** Continues in this memory, with unread bytes moved to its beginning. */
   moveTo(bytes: Uint8Array): void {
     bytes.set(this.bytes.subarray(this.start, this.end));
     this.bytes = bytes;
@@ -111,8 +111,8 @@ export class InputBuffer {
   }
 
   /**
-   * What is longer than a chunk grows by doubling, so that something large in small chunks is not copied for each: no
-   * faster, because what has been announced need not come, and no further than what is wanted.
+   * Capacity doubles when something is longer than a chunk, so that a large packet in small chunks is not copied for
+   * each of them: no faster, because announced bytes may never arrive, and no further than wanted.
    */
   #move(left: number, coming: number, wanted: number): void {
     const needed = left + coming;
@@ -125,5 +125,5 @@ export class InputBuffer {
   }
 }
 
-/** So much of a chunk is copied at first; most packets are shorter. */
+/** Bytes of a chunk that are copied first; most packets are shorter. */
 const PART_BYTES = 2048;

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { LargeRequests } from './large-requests.ts';
 
-test('large requests have room from their first bytes until their connection owes no answer', () => {
+test('large requests occupy room from their first bytes until their connection is owed no more replies', () => {
   const requests = new LargeRequests<{ waiting: unknown[] }>(100);
   const [one, two] = [{ waiting: [] as unknown[] }, { waiting: [] as unknown[] }];
   expect(requests.admit(one, 60)).toBe(true);
-  // Its next bytes.
+  // More bytes of the same request.
   expect(requests.admit(one, 60)).toBe(true);
   expect(requests.admit(two, 60)).toBe(false);
   requests.onComplete(one);

@@ -1,12 +1,12 @@
-/** What is held of a connection: bytes of its large requests, and whether one of them is still coming. */
+/** Accounting of a connection: bytes of its large requests, and whether one of them is still arriving. */
 interface Held {
   bytes: number;
   isComing: boolean;
 }
 
 /**
- * How much of the memory large requests may take (`largeRequestThreshold`, `largeRequestMaxBytes`): from the moment when their
- * length is known until their connection has nothing more to be answered.
+ * Bounds the memory of large requests (`largeRequestThreshold`, `largeRequestMaxBytes`). A request counts from when its
+ * length is known until its connection has nothing more to be answered.
  */
 export class LargeRequests<Connection extends { readonly waiting: { readonly length: number } }> {
   readonly #bytesMax: number;
@@ -21,7 +21,11 @@ export class LargeRequests<Connection extends { readonly waiting: { readonly len
     return this.#bytes;
   }
 
-  /** Asked again and again while a request comes. @returns false when there is no room for it */
+  /**
+   * Called repeatedly while a request arrives.
+   *
+   * @returns false when there is no room for it
+   */
   admit(connection: Connection, bytes: number): boolean {
     const held = this.#held.get(connection);
     if (held?.isComing === true) return true;
@@ -35,13 +39,13 @@ export class LargeRequests<Connection extends { readonly waiting: { readonly len
     return true;
   }
 
-  /** All of it is there. */
+  /** A large request has arrived completely. */
   onComplete(connection: Connection): void {
     const held = this.#held.get(connection);
     if (held !== undefined) held.isComing = false;
   }
 
-  /** Gives back what those have held that owe no answer any more. */
+  /** Releases the memory of connections that are owed no more replies. */
   releaseAnswered(): void {
     for (const [connection, { isComing }] of this.#held) {
       if (!isComing && connection.waiting.length === 0) this.release(connection);

@@ -31,7 +31,11 @@ function dial(...addresses: readonly { host: string; port: number }[]): LeaderDi
   return made;
 }
 
-/** A leader that listens there. @returns the streams that it has taken and that are open */
+/**
+ * A leader that listens at this address.
+ *
+ * @returns the open streams that it has accepted
+ */
 function listen(at: { host: string; port: number }): ByteStream[] {
   const streams: ByteStream[] = [];
   network.portOf('leader').listen(at, {
@@ -62,7 +66,7 @@ function advance(dialling: LeaderDial | null, ms: number): void {
   network.nowMs = untilMs;
 }
 
-it('dials a leader that has not opened its port yet again and again, for moments', () => {
+it('redials a leader that has not opened its port yet, for a short time', () => {
   const dialling = dial(FIRST);
   advance(dialling, 300);
   expect(told).toEqual([]);
@@ -73,11 +77,11 @@ it('dials a leader that has not opened its port yet again and again, for moments
   expect(dialling.nextDeadlineMs).toBe(Number.POSITIVE_INFINITY);
 });
 
-it('gives up a leader that refuses once its connection for elections has broken, and waits for one that says nothing', () => {
+it('stops redialling a refusing leader once its election connection has broken, but waits for a silent one', () => {
   const refused = dial(FIRST);
   advance(refused, 50);
   refused.onLeaderLost();
-  expect(told).toEqual(['failed: it refuses, and its connection for elections has broken, too']);
+  expect(told).toEqual(['failed: it refuses, and its election connection has broken, too']);
   const early = dial(FIRST);
   early.onLeaderLost();
   expect(told).toHaveLength(1);
@@ -91,13 +95,13 @@ it('gives up a leader that refuses once its connection for elections has broken,
   expect(streams).toHaveLength(1);
 });
 
-it('gives up a leader that never opens it, and says so once', () => {
+it('fails once if the leader never opens its port', () => {
   const dialling = dial(FIRST, SECOND);
   advance(dialling, 5000);
   expect(told).toEqual(['failed: refused']);
 });
 
-it('takes the first of several addresses that answers, and lets go of the others', () => {
+it('takes the first of several addresses that answers, and cancels the others', () => {
   const streams = [listen(FIRST), listen(SECOND)];
   const dialling = dial(FIRST, SECOND);
   advance(dialling, 5000);
@@ -108,7 +112,7 @@ it('takes the first of several addresses that answers, and lets go of the others
 it.each([
   [FIRST, 'leaderb'],
   [SECOND, 'leader'],
-])('is not held up by an address that swallows everything', ({ host }, other) => {
+])('is not delayed by an unresponsive address', ({ host }, other) => {
   listen(FIRST);
   listen(SECOND);
   network.blackHoles.add(`learner>${host}`);
@@ -117,17 +121,17 @@ it.each([
   expect(told).toEqual([`connected to ${other}`]);
 });
 
-it('gives up when of several addresses none answers in time, but lets a single one take its time', () => {
+it('fails when none of several addresses answers in time, but has no timeout for a single one', () => {
   for (const host of ['leader', 'leaderb']) network.blackHoles.add(`learner>${host}`);
   const several = dial(FIRST, SECOND);
   advance(several, TIMEOUT_MS);
-  expect(told).toEqual(['failed: nothing answers within 1000 ms']);
+  expect(told).toEqual(['failed: no answer within 1000 ms']);
   const single = dial(FIRST);
   advance(single, 60_000);
   expect(told).toHaveLength(1);
 });
 
-it('tells nothing once it is cancelled', () => {
+it('has no events once it is cancelled', () => {
   const streams = listen(FIRST);
   const dialling = dial(FIRST);
   network.step();

@@ -1,16 +1,16 @@
 import type { ByteStream, Clock, Endpoint, Network, StreamEvents } from '../base/ports.ts';
 
 export interface LeaderDialOptions {
-  /** Of the leader, at least one. */
+  /** Addresses of the leader, at least one. */
   readonly addresses: readonly Endpoint[];
-  /** Milliseconds after which one of several addresses that answers nothing is given up. */
+  /** Timeout of a dial, in milliseconds, when there are several addresses. */
   readonly addressTimeoutMs: number;
 }
 
 export interface LeaderDialEvents {
-  /** Told once; nothing follows. */
+  /** Called once, as the last event. */
   onConnected(stream: ByteStream): StreamEvents;
-  /** No address can be reached. Told once; nothing follows. */
+  /** No address can be reached. Called once, as the last event. */
   onFailed(reason: string): void;
 }
 
@@ -18,26 +18,26 @@ interface Attempt {
   readonly at: Endpoint;
   dial: { cancel(): void } | null;
   failures: number;
-  /** When to dial again, or to give up what is under way. */
+  /** When to dial again, or when the current dial times out. */
   deadlineMs: number;
   isOver: boolean;
 }
 
-/** Pauses before the attempts to connect, in milliseconds: a new leader opens its port within moments. */
+/** Pauses between dials, in milliseconds: a new leader opens its port within moments. */
 const REDIAL_MS: readonly number[] = [5, 10, 20, 40, 80, 100, 100, 100, 100, 100];
 
-const LOST = 'it refuses, and its connection for elections has broken, too';
+const LOST = 'it refuses, and its election connection has broken, too';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The way of a learner to its leader: all addresses are dialled at once, and the first that answers is taken. */
+/** Connects a learner to its leader: dials all addresses at once, and takes the first that answers. */
 export class LeaderDial {
   readonly #network: Network;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #events: LeaderDialEvents;
   readonly #attempts: readonly Attempt[];
-  /** The leader's process has ended, as it seems: what it refuses is no port that is not open yet. */
+  /** The leader's process seems to have ended: a refused dial no longer means that its port is not open yet. */
   #isGone = false;
   #isOver = false;
 
@@ -48,7 +48,7 @@ export class LeaderDial {
   ) {
     this.#network = ports.network;
     this.#clock = ports.clock;
-    // A single one has all the time that the learner has.
+    // A single address may take all of the learner's time.
     this.#timeoutMs = addresses.length > 1 ? addressTimeoutMs : NEVER;
     this.#events = events;
     this.#attempts = addresses.map((at) => ({ at, dial: null, failures: 0, deadlineMs: NEVER, isOver: false }));
@@ -72,12 +72,12 @@ export class LeaderDial {
         this.#dial(attempt);
       } else {
         attempt.dial.cancel();
-        this.#end(attempt, `nothing answers within ${this.#timeoutMs} ms`);
+        this.#end(attempt, `no answer within ${this.#timeoutMs} ms`);
       }
     }
   }
 
-  /** The leader's connection for elections has broken. An address that has refused, or does, is not tried again. */
+  /** The leader's election connection has broken. Addresses that refuse are no longer retried. */
   onLeaderLost(): void {
     this.#isGone = true;
     for (const attempt of this.#attempts) {
@@ -85,7 +85,7 @@ export class LeaderDial {
     }
   }
 
-  /** Gives up; nothing is told any more. */
+  /** Cancels all dials; no events follow. */
   cancel(): void {
     this.#isOver = true;
     for (const attempt of this.#attempts) {

@@ -4,7 +4,8 @@
  *     stream ──► packets ──► onPacket
  *                   └─ SNAP: a new database ──► onSnapshot
  *
- * While it is paused nothing is told, and the leader is stopped at last: what it sends waits in the network.
+ * There are no events while it is paused; backpressure stops the leader eventually, and what it sends stays in the
+ * network.
  */
 import {
   type LeaderPacket,
@@ -30,13 +31,13 @@ import { SnapReceiver } from './snap-receiver.ts';
 
 export interface LeaderLinkEvents {
   /**
-   * A packet came. Byte fields of the packet (`payload`, those inside `entry`) are views of memory that nobody writes
-   * to before `onApplied` has been told that the txn is applied. They keep their chunk of the stream.
+   * A packet arrived. Byte fields of the packet (`payload`, those inside `entry`) are views of memory that is not
+   * written to until `onApplied` has been called for the txn. They retain their chunk of the stream.
    */
   onPacket(packet: LeaderPacket): void;
-  /** The snapshot that a SNAP packet announced is there as a whole; its `lastZxid` is that of the packet. */
+  /** The snapshot announced by a SNAP packet has arrived completely; its `lastZxid` is that of the packet. */
   onSnapshot(database: Database): void;
-  /** Told once, as the last event, unless `close` was called; behind all that had come before. */
+  /** Called once, as the last event, after everything that had arrived; not called after `close`. */
   onLinkClosed(reason: string): void;
 }
 
@@ -48,20 +49,21 @@ export class LeaderLink implements StreamEvents, Flushable {
   readonly #input: PacketInput<LeaderPacket>;
   readonly #output: ConnectionOutput;
   readonly #memory: ReadMemory = new ReadMemory();
-  /** The last txn that has been told. */
+  /** Zxid of the last txn passed to `onPacket`. */
   #lastZxid: Zxid = ZXID_NONE;
   #snapshot: SnapReceiver | null = null;
   #isAwaitingFlush = false;
   #isOpen = true;
 
-  /** @param makeDatabase makes one that is empty, for a snapshot */
+  /** @param makeDatabase makes an empty database for a snapshot */
   constructor(stream: ByteStream, host: LinkHost, makeDatabase: () => Database, events: LeaderLinkEvents) {
     this.#stream = stream;
     this.#host = host;
     this.#makeDatabase = makeDatabase;
     this.#events = events;
     this.#output = new ConnectionOutput(stream, new OutputPool(LINK_KEPT_BYTES_MAX));
-    // What a leader proposes is committed whoever refuses it: one of Apache's bounds nothing, and neither does its log.
+    // A proposal may be committed even if this server refuses it: accept any record size. Apache leaders do not limit
+    // txns, and neither do their logs.
     this.#input = new PacketInput(RECORD_BYTES_MAX, readLeaderPacket, {
       onPacket: (packet) => this.#onPacket(packet),
       onReceived: () => this.#onReceived(),
@@ -77,7 +79,7 @@ export class LeaderLink implements StreamEvents, Flushable {
     stream.readInto?.(() => this.#input.roomIn(this.#memory, this.#lastZxid));
   }
 
-  /** Everything up to `zxid` is applied, and nobody looks at what was told of it any more. */
+  /** Everything up to `zxid` is applied: views of those packets are no longer used. */
   onApplied(zxid: Zxid): void {
     this.#memory.onApplied(zxid);
   }
@@ -98,7 +100,7 @@ export class LeaderLink implements StreamEvents, Flushable {
     const { queuedBytes } = this.#output;
     if (queuedBytes <= LINK_OUTPUT_BYTES_MAX) return;
     this.#give();
-    const reason = `the leader does not take what it is sent: ${queuedBytes} bytes wait for it`;
+    const reason = `the leader does not read: ${queuedBytes} bytes are queued for it`;
     this.#host.turn.defer(() => this.#input.onClosed(reason));
   }
 
@@ -109,14 +111,14 @@ export class LeaderLink implements StreamEvents, Flushable {
 
   /* ----------------------------------------------------------------------------------------- receiving ---- */
 
-  /** From now on nothing is told, not even what came with the packet that is being told. */
+  /** No events from now on, not even for packets that arrived together with the current one. */
   pause(): void {
     if (this.#input.isPaused) return;
     this.#input.pause();
     if (this.#isOpen) this.#stream.pause();
   }
 
-  /** What has been kept back is told first, as an event of its own. */
+  /** Events that were held back follow first, in a separate event. */
   resume(): void {
     if (!this.#input.isPaused) return;
     this.#input.resume();
@@ -156,7 +158,10 @@ export class LeaderLink implements StreamEvents, Flushable {
 
   /* ------------------------------------------------------------------------------------------- closing ---- */
 
-  /** Ends the link; no event follows. What was sent in this turn still leaves, if the leader has taken all before. */
+  /**
+   * Closes the link; no event follows. What was sent in this turn still leaves, if the leader has taken everything
+   * before it.
+   */
   close(_reason: string): void {
     this.#input.stop();
     this.#snapshot = null;
@@ -170,7 +175,7 @@ export class LeaderLink implements StreamEvents, Flushable {
     this.#stream.end();
   }
 
-  /** Gives the stream up. */
+  /** Destroys the stream; unsent output is discarded. */
   #give(): void {
     this.#isOpen = false;
     this.#output.discard();

@@ -4,8 +4,8 @@
  *     send ──► output of this turn ──► flush ──► stream
  *       └────► backlog ──► behind the slices of a snapshot ──┘
  *
- * What is sent arrives in the order in which it was sent. A snapshot leaves in slices, as the learner takes them, and
- * shows the tree as it has become meanwhile; what is sent behind it waits in memory until it has left.
+ * Packets arrive in the order in which they were sent. A snapshot leaves in slices, as the learner takes them, and
+ * includes changes made to the tree in the meantime; packets sent after it wait in memory until it has left.
  */
 import {
   type JuteWriter,
@@ -34,21 +34,21 @@ import { PacketInput } from './packet-input.ts';
 export interface LearnerLinkEvents {
   onPacket(packet: LearnerPacket): void;
   /**
-   * The learner has taken nearly all that was sent: more may follow. Told, if so, after each turn in which something
-   * was sent, and otherwise as soon as it is so.
+   * The learner has taken nearly everything: more may be sent. If so, called after each turn in which something was
+   * sent; otherwise as soon as it becomes true.
    */
   onRoom(): void;
-  /** The learner has taken bytes for which there was no room before: it is there. */
+  /** The learner has taken bytes that did not fit before, so it is alive. */
   onProgress(): void;
-  /** Told once, as the last event, unless `close` was called. */
+  /** Called once, as the last event, unless `close` was called. */
   onLinkClosed(reason: string): void;
 }
 
-/** Bytes on their way from which on history that can wait is not to be sent. */
+/** Bytes in transit from which history that can wait must not be sent. */
 const BYTES_HIGH = 1024 * 1024;
-/** Bytes on their way, besides one txn of the greatest length, at which the learner is too slow to be one. */
+/** Bytes in transit, besides one txn of maximum length, at which the learner is disconnected as too slow. */
 export const LINK_OUTPUT_BYTES_MAX: number = 256 * 1024 * 1024;
-/** Bytes of a snapshot that are made in a turn: the work of about a millisecond. */
+/** Bytes of a snapshot written per turn: about a millisecond of work. */
 const SLICE_BYTES = 256 * 1024;
 
 export class LearnerLink implements StreamEvents, Flushable {
@@ -61,12 +61,12 @@ export class LearnerLink implements StreamEvents, Flushable {
   readonly #backlog = new PacketBacklog();
   /** `flush` is called at the end of this turn. */
   #isAwaitingFlush = false;
-  /** Something was sent since `onRoom` was told. */
+  /** Something was sent since `onRoom` was last called. */
   #owesRoom = false;
   #hasSent = false;
-  /** Null until the learner is known. */
+  /** Null until the learner is identified. */
   meter: LearnerMeter | null = null;
-  /** Packets that the stream has not taken, and when the first of them was sent. */
+  /** Packets that the stream has not taken; below, when the first of them was sent. */
   #queuedPackets = 0;
   #queuedSinceMs = 0;
   #isOpen = true;
@@ -88,12 +88,12 @@ export class LearnerLink implements StreamEvents, Flushable {
     return this.#stream.remote;
   }
 
-  /** Bytes that the learner has not taken yet, without what is still to be made of a snapshot. */
+  /** Bytes that the learner has not taken yet, excluding the unwritten part of a snapshot. */
   get queuedBytes(): number {
     return this.#output.queuedBytes + this.#backlog.bytes;
   }
 
-  /** True while the learner takes what it is sent; never behind a snapshot that has not left. */
+  /** True while the learner keeps up; false until a snapshot has left. */
   get hasRoom(): boolean {
     return this.#isOpen && this.#snapshot === null && this.queuedBytes < BYTES_HIGH;
   }
@@ -116,7 +116,7 @@ export class LearnerLink implements StreamEvents, Flushable {
     this.#sendTxn(PacketType.inform, zxid, payload);
   }
 
-  /** SNAP with this zxid, which is not earlier than the last one that is applied, and the database behind it. */
+  /** Sends SNAP and the database. The zxid must not be earlier than the last applied one. */
   sendSnapshot(database: Database, zxid: Zxid): void {
     assert(!this.#isBusy, 'a learner is sent one snapshot, and nothing waits in front of it');
     if (!this.#isOpen) return;
@@ -132,7 +132,7 @@ export class LearnerLink implements StreamEvents, Flushable {
     this.#onWritten();
   }
 
-  /** What is sent now has to wait. */
+  /** Packets sent now have to wait. */
   get #isBusy(): boolean {
     return this.#snapshot !== null || !this.#backlog.isEmpty;
   }
@@ -147,7 +147,7 @@ export class LearnerLink implements StreamEvents, Flushable {
     if (this.#queuedPackets++ === 0) this.#queuedSinceMs = this.#host.turn.startedMs();
     this.#awaitFlush();
     if (this.queuedBytes <= LINK_OUTPUT_BYTES_MAX + this.#host.fieldBytesMax) return;
-    const reason = `the learner does not take what it is sent: ${this.queuedBytes} bytes wait for it`;
+    const reason = `the learner does not read: ${this.queuedBytes} bytes are queued for it`;
     this.#give();
     this.#host.turn.defer(() => this.#input.onClosed(reason));
   }
@@ -158,11 +158,11 @@ export class LearnerLink implements StreamEvents, Flushable {
     this.#host.turn.onOutput(this);
   }
 
-  /** Hands the turn's output to the stream, and a slice of what waits. */
+  /** Hands the turn's output to the stream, and one slice of what waits. */
   flush(): void {
     this.#isAwaitingFlush = false;
     this.#pump();
-    // What is sent in answer to `onRoom` belongs to this turn too.
+    // What `onRoom` sends still belongs to this turn.
     while (this.#maybeTellRoom() && this.#isAwaitingFlush) {
       this.#isAwaitingFlush = false;
       this.#pump();
@@ -189,11 +189,12 @@ export class LearnerLink implements StreamEvents, Flushable {
       this.#snapshot = null;
     }
     this.#output.flush();
-    // The stream may take it as fast as it is made: without this the whole of it would be made in one turn.
+    // The stream may take data as fast as it is produced: without this, the whole snapshot would be written in one
+    // turn.
     if (this.#isBusy && !this.#output.isBackedUp) this.#awaitFlush();
   }
 
-  /** @returns true when it was told */
+  /** @returns true when `onRoom` was called */
   #maybeTellRoom(): boolean {
     if (!this.#owesRoom || !this.hasRoom) return false;
     this.#owesRoom = false;
@@ -224,13 +225,13 @@ export class LearnerLink implements StreamEvents, Flushable {
   /* ------------------------------------------------------------------------------------------- closing ---- */
 
   /**
-   * Ends the link; no event follows. What was sent in this turn still leaves, if the learner has taken all before: it
-   * may be the word that the leader steps down.
+   * Closes the link; no event follows. What was sent in this turn still leaves, if the learner has taken everything
+   * before it: it may be the packet that says that the leader steps down.
    */
   close(_reason: string): void {
     this.#input.stop();
     if (!this.#isOpen) return;
-    // Who was told nothing need not read to the end of it: a stranger may never close its end.
+    // If nothing was sent, destroy the stream: a stranger may never close its end.
     if (this.#hasSent && !this.#isBusy && !this.#output.isBackedUp) {
       this.#output.flush();
       this.#isOpen = false;
@@ -250,7 +251,7 @@ export class LearnerLink implements StreamEvents, Flushable {
     this.#events.onLinkClosed(reason);
   }
 
-  /** Gives the stream up. */
+  /** Destroys the stream; unsent output is discarded. */
   #give(): void {
     this.#isOpen = false;
     this.#discard();

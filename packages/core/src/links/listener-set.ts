@@ -4,7 +4,7 @@ import { type ListeningFor, PortListener, type PortListenerPorts } from './port-
 
 interface ListenerSetEvents {
   onAccepted(stream: ByteStream): StreamEvents;
-  /** `isOpen` or `isSettled` may be another now. */
+  /** `isOpen` or `isSettled` may have changed. */
   onChanged?(): void;
 }
 
@@ -23,7 +23,7 @@ export class ListenerSet {
     this.#events = events;
   }
 
-  /** True while somebody can connect, at one address at least. */
+  /** True while it listens at one address or more. */
   get isOpen(): boolean {
     return this.#listeners.some(({ listener }) => listener.isListening);
   }
@@ -40,7 +40,7 @@ export class ListenerSet {
     return nextMs;
   }
 
-  /** From now on these. What stays is listened on without a pause. */
+  /** Replaces the addresses. Those that stay are listened on without interruption. */
   set(addresses: readonly Endpoint[]): void {
     if (this.#isStopped) return;
     const before = this.#listeners;
@@ -50,7 +50,7 @@ export class ListenerSet {
       .map((at) => ({ at, listener: new PortListener(this.#ports, at, this.#what, this.#events) }));
     if (added.length === 0 && kept.length === before.length) return;
     this.#listeners = [...kept, ...added];
-    // The old ones first: the same port at another address of the machine may be in the way.
+    // Stop old ones first: the same port on another interface may conflict.
     for (const { at, listener } of before) if (!kept.some((other) => other.at === at)) listener.stop();
     if (this.#isStarted) for (const { listener } of added) listener.start();
     this.#events.onChanged?.();

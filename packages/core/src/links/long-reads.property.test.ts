@@ -1,4 +1,6 @@
-/** Long reads among writes, watches, slow clients and others that leave: what each client sees fits one history. */
+/**
+ * Long reads among writes, watches, slow clients and clients that disconnect: what each client sees fits one history.
+ */
 import { AddWatchMode, EventType, JuteReader, OpCode, type Request } from '@meerkat/protocol';
 import { expect, test } from 'vitest';
 import { create } from '../testing/core-requests.ts';
@@ -6,7 +8,7 @@ import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 const CHILDREN = 6000;
 const CLIENTS = 30;
-/** They never leave, and take everything at once. */
+/** Writers never disconnect, and read everything at once. */
 const WRITERS = 4;
 const STEPS = 300;
 
@@ -37,7 +39,7 @@ interface Change {
   readonly isThere: boolean;
 }
 
-/** A client, and what it has asked. */
+/** A client, and its requests. */
 class Party {
   readonly asked: Request[] = [];
   readonly client: TestClient;
@@ -49,14 +51,14 @@ class Party {
   }
 
   ask(request: Request): void {
-    // What is sent to a stream that is paused waits in the network.
+    // What is sent to a paused stream waits in the network.
     if (this.client.isPaused || this.client.isClosed) return;
     this.asked.push(request);
     this.client.send(request);
   }
 }
 
-test.each([1, 2])('what each client is told fits one history, whatever goes on beside it: seed %i', (seed) => {
+test.each([1, 2])('what each client receives fits one history, regardless of other clients: seed %i', (seed) => {
   let state = seed;
   const random = (n: number): number => {
     state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0;
@@ -136,7 +138,7 @@ test.each([1, 2])('what each client is told fits one history, whatever goes on b
     const events: number[] = [];
     for (const each of told) {
       if (each.kind === 'event' && each.zxid > 0) {
-        // Nothing that shows the change has come before it, and each comes in its order.
+        // No reply that shows the change has come before the event, and events come in order.
         expect(each.zxid).toBeGreaterThan(replyZxid);
         expect(each.zxid).toBeGreaterThanOrEqual(eventZxid);
         eventZxid = each.zxid;

@@ -18,7 +18,7 @@ function makeServer(flags = 0): { server: TestServer; writer: TestClient } {
     const ops = Array.from({ length: 2500 }, (_, j) => create(`/many/child-${i + j}`, flags));
     writer.send({ op: OpCode.multi, ops });
     server.run();
-    // With many ephemerals it has to wait before it may make more.
+    // With many ephemerals it has to wait before it may create more.
     server.advance(1000);
   }
   writer.takeArrivals();
@@ -38,7 +38,7 @@ const getMany = (watch = false): Request => ({ op: OpCode.getChildren, path: '/m
 const expectedNames = new Set(Array.from({ length: CHILDREN }, (_, i) => `child-${i}`));
 
 describe('a read of many znodes', () => {
-  test('takes several turns, in which others are answered', () => {
+  test('takes several turns, in which other clients are answered', () => {
     const { server } = makeServer();
     const [reader, other] = [server.connect(), server.connect()];
     reader.send(getMany());
@@ -54,7 +54,7 @@ describe('a read of many znodes', () => {
     expect(new Set(namesIn(reader.takeArrivals()[0]))).toEqual(expectedNames);
   });
 
-  test('shows one moment: what changes meanwhile is told behind it, by the watch that it left', () => {
+  test('shows one moment: later changes trigger the watch that it left, after its reply', () => {
     const { server, writer } = makeServer();
     const reader = server.connect();
     reader.send(getMany(true));
@@ -84,13 +84,13 @@ describe('a read of many znodes', () => {
     expect(namesIn(arrivals[3])).toHaveLength(CHILDREN);
   });
 
-  test('lets no write of its session come behind it, which could not be applied before all of it is read', () => {
+  test('delays writes of its session, which could not be applied before it is finished', () => {
     const { server } = makeServer();
     const client = server.connect();
     const part = { op: OpCode.getChildren, path: '/many' } as const;
     server.isDiskHeld = true;
     client.sendTogether([create('/many/mine'), { op: OpCode.multiRead, ops: [part, part] }, remove('/many/mine')]);
-    // The first write, and the read behind it.
+    // The first write, and the read after it.
     expect(server.core.view.outstandingRequests).toBe(2);
     expect(client.isPaused).toBe(true);
     server.isDiskHeld = false;
@@ -98,7 +98,7 @@ describe('a read of many znodes', () => {
     expect(client.takeArrivals()).toMatchObject([1, 2, 3].map((xid) => ({ header: { xid, error: ErrorCode.ok } })));
   });
 
-  test('waits while many others are under way, and all get their answers in the end', () => {
+  test('waits while many others are under way, and all are answered in the end', () => {
     const { server } = makeServer();
     const [leaver, ...readers] = Array.from({ length: 60 }, () => server.connect());
     const observers = vi.spyOn(Set.prototype, 'add');
@@ -107,14 +107,14 @@ describe('a read of many znodes', () => {
     for (const [i, reader] of readers.entries()) reader.sendTogether([i % 2 === 0 ? getMany() : multiRead, readRoot]);
     const underWay = server.core.view.outstandingRequests;
     leaver!.drop();
-    // One takes nothing that it is sent: others do not wait for that.
+    // One client does not read its reply: others do not wait for it.
     readers[3]!.isDeaf = true;
     for (let turn = 0; turn < 5; turn++) server.core.onTurnEnd();
     const begun = new Set(observers.mock.calls.map(([added]) => added).filter(isNames));
-    expect(begun.size, 'sixteen, and one in place of the one that has left').toBe(17);
+    expect(begun.size, 'sixteen, and one replacing the client that has disconnected').toBe(17);
     observers.mockRestore();
     server.run();
-    expect(underWay, 'what waits for its turn is nothing that the server owes').toBeLessThanOrEqual(16);
+    expect(underWay, 'requests that wait for their turn are not outstanding').toBeLessThanOrEqual(16);
     for (const [i, reader] of readers.entries()) {
       if (reader.isDeaf) continue;
       const [names, root] = reader.takeArrivals();
@@ -124,11 +124,11 @@ describe('a read of many znodes', () => {
     }
   });
 
-  test('owes nothing to a client that is disconnected while it begins', () => {
+  test('leaves no outstanding request when its client is disconnected while it starts', () => {
     const server = new TestServer({ frameBytesMax: 2 ** 25 });
     const client = server.connect();
     const pad = 'x'.repeat(131_290);
-    // The last of a slice is one event too many for a client.
+    // The last event of a slice is one too many for the client.
     const dataWatches = Array.from({ length: 128 }, (_, i) => `/${String(i).padStart(4, '0')}${pad}`);
     const none = { existWatches: [], childWatches: [], persistentWatches: [], persistentRecursiveWatches: [] };
     client.send({ op: OpCode.setWatches2, relativeZxid: 0, dataWatches, ...none } as Request);
@@ -137,7 +137,7 @@ describe('a read of many znodes', () => {
     expect(server.core.view.outstandingRequests).toBe(0);
   });
 
-  test('is forgotten when its client goes', () => {
+  test('is dropped when its client disconnects', () => {
     const { server } = makeServer();
     const reader = server.connect();
     reader.send(getMany());
@@ -151,7 +151,7 @@ describe('a read of many znodes', () => {
     expect(namesIn(other.takeArrivals()[0])).toHaveLength(CHILDREN);
   });
 
-  test('may be more than a client takes at once: the rest of its requests waits, and it is not disconnected', () => {
+  test('may exceed the output of a client: the rest of its requests waits, and it is not disconnected', () => {
     const { server, writer } = makeServer();
     const reader = server.connect();
     reader.send({ op: OpCode.addWatch, path: '/many', mode: AddWatchMode.persistent });
@@ -173,7 +173,7 @@ describe('a read of many znodes', () => {
     expect(namesIn(replies[99])).toHaveLength(CHILDREN + 1);
   });
 
-  test('of megabytes reads one of them in a turn, however many clients ask', () => {
+  test('of several megabytes reads one megabyte per turn, however many clients ask', () => {
     const server = new TestServer();
     const writer = server.connect();
     writer.send(create('/large', 0, { bytes: 1_000_000 }));
@@ -195,7 +195,7 @@ describe('a read of many znodes', () => {
     for (const reader of readers) expect(reader.takeArrivals()).toMatchObject([{ header: { error: 0 } }]);
   });
 
-  test('that counts what is below a znode, or lists ephemerals, takes several turns as well', () => {
+  test('that counts descendants or lists ephemerals takes several turns, too', () => {
     const { server, writer } = makeServer(1);
     const reader = server.connect();
     for (const request of [
@@ -222,7 +222,7 @@ describe('a read of many znodes', () => {
 describe('setWatches with many paths', () => {
   const MANY_PATHS = 10_000;
 
-  test('takes several turns, leaves every watch, and is answered before what is asked behind it', () => {
+  test('takes several turns, sets every watch, and is answered before later requests', () => {
     const { server, writer } = makeServer();
     const [client, other] = [server.connect(), server.connect()];
     const existWatches = Array.from({ length: MANY_PATHS }, (_, i) => `/later-${i}`);

@@ -4,7 +4,7 @@ import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 const LINES = 200_000;
 
-/** A server that answers a word with many lines, and a client that asks it. */
+/** A server that answers a word with many lines, and a client that sends it. */
 function asked(): { server: TestServer; client: TestClient; text: () => string; lines: () => number } {
   const server = new TestServer();
   let lines = 0;
@@ -23,7 +23,7 @@ function asked(): { server: TestServer; client: TestClient; text: () => string; 
 }
 
 describe('a long answer to a four-letter word', () => {
-  test('takes several turns, in which others are answered', () => {
+  test('takes several turns, in which other clients are answered', () => {
     const { server, client, text, lines } = asked();
     server.core.onTurnEnd();
     expect(lines()).toBeGreaterThan(0);
@@ -40,7 +40,7 @@ describe('a long answer to a four-letter word', () => {
     expect(client.isClosed).toBe(true);
   });
 
-  test('is made as it is taken, and a client that takes nothing for long is disconnected', () => {
+  test('is produced as it is read, and a client that does not read is disconnected', () => {
     const { server, client, lines } = asked();
     client.isDeaf = true;
     server.run();
@@ -53,14 +53,14 @@ describe('a long answer to a four-letter word', () => {
     expect(lines()).toBe(made);
   });
 
-  test('is owed to its client until the end, also if that one sends nothing more', () => {
+  test('counts as awaited until its end, even if its client sends nothing more', () => {
     const { server, client } = asked();
     expect(client.isAwaiting).toBe(true);
     server.run();
     expect(client.isAwaiting).toBe(false);
   });
 
-  test('is forgotten when its client goes, and nothing that it sends meanwhile is read', () => {
+  test('is dropped when its client disconnects, and nothing that the client sends meanwhile is read', () => {
     const { server, client, lines } = asked();
     client.sendBytes(Buffer.from('ruok'));
     server.core.onTurnEnd();

@@ -1,28 +1,28 @@
 import type { ByteStream, Clock, Endpoint, Network, Random, StreamEvents } from '../base/ports.ts';
 
 export interface MasterDialOptions {
-  /** Where followers may take observers, by their server ids. */
+  /** Addresses where followers may accept observers, with their server ids. */
   readonly masters: readonly { readonly serverId: number; readonly at: Endpoint }[];
-  /** Milliseconds after which an address that answers nothing is given up. */
+  /** Timeout of a dial, in milliseconds. */
   readonly addressTimeoutMs: number;
-  /** Milliseconds that all of them together may take. */
+  /** Timeout of all dials together, in milliseconds. */
   readonly patienceMs: number;
 }
 
 export interface MasterDialEvents {
-  /** Told once; nothing follows. */
+  /** Called once, as the last event. */
   onConnected(stream: ByteStream, serverId: number): StreamEvents;
-  /** None of them takes observers. Told once; nothing follows. */
+  /** None of them accepts observers. Called once, as the last event. */
   onFailed(reason: string): void;
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** Milliseconds before all of them are tried again: a follower opens its port when it has caught up. */
+/** Milliseconds before all are tried again: a follower opens its port once it has synchronized. */
 const PAUSE_MS = 100;
 
 /**
- * The way of an observer to a follower that feeds observers: one after the other, in an order of its own, so that many
- * observers spread over the followers (Observer.findLearnerMaster).
+ * Connects an observer to a follower that feeds observers. Dials them one after the other, in random order, so that
+ * many observers spread over the followers (Observer.findLearnerMaster).
  */
 export class MasterDial {
   readonly #network: Network;
@@ -62,12 +62,12 @@ export class MasterDial {
     if (this.#isOver || this.#clock.monotonicMs() < this.#deadlineMs) return;
     if (this.#dial !== null) {
       this.#dial.cancel();
-      this.#lastReason = `nothing answers within ${this.#options.addressTimeoutMs} ms`;
+      this.#lastReason = `no answer within ${this.#options.addressTimeoutMs} ms`;
     }
     this.#tryNext();
   }
 
-  /** Gives up; nothing is told any more. */
+  /** Cancels the dial; no events follow. */
   cancel(): void {
     this.#isOver = true;
     this.#dial?.cancel();

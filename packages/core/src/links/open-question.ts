@@ -1,15 +1,15 @@
 import { type ElectionNotification, ServerState } from '@meerkat/protocol';
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** Milliseconds of silence after which another address of the peer is tried, and after each such attempt the next one. */
+/** Milliseconds of silence after which another address of the peer is tried, and after each such attempt the next. */
 const SILENT_MS = 2000;
 
-/** Since when a peer owes an answer: it was asked for its vote over its link, and has said nothing since. */
+/** Tracks since when a peer owes an answer: it was asked for its vote over its link, and has been silent since. */
 export class OpenQuestion {
   #askedMs = NEVER;
-  /** The round in which it was asked; 0 when it was not, over this link. */
+  /** Round in which it was last asked over this link; 0 if it was not. */
   #round = 0;
-  /** Addresses that have been tried because of its silence, and when the last was; NEVER when none was. */
+  /** Addresses tried because of its silence; below, when the last was tried, or NEVER. */
   #tries = 0;
   #triedMs = NEVER;
 
@@ -18,22 +18,23 @@ export class OpenQuestion {
     return this.#askedMs;
   }
 
-  /** When its silence has lasted too long, over its link and over the address that was tried last; Infinity for never. */
+  /** When its silence has lasted too long, counted from the question or the last address tried; Infinity for never. */
   get overdueMs(): number {
     return (this.#triedMs === NEVER ? this.#askedMs : this.#triedMs) + SILENT_MS;
   }
 
   /**
-   * Another address is tried. The question stays open: an attempt may fail, and nobody else would make the next one.
+   * Another address is tried. The question stays open: the attempt may fail, and then this timer must trigger the next
+   * one.
    *
-   * @returns how many have been tried, this one included
+   * @returns how many addresses have been tried, including this one
    */
   onTried(nowMs: number): number {
     this.#triedMs = nowMs;
     return ++this.#tries;
   }
 
-  /** Who looks for a leader hears from everybody, once in a round at least. Who has one need not. */
+  /** A looking server expects an answer from every peer at least once per round. A server with a leader does not. */
   onSent({ state, electionEpoch }: ElectionNotification, nowMs: number): void {
     if (state !== ServerState.looking) {
       this.onAnswered();
@@ -43,14 +44,14 @@ export class OpenQuestion {
     }
   }
 
-  /** It has said something, or is not waited for any longer. */
+  /** It has answered, or an answer is no longer expected. */
   onAnswered(): void {
     this.#askedMs = NEVER;
     this.#triedMs = NEVER;
     this.#tries = 0;
   }
 
-  /** Another link has taken the place of the one over which it was asked. */
+  /** The link over which it was asked has been replaced. */
   onLinked(): void {
     this.onAnswered();
     this.#round = 0;

@@ -24,7 +24,7 @@ export class OutputPool {
     return writer;
   }
 
-  /** Gives a buffer back; nobody else may hold its bytes any more. */
+  /** Returns a buffer to the pool; the caller must no longer use its bytes. */
   give(writer: JuteWriter): void {
     const bytes = writer.bytes.length;
     if (bytes > this.#keptBytesMax || this.#freeBytes + bytes > POOL_BYTES_MAX) return;

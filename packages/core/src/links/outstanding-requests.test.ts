@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { ask, create, errorsOf, frame, getData } from '../testing/core-requests.ts';
 import { TestServer } from '../testing/test-server.ts';
 
-describe('a server with too much to do', () => {
-  it('stops reading those who wait for replies, and goes on when there is less', () => {
+describe('an overloaded server', () => {
+  it('stops reading clients that wait for replies, and resumes when there are fewer', () => {
     const server = new TestServer({ globalOutstandingLimit: 10 });
     const client = server.connect();
     server.isDiskHeld = true;
@@ -18,7 +18,7 @@ describe('a server with too much to do', () => {
     expect(client.isPaused).toBe(false);
   });
 
-  it('counts reads that wait behind their own write, and answers all of them in order once it is applied', () => {
+  it('counts reads that wait behind a write of their session, and answers all in order once it is applied', () => {
     const server = new TestServer({ globalOutstandingLimit: 10 });
     const client = server.connect();
     const other = server.connect();
@@ -32,7 +32,7 @@ describe('a server with too much to do', () => {
     server.run();
     expect(server.core.view.outstandingRequests).toBe(11);
     expect(client.isPaused).toBe(true);
-    // Who waits for nothing is served.
+    // A client that waits for nothing is served.
     expect(ask(server, other, getData('/'))).toBe(ErrorCode.ok);
     server.isDiskHeld = false;
     server.run();
@@ -44,7 +44,7 @@ describe('a server with too much to do', () => {
     expect(server.core.view.outstandingRequests).toBe(0);
   });
 
-  it('lets no client keep more than a megabyte of requests waiting behind its own write', () => {
+  it('bounds the requests that wait behind a write of their client to a megabyte', () => {
     for (const [path, most] of [
       ['/', 5092],
       [`/${'x'.repeat(400_000)}`, 3],
@@ -66,7 +66,7 @@ describe('a server with too much to do', () => {
     }
   });
 
-  it('is not kept from reading others by a client that takes no replies', () => {
+  it('is not kept from reading others by a client that does not read its replies', () => {
     const server = new TestServer({ globalOutstandingLimit: 10 });
     const deaf = server.connect();
     const other = server.connect();
@@ -94,7 +94,7 @@ describe('a server with too much to do', () => {
     expect(server.core.view.outstandingRequests).toBe(0);
   });
 
-  it('forgets what waited for a client that is gone', () => {
+  it('drops waiting requests of a closed connection', () => {
     const server = new TestServer({ globalOutstandingLimit: 10 });
     const client = server.connect();
     const other = server.connect();

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { PacketBacklog } from './packet-backlog.ts';
 
-it('gives back what was written, in its order, and counts what is left', () => {
+it('returns what was written, in order, and counts what is left', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('write' as const), bytes: fc.integer({ min: 1, max: 100_000 }) }),
     fc.record({ kind: fc.constant('move' as const), bytes: fc.integer({ min: 1, max: 300_000 }) }),

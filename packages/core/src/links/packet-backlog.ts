@@ -1,9 +1,9 @@
 import { JuteWriter } from '@meerkat/protocol';
 
-/** Bytes from which on a piece is full. */
+/** Size in bytes from which a piece is full. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Packets that wait behind something larger, as bytes, in pieces that hold whole packets each. */
+/** Serialized packets that wait behind something larger, in pieces that hold whole packets each. */
 export class PacketBacklog {
   #pieces: JuteWriter[] = [];
   #fullBytes = 0;
@@ -12,12 +12,12 @@ export class PacketBacklog {
     return this.#pieces.length === 0;
   }
 
-  /** Bytes that wait. */
+  /** Bytes waiting. */
   get bytes(): number {
     return this.#fullBytes + (this.#pieces.at(-1)?.position ?? 0);
   }
 
-  /** Where the next packet is written as a whole. */
+  /** Writer for the next packet, which must be written completely. */
   writer(): JuteWriter {
     const last = this.#pieces.at(-1);
     if (last !== undefined && last.position < PIECE_BYTES) return last;
@@ -27,7 +27,7 @@ export class PacketBacklog {
     return piece;
   }
 
-  /** Takes the oldest pieces out, about `bytesMax` bytes of them. */
+  /** Removes the oldest pieces, about `bytesMax` bytes. */
   moveTo(writer: JuteWriter, bytesMax: number): void {
     const end = writer.position + bytesMax;
     let moved = 0;

@@ -4,33 +4,33 @@ import { InputBuffer } from './input-buffer.ts';
 import type { ReadMemory } from './read-memory.ts';
 import { isTlsHello, SPEAKS_TLS } from './tls-hello.ts';
 
-/** Takes bytes that are no packets out of the stream. */
+/** Takes bytes that are not packets from the stream. */
 export interface RawReceiver {
-  /** @returns how many bytes it has taken; the others come again, together with what follows them */
+  /** @returns how many bytes were consumed; the rest is passed again, together with what follows */
   read(bytes: Uint8Array, start: number, end: number): number;
-  /** Packets follow. */
+  /** True when packets follow. */
   readonly isComplete: boolean;
-  /** What is wrong with the bytes. */
+  /** What is wrong with the bytes; otherwise null. */
   readonly fault: string | null;
 }
 
 export interface PacketInputEvents<Packet> {
   onPacket(packet: Packet): void;
-  /** The receiver that the input was diverted to is complete. */
+  /** The receiver passed to `divert` is complete. */
   onReceived(): void;
-  /** There is no packet where one should be; nothing more is read. */
+  /** There is no valid packet where one should be; nothing more is read. */
   onFault(reason: string): void;
-  /** The stream is gone, and all that came over it has been told. */
+  /** The stream has ended, and everything received has been delivered. */
   onEnd(reason: string): void;
 }
 
 /**
- * The packets of a stream, told one by one.
+ * Decodes the packets of a stream and delivers them one by one.
  *
  *     chunks ──► packets ──► SNAP: `divert` ──► a receiver, until it is complete ──► packets ──► end
  *
- * While it is paused nothing is told, not even the end. Views inside a packet stay valid: nobody writes to the bytes
- * that they show, but for memory that `roomIn` was given. Whoever keeps one keeps its chunk.
+ * There are no events while it is paused, not even the end. Views inside a packet stay valid, because their bytes are
+ * not written again, except in memory given by `roomIn`. A view that is kept retains its chunk.
  */
 export class PacketInput<Packet> {
   readonly #scanner: QuorumPacketScanner;
@@ -59,12 +59,16 @@ export class PacketInput<Packet> {
     return this.#isPaused;
   }
 
-  /** Something may be told once `resume` and `goOn` have been called. */
+  /** Events may follow once `resume` and `goOn` have been called. */
   get isWaiting(): boolean {
     return !this.#isOver && (!this.#input.isEmpty || this.#endReason !== null);
   }
 
-  /** Where the stream may read to. @param lastZxid the last txn that has been told */
+  /**
+   * Where the stream may read to.
+   *
+   * @param lastZxid the last txn that has been delivered
+   */
   roomIn(memory: ReadMemory, lastZxid: Zxid): Uint8Array {
     return memory.roomOf(this.#input, lastZxid);
   }
@@ -75,13 +79,13 @@ export class PacketInput<Packet> {
     this.goOn();
   }
 
-  /** The stream has ended, or is given up: the first reason counts. */
+  /** The stream has ended or was abandoned: the first reason counts. */
   onClosed(reason: string): void {
     this.#endReason ??= reason;
     this.goOn();
   }
 
-  /** What follows the packet that is being told is the receiver's. */
+  /** The bytes after the current packet belong to the receiver. */
   divert(receiver: RawReceiver): void {
     assert(this.#receiver === null, 'raw bytes have one receiver');
     this.#receiver = receiver;
@@ -91,12 +95,12 @@ export class PacketInput<Packet> {
     this.#isPaused = true;
   }
 
-  /** Nothing is told before `goOn`, or before more bytes come. */
+  /** No events before `goOn`, or before more bytes arrive. */
   resume(): void {
     this.#isPaused = false;
   }
 
-  /** Nothing is told any more. */
+  /** No events follow. */
   stop(): void {
     this.#isOver = true;
     this.#receiver = null;
@@ -146,7 +150,7 @@ export class PacketInput<Packet> {
   }
 }
 
-/** The type tells people whether this was a server at all. */
+/** The type helps to find out whether the peer was a server at all. */
 function describe(bytes: Uint8Array, start: number, end: number): string {
   if (end - start < 4) return '';
   const type = getInt(bytes, start);

@@ -1,4 +1,4 @@
-/** Whatever one server writes to another, the other reads, whatever `jute.maxbuffer` is. */
+/** Every packet that one server writes can be read by the others, regardless of `jute.maxbuffer`. */
 import {
   EMPTY_BYTES,
   JuteReader,
@@ -25,7 +25,7 @@ import type { Identity } from '../base/ports.ts';
 import { addIdentities, IDENTITIES_MAX } from '../request/identities.ts';
 import { LearnerSessions } from '../session/learner-sessions.ts';
 
-/** Very small ones, where what every packet has counts, and larger ones. */
+/** Very small limits, where fixed overhead matters, and larger ones. */
 const frameBytesMax = fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 5000 }));
 const extraBytesMax = fc.option(fc.nat(3000));
 
@@ -52,7 +52,7 @@ function takenByLeader(limit: number, packet: Exclude<LearnerPacket, UnknownPack
 }
 
 describe('a packet of a learner', () => {
-  it('with a request of the greatest length by a client of as many identities as possible is taken', () => {
+  it('with a request of maximum length from a client with the maximum of identities is accepted', () => {
     const identity = fc.record({
       scheme: fc.constantFrom('digest', 'ip'),
       id: fc.string({ unit: 'binary', maxLength: 300 }),
@@ -80,7 +80,7 @@ describe('a packet of a learner', () => {
     );
   });
 
-  it('with as many sessions as an answer to a ping has is taken', () => {
+  it('with the maximum of sessions in a ping reply is accepted', () => {
     fc.assert(
       fc.property(frameBytesMax, extraBytesMax, fc.nat(1000), (frame, extra, count) => {
         const sessions = new LearnerSessions(new Map(), () => {});
@@ -97,7 +97,7 @@ describe('a packet of a learner', () => {
   });
 });
 
-it('a proposal of the greatest length is taken by learners, and one byte more is not', () => {
+it('a proposal of maximum length is accepted by learners, and one byte more is not', () => {
   fc.assert(
     fc.property(
       frameBytesMax,

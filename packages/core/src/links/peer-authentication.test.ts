@@ -19,10 +19,10 @@ const AT: Endpoint = { host: 'b', port: 1 };
 const packet = (status: number, token: string): Uint8Array =>
   Uint8Array.of(0x5f, 0x24, 0x35, 1, 0x35, 1, 0xed, 0xcc, ...int(status), ...int(token.length), ...bytes(token));
 const int = (value: number): number[] => [value >> 24, value >> 16, value >> 8, value].map((byte) => byte & 0xff);
-/** A hello of the election port: version, id of the server, address. */
+/** A hello of the election port: version, server id, address. */
 const HELLO = Uint8Array.of(...int(-1), ...int(-65536), ...int(0), ...int(7), ...int(5), ...bytes('a:123'));
 
-/** Sends its password as it is, and the other end says "ok". */
+/** Expects the password in plain text, and answers "ok". */
 const CONVERSATION: SaslConversation = {
   step: (token): SaslStep =>
     textOf(token) === ''
@@ -52,7 +52,7 @@ function sasl(password: string | null, isRequired = true): PeerAuthentication {
   };
 }
 
-/** One end of a stream, and what its owner was told. */
+/** One end of a stream, and what its owner received. */
 class End {
   told = '';
   closed: string | null = null;
@@ -78,7 +78,7 @@ interface Meeting {
   readonly warnings: string[];
 }
 
-/** a dials b and says all of this at once; null is the end of the stream. */
+/** a dials b and sends all of `say` at once; null ends the stream. */
 function meet(
   port: PeerPort,
   dialling: PeerAuthentication | null,
@@ -120,7 +120,7 @@ function meet(
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
 
 describe('an exchange between servers', () => {
-  test.each(SEEDS)('comes before everything on the quorum port, in whatever pieces it arrives (%i)', (seed) => {
+  test.each(SEEDS)('comes before everything on the quorum port, in pieces of any size (%i)', (seed) => {
     const { here, there, warnings } = meet('quorum', sasl('right'), sasl('right'), [bytes('one'), bytes('two')], seed);
     expect(there.told).toBe('onetwo');
     there.stream?.write(bytes('back'));
@@ -128,7 +128,7 @@ describe('an exchange between servers', () => {
     expect(warnings).toEqual([]);
   });
 
-  test.each(SEEDS)('comes behind the hello on the election port, which is told when it is over (%i)', (seed) => {
+  test.each(SEEDS)('comes after the hello on the election port, which is delivered when it is over (%i)', (seed) => {
     const { there } = meet('election', sasl('right'), sasl('right'), [HELLO, bytes('vote')], seed);
     expect(there.told).toBe(`${textOf(HELLO)}vote`);
     const refused = meet('election', sasl('wrong'), sasl('right'), [HELLO, bytes('vote')], seed);
@@ -137,11 +137,11 @@ describe('an exchange between servers', () => {
     expect(refused.here.closed).toMatch(/refuses the SASL login/);
   });
 
-  test('lets a server that says hello and leaves finish it first', () => {
+  test('is finished before a server that only sends a hello may close', () => {
     expect(meet('election', sasl('right'), sasl('right'), [HELLO, null]).there.told).toBe(textOf(HELLO));
   });
 
-  test('is demanded of everybody, or of nobody', () => {
+  test('is required of all servers, or of none', () => {
     const strict = meet('quorum', null, sasl('right'), [bytes('a learner')]);
     expect(strict.there.told).toBe('');
     expect(strict.warnings).toEqual([expect.stringMatching(/^a:\d+ on the quorum port: it does not authenticate/)]);
@@ -152,21 +152,21 @@ describe('an exchange between servers', () => {
     expect(meet('election', null, sasl('right', true), [HELLO, null]).there.told).toBe('');
   });
 
-  test('that fails where it is not required lets the stream go on, as with Apache', () => {
+  test('that fails although it is not required leaves the stream open, as with Apache', () => {
     const { there, here, warnings } = meet('quorum', sasl('wrong'), sasl('right', false), [bytes('x')]);
-    // By the one who dialled, who takes the refusal seriously.
+    // Closed by the dialling side, which does not ignore the failure.
     expect(there.closed).toBe('closed by peer');
     expect(warnings[0]).toMatch(/failed to authenticate by SASL, which is not required: wrong password/);
     expect(here.closed).toMatch(/refuses the SASL login/);
   });
 
   test.each([
-    ['says success before it has proved itself', [packet(1, 'password?')], /before it has proved/],
-    ['says success with nothing', [packet(1, '')], /it has not said ok/],
-    ['says an unknown status', [packet(7, '')], /refuses the SASL login/],
-    ['says something else', [new Uint8Array(16)], /no part of a SASL exchange/],
+    ['reports success before it has proved itself', [packet(1, 'password?')], /before it has proved/],
+    ['reports success without a proof', [packet(1, '')], /it has not said ok/],
+    ['sends an unknown status', [packet(7, '')], /refuses the SASL login/],
+    ['sends something else', [new Uint8Array(16)], /no part of a SASL exchange/],
     ['announces a token without end', [packet(0, '').map((byte, i) => (i === 12 ? 0x7f : byte))], /no part of/],
-  ] as const)('is not over for who dialled when the other end %s', (_, answer, reason) => {
+  ] as const)('fails for the dialling side when the other end %s', (_, answer, reason) => {
     const network = new MemoryNetwork(1);
     const here = new End();
     network.portOf('b').listen(AT, {
@@ -189,7 +189,7 @@ describe('an exchange between servers', () => {
     expect(here.told).toBe('');
   });
 
-  test('says which mechanism the other end has, where it is not the one that is known here', () => {
+  test('reports which mechanism the other end uses if it is not supported here', () => {
     const warning = 'it begins as with another mechanism';
     const startAcceptor = (): SaslConversation => ({ step: (token) => ({ kind: 'challenge', token, warning }) });
     const { warnings } = meet('quorum', null, { ...sasl('right'), startAcceptor }, [packet(0, '?')]);
@@ -198,7 +198,7 @@ describe('an exchange between servers', () => {
     ]);
   });
 
-  test('may prove which host it is, beside what a certificate says', () => {
+  test('may prove the host of the peer, in addition to a certificate', () => {
     const hosts = ['b', 'c'].map((id) => ({ scheme: 'host', id }));
     const conversation: SaslConversation = {
       step: (token): SaslStep => {
@@ -211,10 +211,10 @@ describe('an exchange between servers', () => {
     expect(meet('quorum', sasl('right'), sasl('right'), [bytes('x')]).there.stream?.certifiedHosts).toBeNull();
   });
 
-  test('ends for who was dialled after six tokens, and with garbage', () => {
+  test('ends for the listening side after six tokens, and with garbage', () => {
     const raw = (...said: readonly Uint8Array[]): Meeting => meet('quorum', null, sasl('right'), said);
     const endless = raw(...Array.from({ length: 7 }, () => packet(0, '')));
-    expect(endless.there.closed).toMatch(/does not come to an end/);
+    expect(endless.there.closed).toMatch(/takes too many tokens/);
     const garbage = raw(packet(0, ''), new Uint8Array(64));
     expect(garbage.there.closed).toMatch(/no part of a SASL exchange/);
     expect([endless.there.told, garbage.there.told]).toEqual(['', '']);

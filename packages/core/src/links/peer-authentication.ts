@@ -1,17 +1,18 @@
 /**
- * Servers that prove to each other who they are, by SASL, before anything else counts (QuorumAuth).
+ * Authenticates servers to each other by SASL, before anything else (QuorumAuth).
  *
  *     quorum port:    connected ──► exchange ──► FOLLOWERINFO …
  *     election port:  connected ──► hello ──► exchange ──► notifications …
  *
  *     packet := long magic, int status (0 in progress, 1 success, −1 error), buffer token
  *
- * Who dials begins. Who listens looks at the first eight bytes (behind the hello): the magic begins an exchange, anything else is
- * a server that does not authenticate, and goes on unless that is required. After the exchange the stream is what it would have
- * been without: nothing later is signed or encrypted.
+ * The dialling side begins. The listening side looks at the first eight bytes (after the hello): the magic starts an
+ * exchange; anything else is a server that does not authenticate, which is accepted unless authentication is required.
+ * After the exchange the stream is unchanged: nothing later is signed or encrypted.
  *
- * It is a network around another one: who listens at a port is given the stream at once, to bound strangers, and no byte of it,
- * not even the hello, before its peer has authenticated (CVE-2018-8012). Who dials may send at once; it waits here.
+ * It wraps another network. The listening side gets the stream at once, so that it can bound strangers, but no byte of
+ * it, not even the hello, before its peer has authenticated (CVE-2018-8012). The dialling side may send at once; the
+ * bytes wait here.
  */
 import { EMPTY_BYTES, getInt, getLongBig, JuteWriter, measureElectionHello } from '@meerkat/protocol';
 import type {
@@ -30,7 +31,7 @@ import { InputBuffer } from './input-buffer.ts';
 
 export type PeerPort = 'election' | 'quorum';
 
-/** The network, with an exchange at the beginning of each stream where one is configured. */
+/** The network, with an exchange at the beginning of each stream if one is configured. */
 export function authenticated(
   network: Network,
   authentication: PeerAuthentication | null,
@@ -61,11 +62,11 @@ const MAGIC_BYTES = 8;
 const Status = { inProgress: 0, success: 1, error: -1 } as const;
 /** Magic, status and the length of the token. */
 const HEADER_BYTES = 16;
-/** Tickets of Kerberos may be long. */
+/** Kerberos tickets may be long. */
 const TOKEN_BYTES_MAX = 64 * 1024;
-/** Bytes that who dialled may send before the exchange is over: votes and the first word of a learner. */
+/** Bytes that the dialling side may send before the exchange is over: votes and a learner's first packet. */
 const HELD_BYTES_MAX = 1024 * 1024;
-/** Tokens of one exchange, as Apache's servers have it. */
+/** Maximum tokens of one exchange, as in Apache ZooKeeper. */
 const TOKENS_MAX = 6;
 
 interface Packet {
@@ -73,16 +74,16 @@ interface Packet {
   readonly token: Uint8Array;
 }
 
-/** What both ends share: the stream as its owner sees it. */
+/** What both ends share: the stream as seen by its owner. */
 abstract class AuthenticatingStream implements ByteStream, StreamEvents {
   protected readonly stream: ByteStream;
   protected readonly input: InputBuffer = new InputBuffer();
-  /** Who is told what comes after the exchange; null before it is known. */
+  /** Receives what comes after the exchange; null until it is known. */
   protected owner: StreamEvents | null = null;
-  /** The exchange is over, or there is none. */
+  /** True when the exchange is over, or was skipped. */
   protected isOpen = false;
   protected hasSpoken = false;
-  /** Hosts of the membership that the peer has proved to be; null: the exchange is about no host. */
+  /** Hosts of the membership that the peer has proved to be; null: the exchange does not name hosts. */
   protected provenHosts: readonly string[] | null = null;
   #isGone = false;
   readonly #port: PeerPort;
@@ -102,7 +103,7 @@ abstract class AuthenticatingStream implements ByteStream, StreamEvents {
     return this.stream.isCrowding === true;
   }
 
-  /** What both a certificate and the exchange say, where there are both. */
+  /** The hosts proved by both the certificate and the exchange, if there are both. */
   get certifiedHosts(): readonly string[] | null {
     const certified = this.stream.certifiedHosts ?? null;
     const proven = this.provenHosts;
@@ -113,9 +114,9 @@ abstract class AuthenticatingStream implements ByteStream, StreamEvents {
   abstract get queuedBytes(): number;
   abstract write(bytes: Uint8Array): void;
   abstract end(): void;
-  /** Looks at what has come, until the exchange is over. */
+  /** Processes input until the exchange is over. */
   protected abstract consume(): void;
-  /** The peer has gone before the exchange was over. */
+  /** The peer disconnected before the exchange was over. */
   protected onEnd(): void {}
 
   destroy(): void {
@@ -160,7 +161,7 @@ abstract class AuthenticatingStream implements ByteStream, StreamEvents {
     return this.#port === 'election';
   }
 
-  /** What is left of the input belongs to the owner. */
+  /** The rest of the input belongs to the owner. */
   protected open(): void {
     this.isOpen = true;
     const { bytes, start, end } = this.input;
@@ -169,7 +170,7 @@ abstract class AuthenticatingStream implements ByteStream, StreamEvents {
     if (rest.length > 0) this.owner?.onBytes(rest);
   }
 
-  /** A whole packet, null while it is incomplete. What is none ends the stream. */
+  /** Takes a complete packet; null while it is incomplete. Invalid bytes end the stream. */
   protected takePacket(): Packet | null {
     const { bytes, start, end } = this.input;
     if (end - start < HEADER_BYTES) return null;
@@ -203,20 +204,20 @@ abstract class AuthenticatingStream implements ByteStream, StreamEvents {
     this.warn(reason);
     this.#isGone = true;
     this.input.clear();
-    // What was said last may still leave.
+    // The last packet may still leave.
     if (this.hasSpoken) this.stream.end();
     else this.stream.destroy();
     this.owner?.onClosed(reason);
   }
 }
 
-/** The end that was dialled. */
+/** The listening end. */
 class Acceptor extends AuthenticatingStream {
   readonly #events: ListenEvents;
   readonly #authentication: PeerAuthentication;
   #conversation: SaslConversation | null = null;
   #tokens = 0;
-  /** The hello of the peer, which its owner is told once it has authenticated. */
+  /** The peer's hello, passed to the owner once the peer has authenticated. */
   #hello: Uint8Array | null = null;
 
   constructor(
@@ -229,7 +230,7 @@ class Acceptor extends AuthenticatingStream {
     super(stream, port, trace);
     this.#events = events;
     this.#authentication = authentication;
-    // It knows the stream from the start: it bounds strangers, and how long they take.
+    // The owner gets the stream at once: it bounds strangers, and the time that they may take.
     this.owner = this.#events.onAccepted(this);
   }
 
@@ -260,7 +261,7 @@ class Acceptor extends AuthenticatingStream {
     const { bytes, start, end } = this.input;
     const length = measureElectionHello(bytes, start, end);
     if (length < 0) {
-      this.fail('it did not begin as a server does');
+      this.fail('its hello is invalid');
       return false;
     }
     if (length === 0) return false;
@@ -269,7 +270,7 @@ class Acceptor extends AuthenticatingStream {
     return true;
   }
 
-  /** Decides whether there is an exchange, once eight bytes are there. */
+  /** Decides whether there is an exchange, once eight bytes have arrived. */
   #begin(): void {
     const { bytes, start, end } = this.input;
     if (end - start < MAGIC_BYTES) return;
@@ -282,7 +283,7 @@ class Acceptor extends AuthenticatingStream {
     }
   }
 
-  /** A server of a lower id that does not authenticate says hello and closes: nothing follows. */
+  /** A server with a lower id that does not authenticate sends its hello and closes; nothing follows. */
   protected override onEnd(): void {
     if (this.#hello !== null && this.#conversation === null && !this.#authentication.isRequired) this.#admit();
   }
@@ -299,7 +300,7 @@ class Acceptor extends AuthenticatingStream {
       this.sendPacket(Status.success, step.token);
       this.#admit();
     } else {
-      const reason = step.kind === 'failure' ? step.reason : 'its exchange does not come to an end';
+      const reason = step.kind === 'failure' ? step.reason : 'its exchange takes too many tokens';
       this.sendPacket(Status.error, EMPTY_BYTES);
       this.#onFailed(reason);
     }
@@ -321,10 +322,10 @@ class Acceptor extends AuthenticatingStream {
   }
 }
 
-/** The end that has dialled. */
+/** The dialling end. */
 class Initiator extends AuthenticatingStream {
   readonly #initiator: SaslInitiator;
-  /** What waits for the end of the exchange; of the election port, the hello went before it. */
+  /** Writes that wait for the end of the exchange; on the election port, the hello was sent before it. */
   readonly #held: Uint8Array[] = [];
   #heldBytes = 0;
   #hasSaidHello: boolean;
@@ -346,12 +347,12 @@ class Initiator extends AuthenticatingStream {
     if (this.isOpen) {
       this.stream.write(bytes);
     } else if (!this.#hasSaidHello) {
-      // The first write on the election port is the hello, whole.
+      // The first write on the election port is the complete hello.
       this.#hasSaidHello = true;
       this.stream.write(bytes);
       this.#start();
     } else {
-      // Its owner may not use the memory again before the next `onDrain`; it does when nothing is queued, which is not so.
+      // Copy it: the owner reuses the memory once nothing is queued, but these bytes stay queued until `onDrain`.
       this.#held.push(bytes.slice());
       this.#heldBytes += bytes.length;
       if (this.#heldBytes > HELD_BYTES_MAX) this.destroy();

@@ -8,13 +8,16 @@ export interface PortListenerPorts {
 
 export interface PortListenerEvents {
   onAccepted(stream: ByteStream): StreamEvents;
-  /** It listens, or could not, or does no more. Told once per attempt, and when listening ends by itself. */
+  /**
+   * It has started to listen, failed to, or stopped listening. Called once per attempt, and when listening ends by
+   * itself.
+   */
   onChanged?(): void;
 }
 
-/** For people. */
+/** For log messages. */
 export interface ListeningFor {
-  /** Who connects: "followers". */
+  /** Who connects, for example "followers". */
   readonly who: string;
   /** What is not possible while it cannot listen. */
   readonly consequence: string;
@@ -23,12 +26,12 @@ export interface ListeningFor {
 const NEVER = Number.POSITIVE_INFINITY;
 /** Milliseconds between two attempts to listen. */
 const LISTEN_AGAIN_MS = 250;
-/** Of attempts that fail in a row, one in so many is warned of: one a minute. */
+/** Consecutive failures per warning: one warning a minute. */
 const WARNING_EVERY = 240;
 
 /**
- * Listens at one address, and never stops trying to: a server that could not listen once, or no longer can, must not
- * stay deaf (ZOOKEEPER-3320, 3084, 2836).
+ * Listens at one address, and never stops retrying: a server that could not listen once, or no longer can, must not
+ * stay unreachable (ZOOKEEPER-3320, 3084, 2836).
  */
 export class PortListener {
   readonly #ports: PortListenerPorts;

@@ -11,7 +11,7 @@ import { LeaderLink } from './leader-link.ts';
 import { LearnerLink, LINK_OUTPUT_BYTES_MAX } from './learner-link.ts';
 import type { LinkHost } from './link-host.ts';
 
-it('every packet arrives as it was sent and in its order, whatever the pieces in which it comes', () => {
+it('every packet arrives unchanged and in order, in pieces of any size', () => {
   const leaderPackets = fc.array(
     anyLeaderPacket.filter(({ type }) => type !== PacketType.snap),
     { maxLength: 15 },
@@ -46,7 +46,7 @@ it('every packet arrives as it was sent and in its order, whatever the pieces in
 });
 
 describe('a link that is paused', () => {
-  it('tells nothing, not even what came with the packet that is being told, until it is resumed', () => {
+  it('has no events until it is resumed, not even for packets received with the current one', () => {
     const pair = new LinkPair(1, { chunkBytesMax: 10_000 });
     for (let i = 1; i <= 10; i++) pair.learnerLink.send(commitOf(i));
     pair.onLearnerTold = (packet) => {
@@ -64,7 +64,7 @@ describe('a link that is paused', () => {
     expect(zxidsOf(pair.packetsAtLearner)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map((i) => makeZxid(1, i)));
   });
 
-  it('tells of its end behind all that came before it', () => {
+  it('reports its end after everything received before it', () => {
     const pair = new LinkPair(1, { chunkBytesMax: 10_000 });
     pair.learnerLink.send(commitOf(1));
     pair.learnerLink.send(commitOf(2));
@@ -81,7 +81,7 @@ describe('a link that is paused', () => {
     expect(pair.atLearner).toHaveLength(3);
   });
 
-  it('that is resumed and paused again at once goes on telling nothing', () => {
+  it('that is resumed and paused again at once still has no events', () => {
     const pair = new LinkPair(1, { chunkBytesMax: 10_000 });
     for (let i = 1; i <= 3; i++) pair.learnerLink.send(commitOf(i));
     pair.onLearnerTold = () => pair.leaderLink.pause();
@@ -108,7 +108,7 @@ describe('output', () => {
     );
   });
 
-  it('has room again once the learner has taken it, which is told', () => {
+  it('has room again once the learner has taken it, which is reported', () => {
     const { stream, host, told, link } = stubbedLearnerLink();
     link.sendProposal(1 as Zxid, new Uint8Array(10));
     host.endTurn();
@@ -126,7 +126,7 @@ describe('output', () => {
     expect(told).toHaveLength(3);
   });
 
-  it('that is sent in answer to room leaves in the same turn', () => {
+  it('that is sent in `onRoom` leaves in the same turn', () => {
     const stream = new StubStream();
     const host = new TestLinkHost();
     let left = 3;
@@ -143,7 +143,7 @@ describe('output', () => {
     expect(stream.written).toHaveLength(4 * 20);
   });
 
-  it('of a learner that takes nothing is bounded: the link ends', () => {
+  it('of a learner that does not read is bounded: the link ends', () => {
     const { stream, host, told, link } = stubbedLearnerLink();
     const queuedMax = LINK_OUTPUT_BYTES_MAX + host.fieldBytesMax;
     stream.queuedBytes = queuedMax;
@@ -155,10 +155,10 @@ describe('output', () => {
     expect(told).toEqual([]);
     host.endTurn();
     link.onClosed('destroyed');
-    expect(told).toEqual([`the learner does not take what it is sent: ${queuedMax + 20} bytes wait for it`]);
+    expect(told).toEqual([`the learner does not read: ${queuedMax + 20} bytes are queued for it`]);
   });
 
-  it('of the turn in which a link is closed still leaves; nothing is told', () => {
+  it('of the turn in which a link is closed still leaves; no event follows', () => {
     const pair = new LinkPair();
     pair.learnerLink.send({ type: PacketType.handOver, zxid: makeZxid(1, 9) });
     pair.learnerLink.close('this server steps down');
@@ -171,7 +171,7 @@ describe('output', () => {
     expect(pair.atLeader).toEqual([]);
   });
 
-  it('of a link that is closed is not waited for when the peer takes nothing', () => {
+  it('of a closed link is dropped when the peer does not read', () => {
     const { stream, host, told, link } = stubbedLearnerLink();
     stream.queuedBytes = 5;
     link.send(commitOf(1));
@@ -184,9 +184,9 @@ describe('output', () => {
   });
 });
 
-describe('bytes that nobody should send', () => {
+describe('invalid bytes', () => {
   it.each([
-    ['a request of HTTP', new TextEncoder().encode('GET / HTTP/1.1\r\nHost: leader:2888\r\n\r\n')],
+    ['an HTTP request', new TextEncoder().encode('GET / HTTP/1.1\r\nHost: leader:2888\r\n\r\n')],
     ['a negative length', bytesOf((b) => b.int(11).long(0).int(-2))],
     [
       'a length beyond every limit',
@@ -198,7 +198,7 @@ describe('bytes that nobody should send', () => {
       ),
     ],
     ['a packet that is shorter than its fields', bytesOf((b) => b.int(18).long(0).buffer([1]).int(-1))],
-  ])('%s ends the link, and nothing that follows is told', (_name, bytes) => {
+  ])('%s ends the link, and nothing after it is delivered', (_name, bytes) => {
     const pair = new LinkPair(1, { chunkBytesMax: 5 });
     pair.streams[0].write(bytes);
     pair.streams[0].write(bytesOf((b) => b.int(3).long(7).int(-1).int(-1)));
@@ -208,14 +208,14 @@ describe('bytes that nobody should send', () => {
     expect(pair.streams[1].isClosed).toBe(true);
   });
 
-  it('that begin a handshake of TLS are told of as such', () => {
+  it('that start a TLS handshake are reported as such', () => {
     const pair = new LinkPair();
     pair.streams[0].write(Uint8Array.of(0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 0xff, 0xff, 0xff, 0xff, 0));
     pair.run();
     expect(pair.atLeader).toEqual([{ closed: expect.stringContaining('it speaks TLS, and this port does not') }]);
   });
 
-  it('are packets or the end of the link, at either end', () => {
+  it('are decoded as packets or end the link, at either end', () => {
     const int = fc.constantFrom(0, 0, 1, 2, 5, 11, 15, 17, 19, 20, 44, -1, -2, 2 ** 31 - 1);
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 300 }),

@@ -26,7 +26,11 @@ function payloadOf(zxid: Zxid, dataBytes: number): Uint8Array {
   return writer.toBytes();
 }
 
-/** Sends txns of so many bytes, of which the learner applies each when `behind` more have come. @returns the memory that showed them */
+/**
+ * Sends txns of these sizes; the learner applies each when `behind` more have arrived.
+ *
+ * @returns the memory that contained them
+ */
 function send(sizes: readonly number[], behind: number, chunkBytesMax: number): ReadonlySet<ArrayBufferLike> {
   const pair = new LinkPair(1, { chunkBytesMax, windowBytes: 1 << 20 });
   const memories = new Set<ArrayBufferLike>();
@@ -54,7 +58,7 @@ function send(sizes: readonly number[], behind: number, chunkBytesMax: number): 
 }
 
 describe('the memory of a link to the leader', () => {
-  test('shows each txn as it came until it is applied, whatever their lengths and however late that is', () => {
+  test('keeps each txn unchanged until it is applied, regardless of its length and of how late that is', () => {
     const size = fc.oneof(
       { arbitrary: fc.nat(300), weight: 6 },
       { arbitrary: fc.nat(9_000), weight: 6 },
@@ -71,14 +75,14 @@ describe('the memory of a link to the leader', () => {
     );
   });
 
-  test('is read into again: it is as much as the txns that wait need, however many come', () => {
+  test('is reused: it is proportional to the unapplied txns, however many arrive', () => {
     const sizes = new Array<number>(1000).fill(1000);
     expect(send(sizes, 2, 100_000).size).toBeLessThan(8);
-    // 100 KB wait, in pieces of 32 KiB by then.
+    // 100 KB of txns wait, in pieces of 32 KiB by then.
     expect(send(sizes, 100, 100_000).size).toBeLessThan(20);
   });
 
-  test('keeps a change of the membership that an observer is told until it is applied', () => {
+  test('keeps a membership change sent to an observer until it is applied', () => {
     const pair = new LinkPair(1, { windowBytes: 1 << 20 });
     const zxid = makeZxid(1, 1);
     const payload = payloadOf(zxid, 100);
@@ -86,7 +90,7 @@ describe('the memory of a link to the leader', () => {
     pair.learnerLink.send({ type: PacketType.informAndActivate, designatedLeader: 1, entry, payload });
     pair.run();
     const [told] = pair.packetsAtLearner;
-    if (told?.type !== PacketType.informAndActivate) throw new Error('it is told of the change');
+    if (told?.type !== PacketType.informAndActivate) throw new Error('the change has not arrived');
     for (let i = 0; i < 2000; i++) {
       pair.leaderLink.onApplied(previousZxid(zxid));
       pair.learnerLink.send(commitOf(1));
@@ -95,7 +99,7 @@ describe('the memory of a link to the leader', () => {
     expect(told.payload).toEqual(payload);
   });
 
-  test('is read into again at once where no txn is shown, as in a snapshot', () => {
+  test('is reused at once when it contains no txn, as in a snapshot', () => {
     const memory = new ReadMemory();
     const input = new InputBuffer();
     const rooms = new Set<ArrayBufferLike>();

@@ -1,11 +1,11 @@
 import { Fifo, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { InputBuffer } from './input-buffer.ts';
 
-/** Bytes of a piece, at first, and when more pieces than `USED_FEW` were full of what is not applied. */
+/** Bytes of a piece: initially, and at most. The size doubles when more than `USED_FEW` pieces hold unapplied txns. */
 const PIECE_BYTES_MIN = 4 * 1024;
 const PIECE_BYTES_MAX = 128 * 1024;
 const USED_FEW = 2;
-/** Pieces that are kept although nothing is in them. */
+/** Maximum unused pieces that are kept. */
 const FREE_MAX = 16;
 
 interface UsedPiece {
@@ -14,25 +14,25 @@ interface UsedPiece {
 }
 
 /**
- * Memory that a link to a leader reads into, and reads into again once the txns that it shows are applied: until then they are
- * looked at where they have come.
+ * Memory that a link to a leader reads into, and reuses once the txns in it are applied: until then they are used in
+ * place.
  *
  *     used, oldest first: │ txns up to 7 │ up to 9 │      in use: │ · · · · . . . . │      free: │ . . . . . . . . │
  *
- * Without that a follower would leave as much memory behind as it is sent, outside of the heap. V8 counts it with the heap, which is
- * small, and would mark all of that again and again: 12 % of the processor time of a durable write of 1 KiB.
+ * Without this a follower would produce as much off-heap garbage as it receives. V8 counts that memory with the heap,
+ * which is small, and would mark all of it again and again: 12 % of the processor time of a durable write of 1 KiB.
  */
 export class ReadMemory {
   #pieceBytes = PIECE_BYTES_MIN;
   readonly #used: Fifo<UsedPiece> = new Fifo();
   readonly #free: Uint8Array[] = [];
-  /** Null before the first, and while one packet takes more than a piece. */
+  /** Null before the first piece, and while one packet takes more than a piece. */
   #inUse: Uint8Array | null = null;
   #applied: Zxid = ZXID_NONE;
 
   /**
-   * @param lastZxid the last txn that the input has shown
-   * @returns where the stream may read to, behind what the input holds
+   * @param lastZxid the last txn delivered from the input
+   * @returns where the stream may read to, after the contents of the input
    */
   roomOf(input: InputBuffer, lastZxid: Zxid): Uint8Array {
     input.takeRest();
@@ -60,7 +60,7 @@ export class ReadMemory {
 
   #goOn(input: InputBuffer, lastZxid: Zxid): void {
     if (this.#inUse !== null) this.#used.push({ bytes: this.#inUse, lastZxid });
-    // A snapshot shows no txn, however long it is: its pieces are free as soon as they are full.
+    // A snapshot contains no txns, so its pieces are free as soon as they are full.
     this.#freeApplied();
     const left = input.end - input.start;
     this.#inUse = left > PIECE_BYTES_MAX / 2 ? null : this.#pieceFor(left);
@@ -72,7 +72,7 @@ export class ReadMemory {
     if (this.#free.length === 0 && this.#used.length > USED_FEW) bytes *= 2;
     while (bytes < 2 * left) bytes *= 2;
     bytes = Math.min(bytes, PIECE_BYTES_MAX);
-    // Smaller ones are not read into again.
+    // Smaller pieces are not reused.
     if (bytes > this.#pieceBytes) this.#free.length = 0;
     this.#pieceBytes = bytes;
     return this.#free.pop() ?? new Uint8Array(bytes);

@@ -6,11 +6,11 @@ import { PLAIN_AUTHENTICATOR } from '../testing/plain-authenticator.ts';
 import { ManualClock, type TestClient, TestServer } from '../testing/test-server.ts';
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
-/** Of the int that says that there is no token. */
+/** The length -1: there is no token. */
 const NO_TOKEN = Uint8Array.of(0xff, 0xff, 0xff, 0xff);
 const withLength = (value: string): Uint8Array => Uint8Array.of(0, 0, 0, value.length, ...text(value));
 
-/** Asks "who?", and believes every name but "nobody". */
+/** Asks "who?", and accepts every name but "nobody". */
 class Naive implements SaslConversation {
   #hasAsked = false;
 
@@ -42,7 +42,7 @@ function exchange(server: TestServer, client: TestClient, ...tokens: readonly st
   return client.takeArrivals();
 }
 
-/** Why exchanges failed, as the log has it. */
+/** The logged reasons of failed exchanges. */
 function reasonsOf(server: TestServer): unknown[] {
   return server.trace.filter(({ kind }) => kind === 'auth-failed').map((event) => 'reason' in event && event.reason);
 }
@@ -50,7 +50,7 @@ function reasonsOf(server: TestServer): unknown[] {
 const reply = (error: ErrorCode, body: Uint8Array): object => ({ kind: 'reply', header: { zxid: 0, error }, body });
 
 describe('a SASL exchange', () => {
-  test('makes its client known, who may be named in ACLs from then on', () => {
+  test('authenticates its client, which ACLs may name from then on', () => {
     const server = serve();
     const client = server.connect();
     expect(exchange(server, client, '', 'bob')).toMatchObject([
@@ -95,7 +95,7 @@ describe('a SASL exchange', () => {
     );
   });
 
-  test('that is bound to fail is told once, whatever its client still sends', () => {
+  test('that is bound to fail is logged once, regardless of what its client still sends', () => {
     const warning = 'it begins as with another mechanism';
     const startSasl = (): SaslConversation => ({
       step: (token) =>
@@ -112,7 +112,7 @@ describe('a SASL exchange', () => {
     expect(reasonsOf(server)).toEqual([warning]);
   });
 
-  test('at a server without a login is told once, and the client goes on', () => {
+  test('with a server without a login is logged once, and the client continues', () => {
     const server = serve({ startSasl: () => null });
     expect(exchange(server, server.connect(), '', 'bob')).toMatchObject([
       reply(ErrorCode.ok, NO_TOKEN),
@@ -121,7 +121,7 @@ describe('a SASL exchange', () => {
     expect(reasonsOf(server)).toEqual([expect.stringMatching(/^this server has no login, .*: set java.security.auth/)]);
   });
 
-  test('is not followed by another one', () => {
+  test('cannot be repeated', () => {
     const server = serve();
     expect(exchange(server, server.connect(), '', 'bob', '').slice(2)).toMatchObject([
       reply(ErrorCode.authFailed, NO_TOKEN),
@@ -129,14 +129,14 @@ describe('a SASL exchange', () => {
     ]);
   });
 
-  test('that fails where SASL is required is answered with SESSIONCLOSEDREQUIRESASLAUTH', () => {
+  test('that fails is answered with SESSIONCLOSEDREQUIRESASLAUTH if SASL is required', () => {
     const server = serve({ saslFailure: SaslFailure.closesAsRequired });
     expect(exchange(server, server.connect(), '', 'nobody').at(1)).toMatchObject(
       reply(ErrorCode.sessionClosedRequireSaslAuth, NO_TOKEN),
     );
   });
 
-  test('that fails may leave the connection as it was', () => {
+  test('that fails leaves the connection unchanged if failures are ignored', () => {
     const server = serve({ saslFailure: SaslFailure.isIgnored });
     const client = server.connect();
     expect(exchange(server, client, '', 'nobody', 'bob')).toMatchObject([
@@ -152,7 +152,7 @@ describe('a SASL exchange', () => {
   });
 });
 
-describe('a server that demands authentication', () => {
+describe('a server that requires authentication', () => {
   const isAdmitted = (identities: readonly Identity[]): boolean => identities.some(({ scheme }) => scheme === 'sasl');
 
   test.each([
@@ -175,7 +175,7 @@ describe('a server that demands authentication', () => {
     ]);
   });
 
-  test('serves who has authenticated', () => {
+  test('serves a client that has authenticated', () => {
     const server = serve({ isAdmitted });
     const client = server.connect();
     exchange(server, client, '', 'bob');
@@ -185,7 +185,7 @@ describe('a server that demands authentication', () => {
   });
 });
 
-test('a refusal that is not answered closes the connection alone, so that the client tries another server', () => {
+test('a silent refusal only closes the connection, so that the client tries another server', () => {
   const server = serve({ authenticate: () => null, refusesSilently: (scheme) => scheme === 'ensemble' });
   const client = server.connect();
   client.send({ op: OpCode.auth, scheme: 'ensemble', auth: text('red') }, -4);
@@ -193,7 +193,7 @@ test('a refusal that is not answered closes the connection alone, so that the cl
   expect(client.takeArrivals()).toEqual([{ kind: 'closed' }]);
 });
 
-test('a scheme may look at the data of a znode', () => {
+test('an authentication scheme may read the data of a znode', () => {
   const seen: (string | null)[] = [];
   const server = serve({
     authenticate: (_scheme, _auth, _remote, _certificate, dataOf = () => null) => {

@@ -3,7 +3,7 @@ import type { Database } from '../tree/database.ts';
 import { SnapshotReader } from '../tree/snapshot-reader.ts';
 import type { RawReceiver } from './packet-input.ts';
 
-/** The snapshot behind a SNAP packet: reads it into a database, and checks that both sides mean the same end. */
+/** Reads the snapshot after a SNAP packet into a database, and checks its end signature. */
 export class SnapReceiver implements RawReceiver {
   readonly database: Database;
   readonly #zxid: Zxid;
@@ -11,7 +11,7 @@ export class SnapReceiver implements RawReceiver {
   #hasEnded = false;
   #fault: string | null = null;
 
-  /** @param zxid of the SNAP packet: the last txn that the snapshot holds */
+  /** @param zxid zxid of the SNAP packet: the last txn in the snapshot */
   constructor(database: Database, zxid: Zxid) {
     this.database = database;
     this.#zxid = zxid;
@@ -34,7 +34,7 @@ export class SnapReceiver implements RawReceiver {
     if (end - at < SNAP_SIGNATURE_BYTES) return length;
     if (isSnapSignatureAt(bytes, at)) {
       this.database.tree.lastZxid = this.#zxid;
-      // The leader went on while it sent the tree.
+      // The leader applied txns while it sent the tree.
       this.database.tree.exactFrom = Number.POSITIVE_INFINITY;
       this.#hasEnded = true;
     } else {

@@ -43,7 +43,7 @@ describe('a snapshot', () => {
   }
 
   it.each([1, 2, 3, 4])(
-    'and what is sent behind it make the tree of the leader, which goes on changing (seed %i)',
+    'and the txns sent after it produce the tree of the leader, which keeps changing (seed %i)',
     (seed) => {
       const random = new TestRandom(seed);
       const source = makeDatabase();
@@ -93,7 +93,7 @@ describe('a snapshot', () => {
     },
   );
 
-  it('leaves in many turns also where the stream takes all of it at once', () => {
+  it('leaves over many turns even if the stream takes all of it at once', () => {
     const database = makeDatabase();
     for (let i = 1; i <= 12; i++) {
       const data = new Uint8Array(100_000).fill(i);
@@ -111,14 +111,14 @@ describe('a snapshot', () => {
       bytesOfTurns.push(stream.written.length - before);
     }
     expect(bytesOfTurns.length).toBeGreaterThanOrEqual(4);
-    // A slice, and the znode that goes beyond it.
+    // A slice, and the znode that exceeds it.
     expect(Math.max(...bytesOfTurns)).toBeLessThan(400_000);
     expect(stream.written.length).toBeGreaterThan(1_200_000);
     expect(link.hasRoom).toBe(true);
     expect(told).toContain('room');
   });
 
-  /** SNAP, no sessions, no ACLs, the root, the end, and what stands in the place of the signature. */
+  /** SNAP, no sessions, no ACLs, the root, the end, and a signature. */
   function snapBytes(signature: string): Uint8Array {
     return bytesOf((b) =>
       b
@@ -159,7 +159,7 @@ describe('a snapshot', () => {
     expect(pair.atLearner.at(-1)).toEqual({ closed: "the leader's snapshot does not end with its signature" });
   });
 
-  it('of which something cannot be read ends the link', () => {
+  it('with an invalid part ends the link', () => {
     const pair = new LinkPair();
     pair.streams[1].write(bytesOf((b) => b.int(15).long(5).int(-1).int(-1).int(-7)));
     pair.run();

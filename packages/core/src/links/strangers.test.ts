@@ -7,7 +7,7 @@ const from = (...ip: number[]): PeerAddress => ({ ip: new Uint8Array(ip), host: 
 const HERE = from(10, 0, 0, 1);
 const THERE = from(10, 0, 0, 2);
 
-/** Lets so many go, one after the other. */
+/** Removes `count` strangers, one after the other. */
 function shed<T>(strangers: Strangers<T>, count: number): T[] {
   const gone: T[] = [];
   for (let i = 0; i < count; i++) {
@@ -18,7 +18,7 @@ function shed<T>(strangers: Strangers<T>, count: number): T[] {
   return gone;
 }
 
-test('the address that has the most gives up its oldest', () => {
+test('the oldest stranger of the address with the most is chosen', () => {
   const strangers = new Strangers<string>();
   strangers.add('a', HERE);
   for (const name of ['b', 'c', 'd']) strangers.add(name, THERE);
@@ -27,7 +27,7 @@ test('the address that has the most gives up its oldest', () => {
   expect(strangers.choose()).toBeNull();
 });
 
-test('of many addresses with one each, the oldest goes first, and one that has just come last', () => {
+test('of addresses with one stranger each, the oldest is chosen first, and a new one last', () => {
   const strangers = new Strangers<number>();
   for (let i = 0; i < 5; i++) strangers.add(i, from(10, 0, 0, i));
   strangers.add(5, from(10, 0, 0, 0));
@@ -35,7 +35,7 @@ test('of many addresses with one each, the oldest goes first, and one that has j
   expect(shed(strangers, 5)).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('addresses of IPv6 with the same first 64 bits are one', () => {
+test('IPv6 addresses with the same first 64 bits count as one', () => {
   const strangers = new Strangers<number>();
   const subnet = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 1];
   strangers.add(0, HERE);
@@ -43,7 +43,7 @@ test('addresses of IPv6 with the same first 64 bits are one', () => {
   expect(shed(strangers, 2)).toEqual([1, 0]);
 });
 
-test('it chooses as counting anew would', () => {
+test('the choice is the same as with a full recount', () => {
   const step = fc.record({ host: fc.integer({ min: 0, max: 3 }), leaves: fc.option(fc.nat(20), { nil: null }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

@@ -1,19 +1,22 @@
 import type { PeerAddress } from '../base/ports.ts';
 
 /**
- * Connections that have not said who they are, by the address from which they come.
+ * Connections that have not identified themselves, grouped by the address that they come from.
  *
- * When there are too many, one of the address that has the most of them has to go, its oldest. So whoever comes from one
- * address again and again takes the place of his own connections and of nobody else's; if strangers come from many
- * addresses, the oldest go first. A newcomer that says at once who it is keeps its place either way.
+ * When there are too many, the oldest connection of the address with the most connections is closed. So a client that
+ * keeps connecting from one address only replaces its own connections; if strangers come from many addresses, the
+ * oldest are closed first. A new connection that identifies itself at once keeps its place either way.
  */
 export class Strangers<T> implements Iterable<T> {
-  /** Where each comes from; the oldest first. */
+  /** The address of each; the oldest first. */
   readonly #placeOf = new Map<T, string>();
   readonly #ofPlace = new Map<string, Set<T>>();
-  /** Places that have so many strangers, where there are any. Of two the one is first that has had so many for longer. */
+  /**
+   * Addresses by their number of strangers, if there are any. With equal counts, the address that reached the count
+   * first comes first.
+   */
   readonly #placesByCount = new Map<number, Set<string>>();
-  /** The greatest of those counts. */
+  /** The highest of those counts. */
   #most = 0;
 
   get size(): number {
@@ -37,7 +40,7 @@ export class Strangers<T> implements Iterable<T> {
     this.#move(place, others.size - 1, others.size);
   }
 
-  /** @returns false when it was none */
+  /** @returns false when it was not in the set */
   delete(stranger: T): boolean {
     const place = this.#placeOf.get(stranger);
     if (place === undefined) return false;
@@ -49,7 +52,7 @@ export class Strangers<T> implements Iterable<T> {
     return true;
   }
 
-  /** @returns the one that has to go, which stays here; null when there is none */
+  /** @returns the one to close, which stays in the set; null when the set is empty */
   choose(): T | null {
     for (const place of this.#placesByCount.get(this.#most) ?? []) {
       for (const oldest of this.#ofPlace.get(place)!) return oldest;
@@ -66,7 +69,7 @@ export class Strangers<T> implements Iterable<T> {
   }
 }
 
-/** Who has one address of IPv6 has all that share its first 64 bits. */
+/** A host with one IPv6 address controls all addresses with the same first 64 bits. */
 function placeOf({ ip, host }: PeerAddress): string {
   return ip.length === 16 ? ip.subarray(0, 8).join('.') : host;
 }

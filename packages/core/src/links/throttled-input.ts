@@ -4,15 +4,15 @@ import type { Meters } from '../base/meters/meters.ts';
 export type WaitLimits = Pick<LimitOptions, 'requestWaitMaxMs' | 'countsStale' | 'dropsStale'>;
 
 /**
- * How long the requests of one connection have waited because as much is in progress as `request_throttle_max_requests`
- * allows. Those count that were in this server's memory when the connection stopped being read; what the kernel has of
- * them has no age here.
+ * How long the requests of one connection have waited because of `request_throttle_max_requests`. Only requests that
+ * were in this server's memory when the connection stopped being read are counted; those still in the kernel have no
+ * known age.
  */
 export class ThrottledInput {
   readonly #waits: WaitLimits;
   readonly #meters: Meters;
   #sinceMs = 0;
-  /** Bytes of them that were not read since. */
+  /** Their bytes that have not been read since. */
   #bytes = 0;
 
   constructor(waits: WaitLimits, meters: Meters) {
@@ -20,7 +20,7 @@ export class ThrottledInput {
     this.#meters = meters;
   }
 
-  /** The connection is not read, with so many bytes of requests. */
+  /** The connection stops being read, with this many bytes of requests. */
   begin(bytes: number, nowMs: number): void {
     if (this.#bytes > 0) return;
     this.#meters.throttleWaits++;
@@ -29,9 +29,9 @@ export class ThrottledInput {
   }
 
   /**
-   * A request of so many bytes is read.
+   * A request of this many bytes is read.
    *
-   * @returns milliseconds that it has waited when that is too long for it to be carried out, else 0
+   * @returns milliseconds that it has waited if that is too long for it to be carried out, otherwise 0
    */
   take(bytes: number, nowMs: number, sessionTimeoutMs: number): number {
     if (this.#bytes === 0) return 0;
@@ -43,13 +43,13 @@ export class ThrottledInput {
     return requestWaitMaxMs > 0 && waitedMs > requestWaitMaxMs ? waitedMs : 0;
   }
 
-  /** @returns true when its connection is to be closed for what waits */
+  /** @returns true when the connection must be closed because its requests have waited too long */
   isStale(nowMs: number, sessionTimeoutMs: number): boolean {
     const { countsStale, dropsStale } = this.#waits;
     return countsStale && dropsStale && this.#bytes > 0 && nowMs - this.#sinceMs > sessionTimeoutMs;
   }
 
-  /** The connection is closed: what waits is not carried out. */
+  /** The connection is closed: waiting requests are not carried out. */
   drop(): void {
     if (this.#bytes > 0) this.#meters.staleRequestsDropped++;
     this.#bytes = 0;

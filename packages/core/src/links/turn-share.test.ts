@@ -13,7 +13,7 @@ function xidsOf(client: TestClient): number[] {
 }
 
 describe('the share of a turn', () => {
-  test('of a connection that asks for much is bounded: the others are answered in between, and all of it in the end', () => {
+  test('of a busy connection is bounded: others are answered in between, and all of its requests in the end', () => {
     const server = new TestServer();
     const [greedy, modest] = [server.connect(), server.connect()];
     greedy.sendTogether(new Array(MANY).fill(readRoot));
@@ -32,7 +32,7 @@ describe('the share of a turn', () => {
     expect(greedy.isPaused).toBe(false);
   });
 
-  test('is the smaller the more connections ask for much', () => {
+  test('gets smaller the more connections are busy', () => {
     const server = new TestServer();
     const alone = server.connect();
     alone.sendTogether(new Array(MANY).fill(readRoot));
@@ -48,7 +48,7 @@ describe('the share of a turn', () => {
     expect(ofCrowd).toBeLessThanOrEqual(1.1 * ofOne);
   });
 
-  test('counts what requests cost, not only how many they are', () => {
+  test('counts the cost of requests, not only their number', () => {
     const server = new TestServer();
     const client = server.connect();
     const other = server.connect();
@@ -66,7 +66,7 @@ describe('the share of a turn', () => {
     expect(xidsOf(client).at(-1)).toBe(20);
   });
 
-  test('counts the length of the paths of writes', () => {
+  test('counts the length of paths in writes', () => {
     const server = new TestServer();
     const client = server.connect();
     const set = (path: string): Request => ({ op: OpCode.setData, path, data: null, version: -1 });
@@ -84,7 +84,7 @@ describe('the share of a turn', () => {
     expect(countAtOnce('/long'.repeat(1600))).toBeLessThan(20);
   });
 
-  test('counts the bytes of long replies: a few of them leave in a turn, however many connections ask', () => {
+  test('counts the bytes of long replies: a few leave per turn, however many connections ask', () => {
     const server = new TestServer();
     const maker = server.connect();
     maker.send(create('/big', CreateMode.persistent, { bytes: 900_000 }));
@@ -107,7 +107,7 @@ describe('the share of a turn', () => {
     }
   });
 
-  test('is one write of those that have very many recursive watches on their way, also while the disk is slow', () => {
+  test('allows one write at a time that triggers very many recursive watches, also while the disk is slow', () => {
     const server = new TestServer({ frameBytesMax: 2 ** 24 });
     const [greedy, modest] = [server.connect(), server.connect()];
     const set = (path: string): Request => ({ op: OpCode.setData, path, data: null, version: -1 });
@@ -132,7 +132,7 @@ describe('the share of a turn', () => {
     expect(xidsOf(greedy)).toEqual([1051, 1052, 1053, 1054]);
   });
 
-  test('of what waits for the disk is little where many are told: another write waits for few events', () => {
+  test('bounds the writes waiting for the disk if many clients are notified: others wait for few events', () => {
     const server = new TestServer();
     const [greedy, modest] = [server.connect(), server.connect()];
     const watchers = Array.from({ length: 512 }, () => server.connect());
@@ -143,7 +143,7 @@ describe('the share of a turn', () => {
     server.run();
     const set = { op: OpCode.setData, path: '/', data: null, version: -1 } as const;
     const asked: readonly [Request, number][] = [
-      // Of 8192 units: 256 for an event to each of them.
+      // Of 8192 units, 256 for an event to all watchers.
       [set, 32],
       [{ ...create('/told'), path: '/told-', flags: CreateMode.persistentSequential } as Request, 32],
       [{ op: OpCode.multi, ops: new Array(4).fill(set) }, 8],
@@ -166,7 +166,7 @@ describe('the share of a turn', () => {
     }
   });
 
-  test('is no long multi directly behind another one: for some time others have the server to themselves', () => {
+  test('excludes a long multi directly after another one: for some time the server is free for others', () => {
     const server = new TestServer();
     const [greedy, modest] = [server.connect(), server.connect()];
     server.advance(5000);
@@ -188,7 +188,7 @@ describe('the share of a turn', () => {
     expect(xidsOf(greedy)).toEqual([3]);
   });
 
-  test('is a long multi soon behind another one where nobody else writes, and never late for a ping', () => {
+  test('allows a long multi soon after another one if no other client writes, and always in time for a ping', () => {
     const server = new TestServer();
     const client = server.connect(8000);
     const other = server.connect();
@@ -212,7 +212,7 @@ describe('the share of a turn', () => {
     expect(pauseBehindMulti()).toBe(256);
   });
 
-  test('is had again from the beginning of a millisecond, for which the server asks a tick', () => {
+  test('is renewed at the start of a millisecond, for which the server requests a tick', () => {
     const server = new TestServer();
     const client = server.connect();
     server.advance(5000);
@@ -226,7 +226,7 @@ describe('the share of a turn', () => {
     expect(xidsOf(client)).toEqual([2]);
   });
 
-  test('counts whom a multi has told: one that tells many watchers is long, too', () => {
+  test('counts the events of a multi: one that notifies many watchers is long, too', () => {
     const server = new TestServer();
     const [client, other] = [server.connect(), server.connect()];
     const watchers = Array.from({ length: 20 }, () => server.connect());
@@ -247,7 +247,7 @@ describe('the share of a turn', () => {
         server.advance(1);
       }
     };
-    // 3584 · 20 / 16 parts more are 3968 above what is short.
+    // 3584 · 20 / 16 additional units exceed the limit of a short multi by 3968.
     expect(pauseMs()).toBe(Math.ceil(3968 / 1.25));
     for (const watcher of watchers) watcher.drop();
     server.run();
@@ -255,7 +255,7 @@ describe('the share of a turn', () => {
     expect(pauseMs()).toBe(0);
   });
 
-  test('is little for one that makes ever more ephemerals while others write: their end is long', () => {
+  test('is small for a client that keeps creating ephemerals while others write: their deletion is long', () => {
     const server = new TestServer();
     const [owner, other] = [server.connect(), server.connect()];
     server.advance(5000);
@@ -265,7 +265,7 @@ describe('the share of a turn', () => {
       return { op: OpCode.create, path, data: null, acl: OPEN_ACL, flags: CreateMode.ephemeral, ttl: -1 } as const;
     };
     const creates = (count: number) => Array.from({ length: count }, create);
-    /** Milliseconds until all of them are answered, and something behind them. */
+    /** Milliseconds until all requests and one after them are answered. */
     const msOf = (client: TestClient, requests: readonly Request[]) => {
       client.sendTogether([...requests, readRoot]);
       let answered = 0;
@@ -289,7 +289,7 @@ describe('the share of a turn', () => {
     expect(msOf(owner, [])).toBeCloseTo(160, -1);
   });
 
-  test('of what waits for the disk is little where paths are long: another write waits for few of those', () => {
+  test('bounds the writes waiting for the disk if paths are long: another write waits for few of them', () => {
     const server = new TestServer();
     const [greedy, modest] = [server.connect(), server.connect()];
     const path = `/${'long'.repeat(1024)}`;
@@ -314,7 +314,7 @@ describe('the share of a turn', () => {
     }
   });
 
-  test('of what waits for the disk is about a megabyte: another write waits for no more', () => {
+  test('bounds the writes waiting for the disk to about a megabyte: another write waits for no more', () => {
     const setOf = (bytes: number) => ({ op: OpCode.setData, path: '/a', data: new Uint8Array(bytes), version: -1 });
     const multi: Request = { op: OpCode.multi, ops: new Array(4).fill(setOf(50_000)) };
     for (const request of [setOf(200_000), multi]) {
@@ -331,13 +331,13 @@ describe('the share of a turn', () => {
       server.core.onTurnEnd();
       server.isDiskHeld = false;
       server.run();
-      // Behind two sessions, a create, and six writes of the other.
+      // After two sessions, a create, and six writes of the other client.
       expect(modest.takeArrivals()).toMatchObject([{ header: { error: 0, zxid: 3 + 6 + 1 } }]);
       expect(xidsOf(greedy)).toEqual(Array.from({ length: 30 }, (_, i) => i + 2));
     }
   });
 
-  test('counts for reads that had to wait for a write, too', () => {
+  test('applies to reads that waited for a write, too', () => {
     const server = new TestServer({ globalOutstandingLimit: 2 * MANY });
     const [greedy, modest] = [server.connect(), server.connect()];
     server.isDiskHeld = true;
@@ -356,7 +356,7 @@ describe('the share of a turn', () => {
     expect([...first, ...xidsOf(greedy)]).toEqual(Array.from({ length: MANY + 1 }, (_, i) => i + 1));
   });
 
-  test('counts the names, entries and identities that a short request is answered with', () => {
+  test('counts the names, entries and identities in replies to short requests', () => {
     const server = new TestServer();
     const [maker, reader] = [server.connect(), server.connect()];
     const acl: Acl[] = Array.from({ length: 500 }, (_, i) => ({ perms: Perm.all, scheme: 'digest', id: `u${i}:x` }));
@@ -381,7 +381,7 @@ describe('the share of a turn', () => {
     }
   });
 
-  test('is a part of what a turn may cost, however many ask for much: each has its turn', () => {
+  test('is a part of the cost of a turn, however many connections are busy: each gets its turn', () => {
     const server = new TestServer();
     const alone = server.connect();
     alone.sendTogether(new Array(MANY).fill(readRoot));
@@ -402,7 +402,7 @@ describe('the share of a turn', () => {
     expect(Math.min(...answered)).toBeGreaterThan(0);
   });
 
-  test('does not begin what is long when others have used up the turn: few are begun in one, and each in the end', () => {
+  test('does not start long reads when others have used up the turn: few start per turn, and all in the end', () => {
     const server = new TestServer({ frameBytesMax: 2 ** 21 });
     const maker = server.connect();
     maker.send(create('/big', CreateMode.persistent, { bytes: 900_000 }));
@@ -426,7 +426,7 @@ describe('the share of a turn', () => {
     for (const client of clients) expect(xidsOf(client)).toEqual([1, 2]);
   });
 
-  test('does not decode long requests of many in one turn', () => {
+  test('does not decode long requests of many clients in one turn', () => {
     const server = new TestServer({ frameBytesMax: 2 ** 21 });
     const clients = Array.from({ length: 12 }, () => server.connect());
     const set = { op: OpCode.setData, path: '/none', data: null, version: -1 } as const;
@@ -439,7 +439,7 @@ describe('the share of a turn', () => {
     expect(clients.filter(({ isPaused }) => isPaused)).toEqual([]);
   });
 
-  test('comes once in its order, also to connections that fill their output again and again while very many ask for little', () => {
+  test('comes once per round, also for connections that keep filling their output while others send little', () => {
     const server = new TestServer({ frameBytesMax: 2 ** 21 });
     const modest = Array.from({ length: 40 }, () => server.connect());
     modest[0]!.send({

@@ -1,4 +1,4 @@
-/** What a connection has had of a turn, in units of the work meter. Once its share is used it waits for its next turn. */
+/** A connection's usage of a turn, in units of the work meter. When its share is used up it waits for its next turn. */
 export class TurnShare {
   #turn = -1;
   #units = 0;
@@ -9,8 +9,8 @@ export class TurnShare {
   }
 
   /**
-   * @param turn number of this turn
-   * @param unitsMax what the connection may have of it
+   * @param turn number of the current turn
+   * @param unitsMax the connection's share of it
    * @returns true when the share has just been used up
    */
   add(units: number, turn: number, unitsMax: number): boolean {
@@ -24,7 +24,11 @@ export class TurnShare {
     return true;
   }
 
-  /** It wants no more of this turn. @returns false when its share was used before */
+  /**
+   * It needs no more of this turn.
+   *
+   * @returns false when its share was already used up
+   */
   giveUp(): boolean {
     if (this.#isUsed) return false;
     this.#isUsed = true;

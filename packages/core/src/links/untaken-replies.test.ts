@@ -11,8 +11,8 @@ const addressOf = (last: number): PeerAddress => ({
   port: 1,
 });
 
-describe('long replies that are not taken', () => {
-  test('are given up once all together are too much: of the address with most of them, the oldest first', () => {
+describe('long replies that are not read', () => {
+  test('are dropped once their total is too large: of the address with most of them, the oldest first', () => {
     const replies = new UntakenReplies<string>(100);
     replies.hold('a1', addressOf(1), 40);
     replies.hold('b1', addressOf(2), 30);
@@ -24,7 +24,7 @@ describe('long replies that are not taken', () => {
     expect([replies.shed(), replies.shed(), replies.bytes]).toEqual(['a1', null, 80]);
   });
 
-  test('count no more once they are taken', () => {
+  test('no longer count once they are read', () => {
     const replies = new UntakenReplies<string>(100);
     for (let i = 0; i < 10; i++) {
       replies.hold('a', addressOf(1), 90);
@@ -34,7 +34,7 @@ describe('long replies that are not taken', () => {
     expect([replies.bytes, replies.shed()]).toEqual([0, null]);
   });
 
-  test('are not given up for one that is longer than all may be', () => {
+  test('are kept if a single one exceeds the limit', () => {
     const replies = new UntakenReplies<string>(100);
     replies.hold('a', addressOf(1), 1000);
     expect(replies.shed()).toBeNull();
@@ -43,13 +43,13 @@ describe('long replies that are not taken', () => {
 
 const REPLY_BYTES = 200_000;
 
-/** Asks for a reply of about that length. */
+/** Requests a reply of about that length. */
 function ask(client: TestClient): void {
   const op: MultiReadOp = { op: OpCode.getData, path: '/big' };
   client.send({ op: OpCode.multiRead, ops: [op, op] });
 }
 
-test('clients that take nothing are disconnected before their replies fill the memory, and others are not', () => {
+test('clients that do not read are disconnected before their replies fill the memory, and others are not', () => {
   const server = new TestServer({ multiReadBytesMax: REPLY_BYTES + 10_000 });
   const client = server.connect();
   client.send(create('/big', CreateMode.persistent, { bytes: REPLY_BYTES / 2 }));
@@ -69,7 +69,7 @@ test('clients that take nothing are disconnected before their replies fill the m
   expect(open.length).toBeGreaterThan(10);
   expect(open.length).toBeLessThanOrEqual(17);
   expect(open).toEqual(deaf.slice(-open.length));
-  // One that takes what it was sent makes room for another.
+  // A client that reads its reply makes room for another.
   open[0]!.listen();
   ask(open[0]!);
   server.run();

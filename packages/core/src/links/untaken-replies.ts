@@ -2,10 +2,10 @@ import type { PeerAddress } from '../base/ports.ts';
 import { Strangers } from './strangers.ts';
 
 /**
- * Replies that clients have not taken yet, of all connections together: they stand in memory until then.
+ * Replies that clients have not taken yet, of all connections together: they stay in memory until then.
  *
- * No further request is read of a client that takes nothing, but thousands of them would hold a long reply each. When all
- * hold too much, one of the address with most of them is given up, the oldest first.
+ * A client that does not read gets no further requests read, but thousands of them could hold a long reply each. When
+ * all together hold too much, a connection of the address with most of them is closed, the oldest first.
  */
 export class UntakenReplies<T> {
   readonly #bytesMax: number;
@@ -17,12 +17,12 @@ export class UntakenReplies<T> {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes of all of them. */
+  /** Bytes of all connections. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** @param bytes that this connection has not taken */
+  /** @param bytes bytes that this connection has not taken */
   hold(connection: T, from: PeerAddress, bytes: number): void {
     const before = this.#bytesOf.get(connection);
     if (before === undefined) this.#holders.add(connection, from);
@@ -30,7 +30,7 @@ export class UntakenReplies<T> {
     this.#bytes += bytes - (before ?? 0);
   }
 
-  /** It has taken everything, or is gone. */
+  /** It has taken everything, or is closed. */
   release(connection: T): void {
     const bytes = this.#bytesOf.get(connection);
     if (bytes === undefined) return;
@@ -39,7 +39,10 @@ export class UntakenReplies<T> {
     this.#bytes -= bytes;
   }
 
-  /** @returns the connection to be given up, which is released; null while all together hold no more than they may, or one alone */
+  /**
+   * @returns the connection to be closed, already released; null while the total is within the limit, or held by one
+   * connection
+   */
   shed(): T | null {
     if (this.#bytes <= this.#bytesMax || this.#holders.size < 2) return null;
     const chosen = this.#holders.choose();

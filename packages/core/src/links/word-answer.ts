@@ -1,16 +1,16 @@
-/** The connection that asked. */
+/** The connection that sent the word. */
 interface AskingConnection {
-  /** True when it has had its share of the turn, or there is no room for more output. */
+  /** True when it has used up its share of the turn, or there is no room for more output. */
   readonly isSated: boolean;
   readonly output: { text(text: string): void };
   charge(units: number): void;
 }
 
-/** The answer to a four-letter word, line by line as it is asked for: there may be one for each of many connections. */
+/** The answer to a four-letter word, produced line by line: it may have a line for each of many connections. */
 export class WordAnswer {
   readonly #lines: Iterator<string>;
   #isDone = false;
-  /** Units of work that the last piece has cost. */
+  /** Units of work that the last piece cost. */
   #units = 0;
 
   constructor(lines: Iterable<string>) {
@@ -18,7 +18,7 @@ export class WordAnswer {
   }
 
   /**
-   * Puts out as much as the connection's share of this turn and the room for output allow.
+   * Writes as much as the connection's share of this turn and the room for output allow.
    *
    * @returns true when that was the last of it
    */
@@ -48,8 +48,8 @@ export class WordAnswer {
   }
 }
 
-/** What a line costs, in units of the work meter, and its text: a unit for 16 characters. */
+/** Cost of a line in units of the work meter; its text costs one unit per 16 characters. */
 const LINE_UNITS = 16;
 const TEXT_PER_UNIT_SHIFT = 4;
-/** Characters that are put into the output together. */
+/** Characters written at a time. */
 const PIECE_LENGTH = 4096;

@@ -5,7 +5,7 @@ import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 const MANY = 10_000;
 
-/** A turn of its own for each thing that the disk has done. */
+/** Runs one turn for the completed disk operations. */
 function turn(server: TestServer): void {
   server.disk.deliver();
   server.core.onTurnEnd();
@@ -19,7 +19,7 @@ function repliesOf(client: TestClient): { readonly xid: number; readonly zxid: n
   });
 }
 
-/** Goes on until the client has a reply. @returns turns that it took */
+/** Runs until the client has a reply. @returns the number of turns */
 function turnsUntilReply(server: TestServer, client: TestClient): number {
   for (let turns = 1; turns < 1000; turns++) {
     turn(server);
@@ -28,7 +28,7 @@ function turnsUntilReply(server: TestServer, client: TestClient): number {
   throw new Error('there is no reply');
 }
 
-/** Goes on until what was sent is durable: the first of it is applied then. */
+/** Runs until what was sent is durable, so that it begins to be applied. */
 function untilSynced(server: TestServer): void {
   server.trace.length = 0;
   for (let turns = 0; turns < 1000; turns++) {
@@ -38,7 +38,7 @@ function untilSynced(server: TestServer): void {
   throw new Error('nothing is synced');
 }
 
-/** With a multi that has been logged, and of which the first changes are made. */
+/** A server with a multi that is logged and partly applied. */
 function duringMulti(watched: string | null = null): {
   server: TestServer;
   writer: TestClient;
@@ -68,7 +68,7 @@ describe('a txn of many changes', () => {
     expect(server.core.nextDeadlineMs()).toBeGreaterThan(0);
   });
 
-  test('is seen as a whole: what it changes is read when it is done, and everything else meanwhile as before it', () => {
+  test('is visible as a whole: reads of what it changes wait, all other reads see the state before it', () => {
     const { server, writer, reader } = duringMulti();
     const multi = 6;
     reader.send(exists('/other'));
@@ -91,7 +91,7 @@ describe('a txn of many changes', () => {
     for (const { zxid, error } of replies) expect([zxid, error]).toEqual([multi, ErrorCode.ok]);
   });
 
-  test('tells a watcher before it can read the change', () => {
+  test('notifies a watcher before it can read the change', () => {
     const { server, reader } = duringMulti('/many/n0');
     server.core.onTurnEnd();
     expect(reader.takeArrivals()).toMatchObject([{ kind: 'event', event: { path: '/many/n0' } }]);
@@ -102,7 +102,7 @@ describe('a txn of many changes', () => {
     expect(repliesOf(reader)).toMatchObject([{ error: ErrorCode.ok }]);
   });
 
-  test('keeps a watch that is set in the middle waiting: the change is told, or the reply is not older than it', () => {
+  test('delays a watch that is set in the middle: the reply is not older than the change', () => {
     const { server, writer, reader } = duringMulti();
     reader.send({ op: OpCode.addWatch, path: '/many/n0', mode: AddWatchMode.persistent });
     turn(server);
@@ -112,7 +112,7 @@ describe('a txn of many changes', () => {
     expect(repliesOf(reader)).toMatchObject([{ zxid: 6, error: ErrorCode.ok }]);
   });
 
-  test('lets what is written behind it, also to the same znodes, wait for its turn', () => {
+  test('is completed before later writes, also to the same znodes, are applied', () => {
     const { server, writer, reader } = duringMulti();
     reader.sendTogether([setData('/many/n0'), setData('/other'), exists('/other')]);
     const turns = turnsUntilReply(server, writer);
@@ -125,7 +125,7 @@ describe('a txn of many changes', () => {
     ]);
   });
 
-  test('answers a sync that came in the middle once it is done', () => {
+  test('delays a sync that arrives in the middle', () => {
     const { server, writer, reader } = duringMulti();
     reader.send({ op: OpCode.sync, path: '/' });
     turn(server);
@@ -135,7 +135,7 @@ describe('a txn of many changes', () => {
     expect(repliesOf(reader)).toMatchObject([{ zxid: 6, error: ErrorCode.ok }]);
   });
 
-  test('is in the log as a whole: a server that ends in the middle of it has it when it starts again', () => {
+  test('is logged as a whole: a server that crashes in the middle has all of it after a restart', () => {
     const { server } = duringMulti();
     server.disk.crash();
     const again = new TestServer({}, server.disk);
@@ -145,13 +145,13 @@ describe('a txn of many changes', () => {
     expect(repliesOf(client).map(({ error }) => error)).toEqual([ErrorCode.ok, ErrorCode.ok]);
   });
 
-  test('that ends a session with many ephemerals takes several turns, too', () => {
+  test('that closes a session with many ephemerals takes several turns, too', () => {
     const server = new TestServer();
     const [owner, reader] = [server.connect(), server.connect()];
     owner.send(create('/many'));
     const ops = Array.from({ length: MANY }, (_, i) => create(`/many/n${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
-    // Behind that it pauses for two fifths of its session's timeout at most.
+    // After that the client is paused for at most two fifths of its session timeout.
     server.run();
     server.advance(4000);
     owner.takeArrivals();
@@ -165,7 +165,7 @@ describe('a txn of many changes', () => {
   });
 });
 
-test('long paths count: few txns that have one are applied in a turn', () => {
+test('few txns with long paths are applied per turn', () => {
   const server = new TestServer();
   const clients = Array.from({ length: 200 }, () => server.connect());
   const path = `/${'long'.repeat(2000)}`;
@@ -183,7 +183,7 @@ test('long paths count: few txns that have one are applied in a turn', () => {
   expect(clients.flatMap(repliesOf).length).toBeGreaterThan(100);
 });
 
-test('a multi of few changes to long paths is applied over several turns, too, and few of those with one such change in a turn', () => {
+test('a multi of few changes to long paths takes several turns, and few with one such change fit into a turn', () => {
   const server = new TestServer();
   const clients = Array.from({ length: 200 }, () => server.connect());
   const [writer] = clients as [TestClient];
@@ -207,7 +207,7 @@ test('a multi of few changes to long paths is applied over several turns, too, a
   expect(clients.flatMap(repliesOf).length).toBeGreaterThan(150);
 });
 
-test('txns that are committed together are applied over several turns, in their order', () => {
+test('txns that are committed together are applied over several turns, in order', () => {
   const server = new TestServer({ globalOutstandingLimit: 20_000 });
   const clients = Array.from({ length: 8 }, () => server.connect());
   clients[0]!.send(create('/a'));
@@ -228,7 +228,7 @@ test('txns that are committed together are applied over several turns, in their 
   expect(all).toEqual(Array.from({ length: 8000 }, (_, i) => all[0]! + i));
 });
 
-test('whoever asks for the whole database gets it of one moment, also in the middle of a txn', () => {
+test('the view of the database is consistent, also in the middle of a txn', () => {
   const { server, writer } = duringMulti();
   const database = server.core.view.database();
   expect(database?.lastZxid).toBe(6);

@@ -8,56 +8,56 @@ import { ChangedPaths } from './changed-paths.ts';
 import type { WaitingWrite } from './client.ts';
 import type { WorkMeter } from './work-meter.ts';
 
-/** A txn that may be applied. */
+/** A committed txn, ready to be applied. */
 export interface CommittedTxn {
   readonly header: TxnHeader;
   readonly txn: Txn;
-  /** The write of this server's that it answers; null for one of another server's. */
+  /** The local write that it answers; null for a write of another server. */
   readonly write: WaitingWrite | null;
   /** As in `DataTree.apply`. */
   readonly prepared: Prepared;
 }
 
-/** Those that wait to be applied, in the order of their zxids. */
+/** The txns that wait to be applied, in zxid order. */
 export interface CommittedTxns<T extends CommittedTxn = CommittedTxn> {
-  /** @returns the oldest, which waits no more; null when it is not committed */
+  /** Removes and returns the oldest; null when it is not committed. */
   take(watermark: Committed<Zxid>): T | null;
   onApplied(txn: T, result: ApplyResult): void;
 }
 
-/** How much is applied between two looks at what else there is to do. */
+/** How much is applied per turn. */
 export interface PaceLimits {
   readonly unitsPerTurn: number;
-  /** Changes that are made without a look at what they have cost. */
+  /** Changes that are made without checking their cost. */
   readonly changesAtOnce: number;
   /** As in `Preparation`. */
   readonly preparedPerTurn?: number;
 }
 
-/** Who applies a txn and answers what waits for it. */
+/** Applies a txn and answers what waits for it. */
 export interface TxnHost {
   apply(next: CommittedTxn, nowMs: number): ApplyResult;
-  /** The same over several turns: `end` follows. null when it cannot be. */
+  /** Applies it over several turns; `end` follows. null when that is not possible. */
   begin(next: CommittedTxn): TxnSteps | null;
   end(next: CommittedTxn, result: ApplyResult, nowMs: number): void;
   /** Znodes that the end of a session will delete. */
   ephemeralCountOf(sessionId: bigint): number;
-  /** What `hides` has kept from being read can be read now. */
+  /** Reads that `hides` held back can be executed now. */
   onShown(): void;
 }
 
 /**
- * When what is committed is applied: as much of it in a turn as others can wait for.
+ * Applies committed txns, but no more in a turn than other clients can wait for.
  *
  *     committed:  ✓ ✓ ✓ ✓ ◐ · · · ·  watermark        ✓ applied and answered    ◐ some of its changes are made
- *                         └─ this turn's work is done: the rest waits for the next ones
+ *                         └─ this turn's budget is spent: the rest waits for the next turns
  *
- * 1. Txns are applied in the order of their zxids, one after the other.
- * 2. A txn with many changes may take several turns. Until it is done nobody reads what it changes (`hides`), so that all
- *    of it is seen or nothing. Everything else reads as before it, with the zxid of the txn before it.
- * 3. What may be told only once the tree is that of the watermark waits for that (`whenApplied`).
+ * 1. Txns are applied in zxid order, one after the other.
+ * 2. A txn with many changes may take several turns. Until it is done, the paths that it changes cannot be read
+ *    (`hides`), so that readers see all of it or nothing. Other reads see the state and the zxid of the txn before it.
+ * 3. Replies that require the tree to be at the watermark wait for that (`whenApplied`).
  *
- * It applies everything at once until the first turn has ended: before it serves a server has nobody to keep waiting.
+ * Until the first turn has ended everything is applied at once: no clients are served yet.
  */
 export class ApplyPace {
   readonly #committed: CommittedTxns;
@@ -67,7 +67,7 @@ export class ApplyPace {
   #watermark: Committed<Zxid> | null = null;
   #isBehind = false;
   #unitsLeft = Number.POSITIVE_INFINITY;
-  /** The txn of which some changes are made. */
+  /** The partly applied txn. */
   #unfinished: { readonly next: CommittedTxn; readonly steps: TxnSteps; readonly changed: ChangedPaths } | null = null;
   readonly #after: Fifo<{ readonly watermark: Zxid; readonly act: () => void }> = new Fifo();
   #applied: Zxid;
@@ -80,17 +80,17 @@ export class ApplyPace {
     this.#applied = lastZxid;
   }
 
-  /** True while something is committed that is not applied. */
+  /** True while a committed txn is not yet applied. */
   get isBehind(): boolean {
     return this.#isBehind;
   }
 
-  /** True while some changes of a txn are made and others are not. */
+  /** True while a txn is partly applied. */
   get isUnfinished(): boolean {
     return this.#unfinished !== null;
   }
 
-  /** The last zxid that is committed, or was applied before there was any. */
+  /** The last committed zxid; before the first commit, the last applied one. */
   get committedZxid(): Zxid {
     return this.#watermark ?? this.#applied;
   }
@@ -101,7 +101,7 @@ export class ApplyPace {
     this.#goOn(nowMs);
   }
 
-  /** A turn ends: it may go on as far as its work was not done, and the next one has as much again. */
+  /** Spends what is left of this turn's budget; the next turn has a full one. */
   onTurnEnd(nowMs: number): void {
     if (this.#isBehind) this.#goOn(nowMs);
     this.#unitsLeft = this.#limits.unitsPerTurn;
@@ -116,13 +116,13 @@ export class ApplyPace {
     this.#unitsLeft = left;
   }
 
-  /** Acts once all is applied that is committed now: at once, if it is. */
+  /** Runs `act` once everything committed so far is applied, possibly at once. */
   whenApplied(act: () => void): void {
     if (this.#isBehind) this.#after.push({ watermark: this.committedZxid, act });
     else act();
   }
 
-  /** Whether a read would show a part of a txn's changes, or must wait for other reasons until it is done. */
+  /** Whether a read must wait for the partly applied txn, for instance because it would see part of its changes. */
   hides(request: ReadRequest): boolean {
     if (this.#unfinished === null) return false;
     const { changed } = this.#unfinished;
@@ -137,7 +137,7 @@ export class ApplyPace {
         return request.ops.some(({ path }) => changed.has(path));
       case OpCode.getAllChildrenNumber:
       case OpCode.getEphemerals:
-      // Armed in the middle, a watch would miss changes above the zxid of the reply.
+      // Set in the middle, a watch would miss changes later than the zxid of the reply.
       case OpCode.addWatch:
       case OpCode.setWatches:
       case OpCode.setWatches2:
@@ -149,7 +149,7 @@ export class ApplyPace {
     }
   }
 
-  /** The role is over, and nobody is left to be answered: the tree must not stay as it is in the middle of a txn. */
+  /** The role is over: drops what is not applied, but completes a partly applied txn so that the tree is consistent. */
   drop(): void {
     const unfinished = this.#unfinished;
     this.#unfinished = null;
@@ -245,7 +245,7 @@ export class ApplyPace {
   }
 }
 
-/** Some two milliseconds of a turn, in steps of some fifty microseconds. */
+/** About two milliseconds per turn, in steps of about fifty microseconds. */
 const LIMITS: PaceLimits = { unitsPerTurn: 32_768, changesAtOnce: 64 };
-/** What a change costs, without the events that it causes. */
+/** Cost of a change, without its watch events. */
 const UNITS_PER_CHANGE = 16;

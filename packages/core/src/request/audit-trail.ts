@@ -10,17 +10,17 @@ interface Asked {
 }
 
 /**
- * What clients of this server have changed, or tried to, one entry for each znode (`audit.enable`, AuditHelper).
+ * Logs what clients of this server have changed, or tried to change: one entry per znode (`audit.enable`, AuditHelper).
  *
  *     write ──► remembered ──► … its txn is applied ──► entries
  *
- * The entry is made where the client is connected, when the txn is applied, whether or not the client is still there to be
- * answered. A txn does not say what was asked for when that has failed, so the request is kept until then.
+ * The server that the client is connected to adds the entry when the txn is applied, even if the client has
+ * disconnected since. The request is kept until then, because the txn of a failed request does not contain it.
  */
 export class AuditTrail {
   readonly #audit: Audit;
   readonly #authenticator: Authenticator;
-  /** What is not applied yet of each client, oldest first. It goes with the client. */
+  /** Unapplied requests of each client, oldest first. */
   readonly #asked = new WeakMap<Client, Asked[]>();
 
   constructor(audit: Audit, authenticator: Authenticator) {
@@ -28,7 +28,7 @@ export class AuditTrail {
     this.#authenticator = authenticator;
   }
 
-  /** The same way of writing, on which what is asked for is remembered. */
+  /** Wraps a write path and records the requests that pass through it. */
   follow(writes: WritePath): WritePath {
     return {
       get inFlightCount() {
@@ -49,7 +49,7 @@ export class AuditTrail {
     };
   }
 
-  /** The end of a session is about to delete these, at every server. */
+  /** A closeSession is about to delete these; called on every server. */
   onEphemeralsDeleted(sessionId: bigint, paths: readonly string[]): void {
     for (const path of paths) {
       const operation = 'ephemeralZNodeDeletionOnSessionCloseOrExpire';
@@ -88,14 +88,14 @@ export class AuditTrail {
     else all.push(asked);
   }
 
-  /** Writes of a client are applied in the order in which they came; what is passed over never will be. */
+  /** Writes of a client are applied in order, so requests before the match will never be applied and are dropped. */
   #recall(client: Client, { xid, op }: WaitingWrite): TxnRequest | null {
     const all = this.#asked.get(client) ?? [];
     const at = all.findIndex((asked) => asked.xid === xid && asked.request.op === op);
     return at < 0 ? null : (all.splice(0, at + 1).at(-1)?.request ?? null);
   }
 
-  /** The names of all that it is known as, its address among them. */
+  /** The client's user names, for all its identities, and its host. */
   #describe({ identities, remote }: Client): NonNullable<AuditEntry['client']> {
     const users = identities.map((identity) => this.#authenticator.userName(identity)).filter((user) => user !== '');
     return { users, host: remote.host };

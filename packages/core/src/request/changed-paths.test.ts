@@ -12,7 +12,7 @@ const create = (path: string) => ({
 });
 
 describe('the paths that a txn changes', () => {
-  test('are those of its parts, and the parents of what it creates and deletes', () => {
+  test('include those of its parts, and the parents of created and deleted znodes', () => {
     const txns = [
       create('/a/b'),
       { type: OpCode.delete, path: '/c/d' },
@@ -25,25 +25,25 @@ describe('the paths that a txn changes', () => {
     for (const path of ['/e', '/g', '/a/c', '/x', '/zookeeper']) expect(changed.has(path), path).toBe(false);
   });
 
-  test('are those of the ephemerals that the end of a session lists, and any when it does not list all', () => {
+  test('include the ephemerals that a closeSession lists, or any path when it does not list all', () => {
     const txn: Txn = { type: OpCode.closeSession, paths: ['/a/b'] };
     const changed = new ChangedPaths(txn, 1);
     expect(['/a/b', '/a', '/c'].map((path) => changed.has(path))).toEqual([true, true, false]);
     expect(new ChangedPaths(txn, 2).has('/c')).toBe(true);
   });
 
-  test('are the parents of siblings and of those that only look like them', () => {
+  test('include the parents of siblings and of paths with a common prefix', () => {
     const paths = ['/a/b', '/a/c', '/ab/c', '/a/c/d', '/e', '/f'];
     const changed = new ChangedPaths({ type: OpCode.closeSession, paths }, paths.length);
     for (const path of [...paths, '/a', '/ab', '/']) expect(changed.has(path), path).toBe(true);
   });
 
-  test('are those of what quotas count, too', () => {
+  test('include quota usage', () => {
     const changed = new ChangedPaths({ type: OpCode.multi, txns: [create('/a/b')] } as Txn, 1);
     expect(changed.has('/zookeeper/quota/a/zookeeper_stats')).toBe(true);
   });
 
-  test('are seldom taken for others', () => {
+  test('have few false positives', () => {
     const txns = Array.from({ length: 20_000 }, (_, i) => create(`/many/n${i}`));
     const changed = new ChangedPaths({ type: OpCode.multi, txns } as Txn, txns.length);
     const others = Array.from({ length: 20_000 }, (_, i) => `/others/n${i}`);

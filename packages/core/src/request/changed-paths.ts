@@ -2,15 +2,15 @@ import { OpCode, parentOf, type Txn } from '@meerkat/protocol';
 import { hashOf } from '../tree/path-index.ts';
 
 /**
- * The paths whose znodes a txn changes, parents of what it creates and deletes included: two bits for each, so that it also
- * says yes to one in some fifty others.
+ * The paths that a txn changes, including the parents of created and deleted znodes. A Bloom filter with two bits per
+ * path and a false positive rate of about one in fifty.
  */
 export class ChangedPaths {
   readonly #bits: Uint8Array;
   readonly #mask: number;
-  /** The txn does not name all that it deletes. */
+  /** The txn does not list all that it deletes. */
   readonly #isUnknown: boolean;
-  /** Of the path that was added last with its parent; '' for none. */
+  /** The parent that was added last; '' for none. */
   #parent = '';
 
   /** @param deletedCount znodes that a closeSession deletes */
@@ -37,7 +37,7 @@ export class ChangedPaths {
   }
 
   has(path: string): boolean {
-    // What is in use changes with whatever is below a quota.
+    // A quota's usage changes with every znode below it.
     if (this.#isUnknown || path.startsWith(QUOTA_PATH)) return true;
     const hash = hashOf(path === '' ? '/' : path);
     return this.#hasBit(hash) && this.#hasBit(hash >>> HALF);
@@ -45,7 +45,7 @@ export class ChangedPaths {
 
   #addWithParent(path: string): void {
     this.#add(path);
-    // Those of one txn are siblings more often than not.
+    // The paths of one txn are often siblings.
     const parent = this.#parent;
     if (parent !== '' && path.lastIndexOf('/') === parent.length && path.startsWith(parent)) return;
     this.#parent = parentOf(path);
@@ -78,5 +78,5 @@ function countOf(txn: Txn): number {
 
 /** Each sets four bits at most. */
 const BITS_PER_CHANGE = 32;
-/** The hash has 32 bits; these are the lower ones of its other half. */
+/** Shift for the second bit of a path: it uses higher bits of the 32-bit hash. */
 const HALF = 13;

@@ -9,44 +9,44 @@ export interface Client extends Watcher {
   readonly remote: PeerAddress;
   /** null until the connect request has been answered. */
   readonly session: Session | null;
-  /** Who the client has shown to be, `ip` included. */
+  /** Authenticated identities, including `ip`. */
   readonly identities: readonly Identity[];
-  /** False once the connection is gone or going; nothing is sent any more. */
+  /** False once the connection is closing or closed; nothing more is sent. */
   readonly isOpen: boolean;
-  /** What it has asked and was not answered yet; the pipeline keeps it. */
+  /** Unanswered requests, maintained by the pipeline. */
   readonly waiting: ClientRequests;
   readonly output: ReplyOutput;
-  /** True when no further request should be answered for now: replies are queued, or it has had its share of this turn. */
+  /** True when no further request should be answered for now: replies are queued, or its share of the turn is used. */
   readonly isSated: boolean;
-  /** True when it has had its share of this turn. */
+  /** True when its share of this turn is used. */
   readonly hasHadShare: boolean;
-  /** True when others have used up this turn and it is not this client's own: what it asks for that is long begins in one of the next. */
+  /** True when other clients have used up this turn: a long read of this client begins in one of the next turns. */
   readonly isTurnSpent: boolean;
-  /** It can do nothing more in this turn; `Pipeline.answerWaiting` is called for it in one of the next. */
+  /** Asks for `Pipeline.answerWaiting` to be called for this client in one of the next turns. */
   awaitTurn(): void;
-  /** Counts what a request of it has cost besides what the work meter says; too much makes it wait for the next turn. */
+  /** Charges the client for cost that the work meter does not see; too much makes it wait for the next turn. */
   charge(units: number): void;
-  /** Closes; what is queued is lost. */
+  /** Closes at once; queued output is lost. */
   close(reason: string): void;
-  /** Closes once everything written has left. */
+  /** Closes once all output is sent. */
   closeAfterReplies(reason: string): void;
 }
 
 /** Where the replies to a client are written. */
 export interface ReplyOutput {
-  /** True when more is queued than any client may leave untaken: it is to be disconnected. */
+  /** True when the client has left so much output unread that it must be disconnected. */
   readonly isTooMuch: boolean;
   /** Starts a reply. Its record is written to the returned writer; `endReply` completes it. */
   beginReply(xid: number, zxid: number, error: ErrorCode): JuteWriter;
-  /** @param receivedMs when the request came, monotonic milliseconds, for the latency */
+  /** @param receivedMs when the request was received, in monotonic milliseconds, for the latency */
   endReply(receivedMs: number): void;
-  /** A reply whose record has been written before. */
+  /** Sends a reply whose record is already encoded. */
   reply(xid: number, zxid: number, record: JuteChunks, receivedMs: number): void;
-  /** From here on events wait, until they come behind the next reply. */
+  /** Holds watch events back until after the next reply. */
   holdEvents(): void;
 }
 
-/** What the pipeline asks of the client of a session that begins. */
+/** The connection that asked for a new session. */
 export interface SessionCreator {
   readonly isOpen: boolean;
   onSessionCreated(session: Session): void;
@@ -59,77 +59,77 @@ interface Waiting {
   readonly receivedMs: number;
 }
 
-/** It waits behind a write of its own session. */
+/** Waits behind a write of its own session. */
 interface WaitingBehindWrite extends Waiting {
-  /** What it keeps in memory, about. */
+  /** Approximate memory use. */
   readonly bytes: number;
 }
 
-/** It is on its way to become a txn; the commit answers it. */
+/** Being proposed; answered when its txn is committed and applied. */
 export interface WaitingWrite extends Waiting {
   readonly kind: 'write';
   readonly op: number;
-  /** Of its request, or of its txn once it has one. */
+  /** Size of its request, or of its txn once there is one. */
   readonly bytes: number;
   /**
-   * Of a multi whose txn comes from another server, the op codes of its parts: the txn does not tell a create2 from a
-   * create. Otherwise null.
+   * The op codes of the parts of a multi that was forwarded to the leader, because its txn does not distinguish create2
+   * from create. Otherwise null.
    */
   readonly partOps: readonly number[] | null;
-  /** null: a server asks on its own account, or a client of another one, and nothing is answered here. */
+  /** null: requested by a server or by a client of another server; nothing is answered here. */
   readonly client: Client | null;
 }
 
-/** Answered once its ticket is: everything committed before it was asked is then applied. */
+/** Answered once its ticket is: everything that was committed before the request is then applied. */
 export interface WaitingSync extends WaitingBehindWrite {
   readonly kind: 'sync';
   readonly ticket: number;
-  /** What was committed when it came: all of it is applied first. */
+  /** The last committed zxid when it was received: applied before the answer. */
   readonly after: Zxid;
   readonly path: string;
 }
 
-/** Executed when it is the oldest, which may take several turns. */
+/** Executed once it is the oldest request; may take several turns. */
 export interface WaitingRead extends WaitingBehindWrite {
   readonly kind: 'read';
   readonly request: ReadRequest;
-  /** It takes several turns: nothing more is accepted behind it. `WaitingRequests` counts. */
+  /** It takes several turns, and nothing more is accepted behind it. Counted by `WaitingRequests`. */
   isLong: boolean;
-  /** What goes on until it is done; null until it has begun. */
+  /** Its execution; null until it has begun. */
   long: LongRead | null;
 }
 
-/** Answered with a code when it is the oldest; `isLast` closes the connection then. */
+/** Answered with an error code once it is the oldest request; `isLast` closes the connection then. */
 export interface WaitingError extends WaitingBehindWrite {
   readonly kind: 'error';
   readonly error: ErrorCode;
   readonly isLast: boolean;
 }
 
-/** The end of a session that only this server knows: nobody else is asked. */
+/** A closeSession of a local session, which needs no txn. */
 export interface WaitingEnd extends WaitingBehindWrite {
   readonly kind: 'end';
 }
 
-/** What is answered here, in its turn. */
+/** A request that this server answers by itself, in order. */
 export type WaitingAnswer = WaitingSync | WaitingRead | WaitingError | WaitingEnd;
 
-/** What a client has asked and was not answered yet. */
+/** The unanswered requests of a client. */
 export type ClientRequests = WaitingRequests<WaitingWrite, WaitingAnswer>;
 
 /**
- * A read that may take several turns. Others are served in between and the tree goes on changing; the answer is of one
- * moment all the same.
+ * A read that may take several turns. Other clients are served in between and the tree keeps changing; the reply is
+ * nevertheless a consistent snapshot.
  */
 export interface LongRead {
-  /** True when events wait for the answer, because it shows the tree as it was before them. */
+  /** True when watch events must wait for the reply, because it shows the tree before their changes. */
   readonly holdsEvents: boolean;
-  /** Bytes of the answer so far. */
+  /** Bytes of the reply so far. */
   readonly heldBytes: number;
-  /** Works for a slice, and tells the work meter. @returns true when it is done */
+  /** Executes one slice and charges the work meter. @returns true when it is done */
   goOn(): boolean;
-  /** Answers, once it is done. */
+  /** Sends the reply, once it is done. */
   answer(client: Client, xid: number, receivedMs: number): void;
-  /** It is not wanted any more: the client is gone. */
+  /** Cancels it: the client is gone. */
   drop(): void;
 }

@@ -1,15 +1,14 @@
 import { isTxnWithin, OpCode, parentOf, TXN_FRAME_BYTES, textBytes } from '@meerkat/protocol';
 
 /**
- * The paths that the closeSession of a session lists: all that it owns, unless that would be too long a txn; then one
- * of each parent, as many as fit.
+ * The paths that the closeSession of a session lists: all its ephemerals or, if that txn would be too long, one of each
+ * parent, as many as fit.
  *
- * Whoever applies a closeSession deletes what it lists and then whatever else the session still owns, so that the
- * session ends in one txn and with all its ephemerals, also where the list is shorter. What the list is there for is
- * the replay over a fuzzy snapshot: ephemerals that the snapshot has missed cannot be deleted, and the pzxid of their
- * parent would stay behind (ZOOKEEPER-3145). One listed path below a parent is enough to raise it. Where not even that
- * fits, a snapshot of ours holds an ephemeral below each of the other parents (`SnapshotWriter.keep`), and one of
- * Apache's may leave pzxids behind until the next child comes or goes.
+ * Applying a closeSession deletes the listed paths and then all other ephemerals of the session, so one txn is always
+ * enough. The list is needed for the replay over a fuzzy snapshot: ephemerals that are missing in the snapshot cannot
+ * be deleted, and the pzxid of their parent would be too low (ZOOKEEPER-3145). One listed path per parent is enough to
+ * raise it. If not even those fit, our snapshots contain an ephemeral below each of the other parents
+ * (`SnapshotWriter.keep`); with a snapshot of Apache's, pzxids may be too low until a child is created or deleted.
  *
  * @param owned the paths of all of the session's ephemerals
  * @param bytesMax of the txn, with header and digest
@@ -31,5 +30,5 @@ export function pathsWithin(owned: readonly string[], bytesMax: number): readonl
   return paths;
 }
 
-/** In front of a list, and of each text in it. */
+/** Length field of a list and of each string in it. */
 const LENGTH_BYTES = 4;

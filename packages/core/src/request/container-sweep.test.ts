@@ -4,7 +4,7 @@ import { ContainerSweep } from './container-sweep.ts';
 const OPTIONS = { intervalMs: 1000, deletesPerMinuteMax: 6000, neverUsedMs: 0 };
 const PAUSE_MS = 10;
 
-/** So many znodes, each `nth` of which may be deleted. */
+/** `count` znodes, of which every `nth` may be deleted. */
 function makeSweep(count: number, nth: number, options = OPTIONS): { sweep: ContainerSweep; tree: { looked: number } } {
   const tree = {
     looked: 0,
@@ -19,7 +19,7 @@ function makeSweep(count: number, nth: number, options = OPTIONS): { sweep: Cont
 }
 
 describe('ContainerSweep', () => {
-  it('begins after the interval, and hands out what it finds at its pace', () => {
+  it('begins after the interval, and returns what it finds at a limited rate', () => {
     const { sweep } = makeSweep(4, 2);
     expect(sweep.nextDeadlineMs).toBe(1000);
     expect(sweep.onTick(999, 0)).toEqual([]);
@@ -31,7 +31,7 @@ describe('ContainerSweep', () => {
     expect(sweep.onTick(2000, 0)).toEqual(['/2']);
   });
 
-  it('looks at a part of very many in each tick, and goes on soon while it finds none', () => {
+  it('visits a limited number of znodes per tick, and continues in the next tick while it finds none', () => {
     const { sweep, tree } = makeSweep(10_000, 9999);
     let ticks = 0;
     let found: readonly string[] = [];
@@ -46,14 +46,14 @@ describe('ContainerSweep', () => {
     expect(sweep.nextDeadlineMs).toBe(2000);
   });
 
-  it('finds all of very many', () => {
+  it('finds all of many', () => {
     const { sweep } = makeSweep(10_000, 1);
     const found: string[] = [];
     for (let nowMs = 1000; found.length < 10_000; nowMs += PAUSE_MS) found.push(...sweep.onTick(nowMs, 0));
     expect(found).toEqual(Array.from({ length: 10_000 }, (_, i) => `/${i + 1}`));
   });
 
-  it('hands out few at a time, however late it is called', () => {
+  it('returns few at a time even when it is called late', () => {
     const { sweep } = makeSweep(10_000, 1);
     sweep.onTick(1000, 0);
     const late = sweep.onTick(60_000, 0);
@@ -62,7 +62,7 @@ describe('ContainerSweep', () => {
     expect(late.slice(0, 2)).toEqual(['/2', '/3']);
   });
 
-  it('is due when a whole millisecond has begun, as ticks count, at any pace', () => {
+  it('has deadlines in whole milliseconds, like ticks, at any rate', () => {
     const { sweep } = makeSweep(4, 1, { ...OPTIONS, deletesPerMinuteMax: 8000 });
     expect(sweep.onTick(1000, 0)).toEqual(['/1']);
     expect(sweep.nextDeadlineMs).toBe(1008);

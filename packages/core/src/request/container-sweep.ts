@@ -4,15 +4,15 @@ export interface ContainerSweepOptions {
   /** Milliseconds from one search to the next. */
   readonly intervalMs: number;
   readonly deletesPerMinuteMax: number;
-  /** Age in milliseconds at which a container that never had a child goes; 0 = never. */
+  /** Age in milliseconds at which a container that never had a child is deleted; 0 = never. */
   readonly neverUsedMs: number;
 }
 
 /**
- * Finds empty containers and TTL znodes whose time is over, and hands them out at a limited pace (ContainerManager).
- * Whether one may really go is decided when its deletion is prepared.
+ * Finds empty containers and expired TTL znodes, and returns them at a limited rate (ContainerManager). Each is checked
+ * again when its deletion is prepared.
  *
- * A search looks at some thousands of a tick, and goes on when those that it has found are handed out.
+ * A search visits a few thousand znodes per tick, and continues once all znodes found so far are returned.
  */
 export class ContainerSweep {
   readonly #tree: Pick<DataTree, 'collectablePaths'>;
@@ -22,9 +22,9 @@ export class ContainerSweep {
   /** null between two searches. */
   #search: Iterator<string | null> | null = null;
   #nextSearchMs: number;
-  /** When it looked for some last. */
+  /** Time of the last search step. */
   #searchedMs = 0;
-  /** When it handed out some last. */
+  /** When paths were last returned. */
   #lastTickMs: number;
 
   constructor(tree: Pick<DataTree, 'collectablePaths'>, options: ContainerSweepOptions, nowMs: number) {
@@ -40,7 +40,7 @@ export class ContainerSweep {
     return this.#search === null ? this.#nextSearchMs : this.#searchedMs + 1;
   }
 
-  /** @returns paths to delete now, at most as many as the pace allows since the last call */
+  /** @returns paths to delete now, at most as many as the rate allows since the last call */
   onTick(nowMs: number, wallMs: number): readonly string[] {
     if (this.#found.length === 0 && this.#search === null) {
       if (nowMs < this.#nextSearchMs) return NONE;
@@ -76,7 +76,7 @@ export class ContainerSweep {
 }
 
 const NONE: readonly string[] = [];
-/** Znodes that are looked at in one tick: a fraction of a millisecond, some more when all of them are over. */
+/** Znodes visited per tick: a fraction of a millisecond, somewhat more if all of them are expired. */
 const STEPS_PER_TICK = 2048;
-/** However long ago the last tick was. */
+/** Limit after a long pause between ticks. */
 const DELETES_PER_TICK_MAX = 64;

@@ -4,7 +4,7 @@ import type { Client, LongRead } from './client.ts';
 import { SLICE_STEPS } from './long-read.ts';
 import type { WorkMeter } from './work-meter.ts';
 
-/** getAllChildrenNumber. */
+/** Executes a getAllChildrenNumber. */
 export class Descendants implements LongRead {
   readonly holdsEvents = true;
   readonly heldBytes = 0;

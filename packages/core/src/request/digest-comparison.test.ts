@@ -2,10 +2,10 @@ import { DIGEST_VERSION } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { createTxn, ForwardingLearner } from '../testing/forwarding-learner.ts';
 
-describe("a learner compares its tree with the leader's", () => {
+describe("the comparison of a learner's tree with the leader's", () => {
   const PATHS = ['/a', '/b', '/c', '/d', '/e', '/f'];
 
-  /** @returns zxids of the mismatches told, when the learner hears of digests that are right or wrong */
+  /** @returns zxids of the reported mismatches when the learner receives right or wrong digests */
   function mismatches(isRight: readonly boolean[]): number[] {
     const reference = new ForwardingLearner();
     const learner = new ForwardingLearner();
@@ -24,12 +24,12 @@ describe("a learner compares its tree with the leader's", () => {
     return learner.trace.flatMap((event) => (event.kind === 'digest-mismatch' ? [event.zxid] : []));
   }
 
-  test('and tells a difference once, and again after it has gone', () => {
+  test('reports a mismatch once, and again after a match', () => {
     expect(mismatches([true, true, true])).toEqual([]);
     expect(mismatches([true, false, false, true, false])).toEqual([2, 5]);
   });
 
-  test('from where they are first the same', () => {
+  test('starts at the first match', () => {
     expect(mismatches([false, false, true, true, false])).toEqual([5]);
     expect(mismatches([false, false])).toEqual([]);
   });

@@ -3,10 +3,10 @@ import type { Trace } from '../base/ports.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 
 /**
- * Compares a learner's tree, after each txn, with that of the server that has proposed it.
+ * Compares the digest of a learner's tree, after each txn, with that of the server that proposed the txn.
  *
- * It begins where both are first the same: after a fuzzy snapshot the learner's may be ahead for a while. A difference
- * is told once, and again after it has gone; it stops nothing, as in Apache's server.
+ * Starts at the first match: after a fuzzy snapshot the learner's tree may be ahead for a while. A mismatch is traced
+ * once, and again after a match. As in Apache's server, it has no other effect.
  */
 export class DigestComparison {
   readonly #tree: DataTree;

@@ -19,7 +19,7 @@ describe('a learner forwards', () => {
     expect(client.session).toMatchObject({ id: sessionId, timeoutMs: 4000 });
   });
 
-  test('a write as it came, with who its client is', () => {
+  test('a write unchanged, with the identities of its client', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(5, setRoot);
@@ -35,7 +35,7 @@ describe('a learner forwards', () => {
     });
   });
 
-  test('nothing for a while behind a long multi, longer while others write at other servers', () => {
+  test('nothing for a while after a long multi, longer while clients of other servers write', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect(8000);
     const parts = 4096 + 960;
@@ -55,7 +55,7 @@ describe('a learner forwards', () => {
     expect(answer(3, 20_000)).toBe(15);
   });
 
-  test('a megabyte of one client at most, until the leader has answered some of it', () => {
+  test('at most a megabyte of one client until the leader has answered some of it', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect();
     const { session } = client;
@@ -69,7 +69,7 @@ describe('a learner forwards', () => {
     expect(isFull()).toBe(false);
   });
 
-  test('a multi, and tells a create2 in it from a create, as its client does and the txn does not', () => {
+  test('a multi, and answers a create2 in it as such, although its txn has a create', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect();
     const made = { path: '/a', data: null, acl: OPEN_ACL, flags: CreateMode.persistent, ttl: -1 };
@@ -91,7 +91,7 @@ describe('a learner forwards', () => {
     expect(client.replies).toEqual([{ xid: 5, zxid, error: ErrorCode.ok, record }]);
   });
 
-  test('the end of a session, and closes its connection when that is applied', () => {
+  test('a closeSession, and closes the connection once it is applied', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(5, { op: OpCode.closeSession });
@@ -103,7 +103,7 @@ describe('a learner forwards', () => {
     expect(learner.serving.database.sessions.size).toBe(0);
   });
 
-  test('the end of a session that has ended otherwise, and closes its connection with the answer', () => {
+  test('the closeSession of a session that has already ended, and closes the connection after the reply', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(5, { op: OpCode.closeSession });
@@ -112,7 +112,7 @@ describe('a learner forwards', () => {
     expect(client.isOpen).toBe(false);
   });
 
-  test('nothing that cannot be read, and no reads', () => {
+  test('no reads and no pings', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect();
     const asked = learner.asked.length;
@@ -122,7 +122,7 @@ describe('a learner forwards', () => {
     expect(learner.asked).toHaveLength(asked);
   });
 
-  test('the wish of an administrator to end a session, wherever its client is', () => {
+  test("an administrator's request to end a session, even if its client is at another server", () => {
     const learner = new ForwardingLearner();
     learner.commitTxn(77n, 0, { type: OpCode.createSession, timeoutMs: 4000 });
     expect(learner.serving.expireSession(78n)).toBe(false);
@@ -134,7 +134,7 @@ describe('a learner forwards', () => {
 });
 
 describe('a txn answers', () => {
-  test('the write of the same session and xid, behind it what waits, and nobody else', () => {
+  test('the write with the same session and xid, followed by what waits behind it, and no other client', () => {
     const learner = new ForwardingLearner();
     const [ann, bob] = [learner.connect(), learner.connect()];
     ann.send(1, create('/a'));
@@ -155,7 +155,7 @@ describe('a txn answers', () => {
     ]);
   });
 
-  test('no write that was forwarded after it had been proposed', () => {
+  test('no write that was forwarded after the txn was proposed', () => {
     const learner = new ForwardingLearner();
     const session = 77n;
     const earlier = learner.proposeTxn(session, 1, createTxn('/a'));
@@ -167,7 +167,7 @@ describe('a txn answers', () => {
     expect(client.replies.map(({ error }) => error)).toEqual([ErrorCode.nodeExists]);
   });
 
-  test('no write of another kind: an observer hears late of what came by another server', () => {
+  test('no write of another type: an observer receives late what another server forwarded', () => {
     const learner = new ForwardingLearner();
     const client = learner.reconnect(77n);
     client.send(1, { op: OpCode.delete, path: '/b', version: -1 });
@@ -177,7 +177,7 @@ describe('a txn answers', () => {
     expect(client.replies.map(({ error }) => error)).toEqual([ErrorCode.noNode]);
   });
 
-  test('the write of a connection that is gone, not a later one of the same session', () => {
+  test('the write of a closed connection, not a later one of the same session', () => {
     const learner = new ForwardingLearner();
     const first = learner.connect();
     first.send(1, create('/a'));
@@ -208,14 +208,14 @@ describe('a txn answers', () => {
     expect(multi.closeReason).toBe('its session has moved to another server');
   });
 
-  test('nothing that was forwarded before it, when it says so to a server that the session came from', () => {
+  test('nothing forwarded before a SESSIONMOVED that is meant for the previous server of the session', () => {
     const learner = new ForwardingLearner();
     const first = learner.connect();
     first.send(1, create('/first'));
     first.close('gone');
     const second = learner.reconnect(idOf(first));
     second.send(1, create('/second'));
-    // A request with the same xid, by the server where the client was before.
+    // A request with the same xid, forwarded by the client's previous server.
     learner.commitTxn(idOf(first), 1, errorTxn(ErrorCode.sessionMoved));
     learner.commitTxn(idOf(first), 1, createTxn('/first'));
     const third = learner.reconnect(idOf(first));
@@ -226,14 +226,14 @@ describe('a txn answers', () => {
     expect(third.replies.map(({ record }) => record)).toEqual([bytesOf((b) => b.text('/third'))]);
   });
 
-  test('by closing the connection when the leader does not want the session', () => {
+  test('by closing the connection when the leader refuses the session', () => {
     const learner = new ForwardingLearner();
     const client = learner.client().create();
     learner.commitTxn(learner.asked[0]!.sessionId, 0, errorTxn(ErrorCode.sessionExpired));
     expect(client.closeReason).toBe('its session has been refused');
   });
 
-  test('never a request that the leader has passed over: its client starts anew', () => {
+  test('never a request that the leader has skipped: its client is disconnected', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(1, create('/a'));
@@ -247,7 +247,7 @@ describe('a txn answers', () => {
 });
 
 describe('a sync on a learner', () => {
-  test('goes to the leader, and is answered by its turn, behind the earlier writes of its session', () => {
+  test('is forwarded to the leader, and answered in order, after earlier writes of its session', () => {
     const learner = new ForwardingLearner();
     const [ann, bob] = [learner.connect(), learner.connect()];
     ann.send(1, create('/a'));
@@ -267,7 +267,7 @@ describe('a sync on a learner', () => {
     expect(xidsOf(bob)).toEqual([1]);
   });
 
-  test('counts also when its connection is gone', () => {
+  test('counts even if its connection is closed', () => {
     const learner = new ForwardingLearner();
     const [ann, bob] = [learner.connect(), learner.connect()];
     ann.send(1, { op: OpCode.sync, path: '/' });
@@ -280,7 +280,7 @@ describe('a sync on a learner', () => {
     expect(ann.replies).toEqual([]);
   });
 
-  test('need not wait any longer when a later write of its client is committed', () => {
+  test('is answered when a later write of its client is committed', () => {
     const learner = new ForwardingLearner();
     const client = learner.connect();
     client.send(1, { op: OpCode.sync, path: '/' });
@@ -297,7 +297,7 @@ describe('a sync on a learner', () => {
   });
 });
 
-test('a role that is over answers nobody', () => {
+test('after its role has ended, a learner answers no client', () => {
   const learner = new ForwardingLearner();
   const [client, waiting] = [learner.connect(), learner.client()];
   client.send(1, create('/a'));

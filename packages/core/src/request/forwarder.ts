@@ -19,13 +19,13 @@ import type { SessionIds } from '../session/session-ids.ts';
 import type { Client, WaitingWrite } from './client.ts';
 import { MOVED, type TxnRequest, type WritePath } from './write-path.ts';
 
-/** What a learner's clients ask of its leader. An effect returns at once; what comes of it is an event. */
+/** Requests of a learner's clients to its leader. An effect returns at once; its outcome is an event. */
 export interface ForwarderEffects {
-  /** `body` is a view of bytes that nobody writes to any more. */
+  /** `body` is a view of bytes that are no longer modified. */
   forward(packet: ForwardedRequestPacket): void;
 }
 
-/** A write that the leader has been asked for. */
+/** A write that was forwarded to the leader. */
 class ForwardedWrite implements WaitingWrite {
   readonly kind = 'write';
   readonly client: Client | null;
@@ -34,7 +34,7 @@ class ForwardedWrite implements WaitingWrite {
   bytes = 0;
   readonly partOps: readonly number[] | null;
   readonly receivedMs: number;
-  /** The last zxid that had been proposed to this learner then: the write's own is a later one. */
+  /** The last zxid that had been proposed to this learner at that time: the write's own is later. */
   readonly after: Zxid;
 
   constructor(
@@ -56,29 +56,29 @@ class ForwardedWrite implements WaitingWrite {
 
 /**
  * The write path of a follower or observer: writes and syncs go to the leader as the client sent them (REQUEST), and
- * what comes of a write is found again among the txns that are committed.
+ * committed txns are matched to the writes that they answer.
  *
- *     write ──► REQUEST ──► leader ──► PROPOSAL, COMMIT ──► take: the txn and whom it answers
+ *     write ──► REQUEST ──► leader ──► PROPOSAL, COMMIT ──► take: the txn and the write that it answers
  *
- * 1. The leader answers every write by a txn with the write's session and xid, in the order of the requests.
- * 2. A txn answers a write only when it was proposed to this learner after the write had been forwarded. An earlier one
- *    with the same xid came by another server, before the session moved here.
- * 3. A txn that says SESSIONMOVED closes the client that waits: the session is at another server, or was until this one
- *    asked for it. In the second case the txn may be meant for that other server, so that nothing is answered from here
- *    on that was forwarded before it.
- * 4. The write of a connection that is gone stays until its txn has come, so that the txn is not taken for the answer
- *    to a later write of the same session.
+ * 1. The leader answers every write with a txn that has the write's session and xid, in request order.
+ * 2. A txn answers a write only if it was proposed to this learner after the write was forwarded. An earlier one with
+ *    the same xid was requested through another server, before the session moved here.
+ * 3. A SESSIONMOVED txn closes the waiting client: the session is at another server, or was until this one revalidated
+ *    it. In the second case the txn may be meant for that other server, so every write of the session that was
+ *    forwarded before it stays unanswered.
+ * 4. The write of a closed connection is kept until its txn arrives, so that the txn is not taken for the answer to a
+ *    later write of the same session.
  *
- * Not told apart are writes with the same xids that one session sends over connections to two servers at once, which no
- * client does: the older connection may be answered for the younger one, before SESSIONMOVED closes it.
+ * Writes with equal xids that one session sends over connections to two servers at the same time cannot be
+ * distinguished: the older connection may get the other one's reply before SESSIONMOVED closes it. No client does that.
  */
 export class Forwarder implements WritePath {
-  /** The leader does that. */
+  /** Only the leader prepares requests. */
   readonly isPreparing = false;
   readonly #sessions: LearnerSessions;
   readonly #sessionIds: SessionIds;
   readonly #effects: ForwarderEffects;
-  /** Of each session, oldest first; no list is empty. */
+  /** Writes by session, oldest first; no list is empty. */
   readonly #forwarded = new Map<bigint, ForwardedWrite[]>();
   #lastProposed: Zxid;
   #inFlightCount = 0;
@@ -117,7 +117,7 @@ export class Forwarder implements WritePath {
     this.#forwardFor(client, session, write, EMPTY_BYTES);
   }
 
-  /** A ticket is the number of syncs that this learner has asked for in its role. */
+  /** @returns the ticket: the number of syncs that this learner has sent in its role */
   sync(session: Session, xid: number, record: JuteReader): number {
     const body = record.bytes.subarray(record.position, record.end);
     this.#send(session.id, xid, OpCode.sync, body, NOBODY);
@@ -144,7 +144,7 @@ export class Forwarder implements WritePath {
     this.#forward(id, write, body.toBytes());
   }
 
-  /** Ends a session, wherever its client is connected. */
+  /** Ends a session, whichever server its client is connected to. */
   endSession(sessionId: bigint): void {
     const write = new ForwardedWrite(null, 0, OpCode.closeSession, null, 0, this.#lastProposed);
     this.#forward(sessionId, write, EMPTY_BYTES);
@@ -155,7 +155,7 @@ export class Forwarder implements WritePath {
     this.#lastProposed = zxid;
   }
 
-  /** The txn is about to be applied. @returns the write of this learner's that it answers, or null */
+  /** The txn is about to be applied. @returns the local write that it answers, or null */
   take(header: TxnHeader, txn: Txn): ForwardedWrite | null {
     const { sessionId, cxid, zxid } = header;
     const writes = this.#forwarded.get(sessionId);
@@ -164,11 +164,11 @@ export class Forwarder implements WritePath {
     while (at < writes.length && writes[at]!.xid !== cxid) at++;
     const write = writes[at];
     if (write === undefined || write.after >= zxid) return null;
-    // An observer hears of a txn when it is committed. So one that came by another server may still be new to it after
-    // the session has moved here, and clients there are that count their xids anew on each connection.
+    // An observer receives a txn when it is committed, so one that another server forwarded may arrive here after the
+    // session has moved, and some clients restart their xids on each connection.
     if (txn.type !== write.op && txn.type !== OpCode.error) return null;
     if (isMoved(txn)) closeAll(writes);
-    // The leader answers in order, so what it has passed over will not be answered: a client that waits starts anew.
+    // The leader answers in order, so the writes that it skipped will not be answered: their clients must reconnect.
     for (let i = 0; i < at; i++) writes[i]!.client?.close('the leader has not answered its request');
     if (at + 1 === writes.length) this.#forwarded.delete(sessionId);
     else writes.splice(0, at + 1);
@@ -176,7 +176,7 @@ export class Forwarder implements WritePath {
     return write;
   }
 
-  /** The role is over: no answers come any more. */
+  /** The role is over: no more answers arrive. */
   drop(): void {
     this.#forwarded.clear();
     this.#inFlightCount = 0;
@@ -203,7 +203,7 @@ export class Forwarder implements WritePath {
 
 const NOBODY: readonly Identity[] = [];
 
-/** Apache's leader lets the first part of a multi say it. */
+/** Apache's leader puts the error into the first part of a multi. */
 function isMoved(txn: Txn): boolean {
   const first = txn.type === OpCode.multi ? txn.txns[0] : txn;
   return first?.type === OpCode.error && first.error === ErrorCode.sessionMoved;

@@ -2,19 +2,19 @@ import { textBytes } from '@meerkat/protocol';
 import type { Identity } from '../base/ports.ts';
 
 /**
- * As what a connection may be known at most.
+ * Maximum number of identities of a connection.
  *
- * Each of its requests is checked for all of them, an `auth` entry of an ACL stands for all of them, and a learner sends
- * all of them with each write: a packet that its leader must not refuse.
+ * Each request is checked against all of them, an `auth` ACL entry stands for all of them, and a learner sends all of
+ * them with each write, in a packet that must not be too large for its leader.
  */
 export const IDENTITIES_MAX = 100;
 const IDENTITY_BYTES_MAX = 64 * 1024;
 
 /**
- * What a connection is known as, once it has shown to be some more.
+ * Adds identities to those of a connection.
  *
- * @param frameBytesMax `jute.maxbuffer`: all schemes and ids together are not longer either
- * @returns null when that is too many or too long
+ * @param frameBytesMax `jute.maxbuffer`: also limits the total length of all schemes and ids
+ * @returns null when there are too many or they are too long
  */
 export function addIdentities(
   known: readonly Identity[],

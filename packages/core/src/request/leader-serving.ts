@@ -28,23 +28,22 @@ import type { ServingLimits } from './serving-limits.ts';
 import type { WorkMeter } from './work-meter.ts';
 import { MOVED } from './write-path.ts';
 
-/** What serving clients is made of, whatever the role. */
+/** The parts that serving clients needs in every role. */
 export interface ServingParts {
   readonly options: CoreOptions;
   readonly database: Database;
   readonly permission: Permission;
   readonly authenticator: Authenticator;
   readonly watches: WatchManager;
-  /** Lives as long as the server: no id may come twice, also in another role. */
+  /** Lives as long as the server: an id must not be reused, not even in another role. */
   readonly sessionIds: SessionIds;
   readonly work: WorkMeter;
   readonly meters: Meters;
   readonly trace: Trace;
-  /** null: nobody looks. */
   readonly onApplied: OnApplied | null;
   /** As in `PipelineParts`. */
   readonly pace?: PaceLimits;
-  /** Left out: nothing is refused for being too much. */
+  /** Default: no limits. */
   readonly limits?: ServingLimits;
   readonly audit?: AuditTrail | null;
   /** As in `ReadsParts`. */
@@ -56,10 +55,10 @@ export function readsPartsOf({ options, database, knowledge, ...parts }: Serving
   return { ...parts, ...leases, tree: database.tree, multiReadBytesMax: options.multiReadBytesMax };
 }
 
-/** Why a session is ended that its client has not closed: nothing is said of silence where an operator wants it. */
+/** Why the server ends a session: it timed out, or an operator asked for it. */
 export type EndCause = 'silence' | 'operator';
 
-/** Ends those sessions that only this server knows and whose clients have been silent for too long: nobody else is asked. */
+/** Ends the local sessions that have timed out. */
 export function endDueSessions(local: LocalSessions, pipeline: Pipeline, trace: Trace, nowMs: number): void {
   local.onTick(nowMs);
   for (let session = local.takeDue(nowMs); session !== null; session = local.takeDue(nowMs)) {
@@ -77,43 +76,47 @@ export function endLocalSession(session: Session, table: SessionTable, pipeline:
 
 export interface LeaderServingParts extends ServingParts {
   readonly broadcast: Broadcast;
-  /** Left out: of a server of its own. */
+  /** Default: that of a standalone server. */
   readonly reconfigurer?: Reconfigurer;
-  /** Default: nobody but this server answers clients. */
+  /** Default: no other server answers clients. */
   readonly leases?: SessionLeases;
 }
 
-/** Sessions and ephemerals of theirs that expire in one turn, and the last one's: a millisecond or two, and as much when it is applied. */
+/**
+ * Sessions plus their ephemerals that expire in one turn; the last session may exceed it. Takes one or two
+ * milliseconds, and as much again to apply.
+ */
 const EXPIRY_UNITS = 256;
 
 /**
- * A server that proposes, alone or as the leader of others, and serves its own clients: the volatile state of this role.
+ * The volatile state of a standalone server or leader: it proposes txns and serves its own clients.
  *
- * Every session of the database has its whole timeout from now on, and as much longer as servers of an earlier epoch may
- * answer its client; and no owner: nothing is known about when its client was heard of, nor where it is.
+ * Nothing is known about a session's last ping or the server that its client is connected to. So every session in the
+ * database starts without an owner and with its full timeout, plus the time that servers of an earlier epoch may still
+ * answer its client.
  */
 export class LeaderServing {
   readonly database: Database;
-  /** Those of the ensemble. */
+  /** The replicated sessions. */
   readonly sessions: SessionTracker;
-  /** Those that only this server knows; null where there are none. */
+  /** null where local sessions are disabled. */
   readonly local: LocalSessions | null;
-  /** All that clients may go on with here. */
+  /** All sessions that clients can resume here. */
   readonly table: SessionTable;
   readonly pipeline: Pipeline;
   readonly #proposer: Proposer;
   readonly #containers: ContainerSweep;
   readonly #leases: SessionLeases;
-  /** Sessions that are due, and of which their learners may have heard since. */
+  /** Sessions that are due, but whose owner may have a ping of them that it has not yet reported. */
   readonly #awaited: Set<Session> = new Set();
   readonly #trace: Trace;
   readonly #meters: Meters;
 
-  /** @param parts the database holds everything that is committed */
+  /** @param parts the database contains everything that is committed */
   constructor(parts: LeaderServingParts, nowMs: number) {
     const { options, database, permission, watches, sessionIds, trace, broadcast } = parts;
     const { tree } = database;
-    // Whoever leads, or is alone, has applied all that any snapshot of its was ahead by.
+    // A leader or standalone server has applied every txn that its fuzzy snapshot may have contained in part.
     tree.exactFrom = Math.min(tree.exactFrom, tree.lastZxid);
     const pending = new PendingTree(tree, options.digestEnabled);
     const txnBytesMax = txnBytesMaxOf(options.frameBytesMax, options.extraBytesMax);
@@ -180,12 +183,12 @@ export class LeaderServing {
 
   /* ---------------------------------------------------------------------------------------- the broadcast ---- */
 
-  /** Everything up to here is committed: it is applied and answered, in this turn or in one of the next. */
+  /** Everything up to the watermark is committed: it is applied and answered in this turn or one of the next. */
   onCommitted(watermark: Committed<Zxid>, nowMs: number): void {
     this.pipeline.onCommitted(watermark, nowMs);
   }
 
-  /** Every ticket of the broadcast up to this one is answered, and everything committed before is applied. */
+  /** Every broadcast ticket up to this one is answered, and everything committed before is applied. */
   onSynced(ticket: number): void {
     this.pipeline.onSynced(ticket);
   }
@@ -193,10 +196,10 @@ export class LeaderServing {
   /* -------------------------------------------------------------------------------------------- learners ---- */
 
   /**
-   * A learner's client asks for something. What comes of it is a txn with the same session and xid, also when it fails.
+   * A request of a learner's client. Its outcome is a txn with the same session and xid, also when it fails.
    *
    * @param owner the learner's server id, 0 or more
-   * @param onTicket is told, of a sync, which becomes no txn, the ticket of the broadcast that is to be answered
+   * @param onTicket called for a sync, which becomes no txn, with the broadcast ticket to wait for
    */
   onForwarded(
     owner: number,
@@ -210,10 +213,10 @@ export class LeaderServing {
   }
 
   /**
-   * The client of a session is connected to a learner, and has shown its password there.
+   * The client of a session has connected to a learner, with the right password.
    *
-   * @param timeoutMs as the learner has negotiated it
-   * @param answer is told, at once or in a later turn, false when there is no session to go on with
+   * @param timeoutMs as negotiated by the learner
+   * @param answer called at once or in a later turn; false when there is no session to resume
    */
   revalidate(
     owner: number,
@@ -224,7 +227,7 @@ export class LeaderServing {
   ): void {
     this.#meters.revalidations++;
     const decide = (): void => answer(this.#move(owner, sessionId, timeoutMs, nowMs));
-    // The upgrade of a local session that was asked before waits behind what is being prepared.
+    // An earlier upgrade of this local session may still wait behind what is being prepared.
     if (this.local !== null && this.sessions.get(sessionId) === undefined) this.#proposer.inTurn(decide);
     else decide();
   }
@@ -235,7 +238,7 @@ export class LeaderServing {
     return true;
   }
 
-  /** A learner has heard of these sessions. */
+  /** A learner has received pings of these sessions. */
   touch(sessions: readonly SessionTimeout[], nowMs: number): void {
     for (const { sessionId } of sessions) {
       const session = this.sessions.get(sessionId);
@@ -251,7 +254,7 @@ export class LeaderServing {
     return Math.min(this.sessions.nextDeadlineMs, localMs, this.#containers.nextDeadlineMs);
   }
 
-  /** Ends sessions that nothing was heard of, and collects containers and TTL znodes. */
+  /** Expires sessions, and deletes containers and TTL znodes that are due. */
   onTick(nowMs: number, wallMs: number): void {
     this.sessions.onTick(nowMs);
     this.#endAwaited(null, nowMs, wallMs);
@@ -269,7 +272,7 @@ export class LeaderServing {
     return true;
   }
 
-  /** An ephemeral whose session is unknown can only come from a database that was edited or damaged. */
+  /** Deletes ephemerals of unknown sessions. Only a database that was edited or corrupted has any. */
   endOrphans(wallMs: number): void {
     for (const sessionId of [...this.database.tree.sessionsWithEphemerals()]) {
       if (!this.database.sessions.has(sessionId)) this.#proposer.endSession(sessionId, wallMs);
@@ -282,7 +285,7 @@ export class LeaderServing {
     this.pipeline.drop();
   }
 
-  /** What is left is due still: the next turn goes on with it. */
+  /** The sessions that are left remain due: the next turn continues with them. */
   #expireSome(nowMs: number, wallMs: number): void {
     for (let units = 0; units < EXPIRY_UNITS; ) {
       const session = this.sessions.takeDue(nowMs);
@@ -293,7 +296,7 @@ export class LeaderServing {
     }
   }
 
-  /** A learner has answered a ping, and named the sessions of which it has heard. */
+  /** A learner has answered a ping, and has reported the sessions whose clients sent pings. */
   onAnswered(serverId: number, nowMs: number, wallMs: number): void {
     this.#endAwaited(serverId, nowMs, wallMs);
   }
@@ -304,7 +307,7 @@ export class LeaderServing {
     for (const session of this.#awaited) {
       if (units >= EXPIRY_UNITS) return;
       if (owner !== null && session.owner !== owner) continue;
-      // One that was heard of is due again later.
+      // A session that has been touched is due again later.
       const isAwaited = session.expiresAtMs === 0 && this.sessions.isLive(session.id);
       if (isAwaited && !this.#mayEnd(session, nowMs)) continue;
       this.#awaited.delete(session);

@@ -26,12 +26,12 @@ import { Pipeline } from './pipeline.ts';
 import { Reads } from './read.ts';
 import { UpgradeGate } from './request-gate.ts';
 
-/** What a learner's clients ask of its leader. An effect returns at once; what comes of it is an event. */
+/** Requests of a learner's clients to its leader. An effect returns at once; its outcome is an event. */
 export interface LearnerServingEffects extends ForwarderEffects {
   revalidate(packet: RevalidateRequestPacket): void;
 }
 
-/** A txn of the leader's, and the write of this server's that it answers. */
+/** A txn of the leader, with the local write that it answers. */
 export class LearnedTxn implements CommittedTxn {
   readonly entry: TxnEntry;
   readonly write: WaitingWrite | null;
@@ -52,16 +52,16 @@ export class LearnedTxn implements CommittedTxn {
 }
 
 /**
- * A follower or observer that serves clients: reads are answered here, everything else goes to the leader and comes
- * back as txns. The volatile state of this role.
+ * The volatile state of a follower or observer that serves clients: reads are answered here, everything else goes to
+ * the leader and comes back as txns.
  */
 export class LearnerServing implements CommittedTxns<LearnedTxn> {
   readonly database: Database;
-  /** Those of the ensemble. */
+  /** The replicated sessions. */
   readonly sessions: LearnerSessions;
-  /** Those that only this server knows; null where there are none. */
+  /** null where local sessions are disabled. */
   readonly local: LocalSessions | null;
-  /** All that clients may go on with here. */
+  /** All sessions that clients can resume here. */
   readonly table: SessionTable;
   readonly pipeline: Pipeline;
   readonly #forwarder: Forwarder;
@@ -113,21 +113,21 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
     this.#comparison = options.digestEnabled ? new DigestComparison(database.tree, trace) : null;
   }
 
-  /** The last txn that is applied and answered: nobody looks at it any more. */
+  /** The last txn that is applied and answered; it is no longer needed. */
   get lastApplied(): Zxid {
     return this.#lastApplied;
   }
 
   /* ------------------------------------------------------------------------------------------ the leader ---- */
 
-  /** A txn that is applied once it is committed; in the order of the zxids. */
+  /** Queues a txn, to be applied once it is committed. Called in zxid order. */
   onProposed(entry: TxnEntry): void {
     this.#forwarder.onProposed(entry.header.zxid);
     this.#meters.onProposalReceived(entry.header.time);
     this.#inFlight.push(entry);
   }
 
-  /** Everything up to here is committed: it is applied and answered, in this turn or in one of the next. */
+  /** Everything up to the watermark is committed: it is applied and answered in this turn or one of the next. */
   onCommitted(watermark: Committed<Zxid>, nowMs: number): void {
     this.pipeline.onCommitted(watermark, nowMs);
   }
@@ -144,25 +144,25 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
     if (entry.digest !== null) this.#comparison?.onApplied(entry.header.zxid, entry.digest);
   }
 
-  /** @param count syncs that are answered since the role began; everything committed before them is applied */
+  /** @param count syncs answered since the role began; everything committed before them is applied */
   onSynced(count: number): void {
     this.pipeline.onSynced(count);
   }
 
-  /** The leader's word about the session of a client that came back. */
+  /** The leader's answer about the session of a reconnecting client. */
   onRevalidated(sessionId: bigint, isValid: boolean): void {
-    // By then the session is known here.
+    // Once everything committed is applied, the session is known here.
     this.pipeline.whenApplied(() => this.sessions.revalidations.onRevalidated(sessionId, isValid));
   }
 
-  /** Sessions that were heard of since the last call, for the answer to the leader's ping: as many as the leader takes. */
+  /** Sessions touched since the last call, for the reply to the leader's ping; limited by the leader's packet size. */
   takeTouched(nowMs: number): readonly SessionTimeout[] {
     return this.sessions.takeTouched(this.#touchedMax, nowMs);
   }
 
   /* -------------------------------------------------------------------------------------------------------- */
 
-  /** A learner does nothing of its own accord, but for the sessions that it alone knows. */
+  /** A learner has no timers except those of local sessions. */
   get nextDeadlineMs(): number {
     return this.local?.nextDeadlineMs ?? Number.POSITIVE_INFINITY;
   }
@@ -192,5 +192,5 @@ export class LearnerServing implements CommittedTxns<LearnedTxn> {
   }
 }
 
-/** Of a session in the answer to a ping: long sessionId, int timeoutMs. */
+/** A session in the reply to a ping: long sessionId, int timeoutMs. */
 const SESSION_TIMEOUT_BYTES = 12;

@@ -1,9 +1,9 @@
 import { type JuteWriter, writeStat } from '@meerkat/protocol';
 
 /**
- * A znode that is in no tree: it can be read where answers are leased, see docs/leases.md, and is missing elsewhere, as it is
- * on Apache's servers. Its data are the length of the lease in milliseconds, in decimal; 0 of a server of its own. No list
- * of children shows it, and no watch is left on it.
+ * A virtual znode, not part of the tree. It can be read where answers are leased (docs/leases.md) and does not exist
+ * elsewhere, such as on Apache's servers. Its data is the length of the lease in milliseconds, in decimal; 0 on a
+ * standalone server. It is not listed as a child, and watches cannot be set on it.
  */
 export const LEASE_PATH = '/zookeeper/lease';
 

@@ -20,7 +20,7 @@ function partsOf(serverId: number, overrides: Partial<EnsembleOptions> = {}): Pa
   return { options: { ...options, ensemble } satisfies CoreOptions };
 }
 
-/** Hands what a learner asks to the leader, and what comes of it back. */
+/** Passes the requests of a learner to the leader, and the resulting txns back. */
 class Pair {
   readonly leader: LeaderParty;
   readonly learner: LearnerParty;
@@ -31,7 +31,7 @@ class Pair {
     this.learner = new LearnerParty(2, partsOf(2, overrides));
   }
 
-  /** Everything that was asked is answered. */
+  /** Answers all outstanding requests. */
   settle(nowMs = 0): void {
     for (const packet of this.learner.asked.splice(0)) {
       if (packet.type === PacketType.request) this.leader.forward(2, packet, nowMs);
@@ -54,7 +54,7 @@ class Pair {
 }
 
 describe('a local session at a learner', () => {
-  test('is there at once, and the leader hears of nothing but its writes', () => {
+  test('exists at once, and only its writes are sent to the leader', () => {
     const pair = new Pair();
     const client = pair.learner.client().create();
     expect(client.session).toMatchObject({ isLocal: true });
@@ -73,7 +73,7 @@ describe('a local session at a learner', () => {
     expect(pair.learner.serving.local?.localCount).toBe(0);
   });
 
-  test('counts among the sessions that a limit bounds, as one session before its upgrade and after', () => {
+  test('counts as one session for the session limit, before and after its upgrade', () => {
     const pair = new Pair();
     const client = pair.learner.client().create();
     expect(pair.learner.serving.table.count).toBe(1);
@@ -82,7 +82,7 @@ describe('a local session at a learner', () => {
     expect(pair.learner.serving.table.count).toBe(1);
   });
 
-  test('ends behind its own writes, and its end takes the place of its reply', () => {
+  test('is closed after its own writes, and the closeSession is answered in order', () => {
     const pair = new Pair();
     const client = pair.learner.client().create();
     client.send(1, create('/a'));
@@ -93,7 +93,7 @@ describe('a local session at a learner', () => {
     expect(client.replies.map(({ xid }) => xid)).toEqual([1, 2]);
   });
 
-  test('is created in the ensemble before its first ephemeral, and once only', () => {
+  test('is upgraded once, before its first ephemeral', () => {
     const pair = new Pair();
     const client = pair.learner.client().create(7000);
     const id = client.session!.id;
@@ -111,19 +111,19 @@ describe('a local session at a learner', () => {
     expect(pair.leader.serving.database.tree.ephemeralsOf(id)).toEqual([]);
   });
 
-  test('becomes one of the ensemble by an ephemeral anywhere in a multi', () => {
+  test('is upgraded for an ephemeral anywhere in a multi', () => {
     const pair = new Pair();
     const client = pair.learner.client().create();
     const part = (request: Request) => request as Extract<Request, { op: typeof OpCode.create }>;
     client.send(1, { op: OpCode.multi, ops: [part(create('/a')), part(createEphemeral('/a/e'))] });
-    // ZOOKEEPER-3471: whether it is local is asked after the upgrade.
+    // ZOOKEEPER-3471: the upgrade must have happened when this checks whether the session is local.
     client.send(2, closeSession);
     pair.settle();
     expect(pair.types).toEqual([OpCode.createSession, OpCode.multi, OpCode.closeSession]);
     expect(pair.leader.serving.database.tree.ephemeralCount).toBe(0);
   });
 
-  test('is refused an ephemeral where it may not be upgraded, in its turn', () => {
+  test('is refused an ephemeral, in order, where upgrades are disabled', () => {
     const pair = new Pair({ localSessionsUpgradingEnabled: false });
     const client = pair.learner.client().create();
     client.send(1, create('/a'));
@@ -133,7 +133,7 @@ describe('a local session at a learner', () => {
     expect(pair.types).toEqual([OpCode.create]);
   });
 
-  test('lives as long as its client is heard of', () => {
+  test('stays alive as long as it is touched', () => {
     const pair = new Pair();
     const { serving } = pair.learner;
     const client = pair.learner.client().create(4000);
@@ -145,7 +145,7 @@ describe('a local session at a learner', () => {
     expect(pair.learner.trace).toEqual([]);
   });
 
-  test('is gone on with at its server, and expires there', () => {
+  test('is resumed at its server, and expires there', () => {
     const pair = new Pair();
     const { serving } = pair.learner;
     const client = pair.learner.client().create(4000);
@@ -161,7 +161,7 @@ describe('a local session at a learner', () => {
 });
 
 describe('a leader', () => {
-  test('gives its own clients local sessions, which it upgrades', () => {
+  test('creates local sessions for its own clients, and upgrades them', () => {
     const { leader } = new Pair();
     const client = leader.connect();
     client.send(1, create('/a'));
@@ -171,7 +171,7 @@ describe('a leader', () => {
     expect(leader.log.map(({ txn }) => txn.type)).toEqual([OpCode.create, OpCode.createSession, OpCode.create]);
   });
 
-  test('knows a session that is being upgraded while it prepares something long', () => {
+  test('knows a session that is being upgraded while a long request is prepared', () => {
     const pace = { unitsPerTurn: 1000, changesAtOnce: 1, preparedPerTurn: 1 };
     const leader = new LeaderParty({ ...partsOf(1), pace });
     const { learner } = new Pair();
@@ -183,7 +183,7 @@ describe('a leader', () => {
     for (const packet of learner.asked) {
       if (packet.type === PacketType.request) leader.forward(2, packet);
     }
-    // Its client has lost the connection, and comes back before the multi is prepared, which takes its turns all the same.
+    // Its client reconnects before the multi is prepared, which still takes several turns.
     const proposed = leader.broadcast.lastProposed;
     const asked = [leader.revalidate(2, id, 4000), leader.revalidate(2, id + 1n, 4000)];
     expect([leader.broadcast.lastProposed, asked[0]?.isValid, asked[1]?.isValid]).toEqual([proposed, null, null]);
@@ -193,7 +193,7 @@ describe('a leader', () => {
     expect(leader.outcomesOf(id)).toEqual([OpCode.createSession, OpCode.create]);
   });
 
-  test('takes no ephemeral for a session that it does not know', () => {
+  test('refuses an ephemeral for an unknown session', () => {
     const { leader } = new Pair();
     const id = 2n << 56n;
     const { learner } = new Pair({ localSessionsEnabled: false });
@@ -207,7 +207,7 @@ describe('a leader', () => {
     expect(leader.outcomesOf(id)).toEqual([ErrorCode.sessionExpired, OpCode.create]);
   });
 
-  test('takes nothing for a session of the ensemble that has just ended, nor for an unknown one of its own', () => {
+  test('refuses writes of a replicated session that has just ended, and of an unknown one with its own id', () => {
     const pair = new Pair();
     const client = pair.learner.client().create();
     const { id } = client.session!;
@@ -215,7 +215,7 @@ describe('a leader', () => {
     pair.settle();
     pair.leader.serving.expireSession(id, 0);
     pair.leader.commit();
-    // The learner has not heard of it.
+    // The learner has not yet received the closeSession.
     client.send(2, create('/late'));
     pair.settle();
     expect(pair.leader.outcomesOf(id).at(-1)).toBe(ErrorCode.sessionExpired);

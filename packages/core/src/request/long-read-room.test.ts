@@ -12,21 +12,21 @@ class Guest implements RoomGuest {
 const guests = (count: number): Guest[] => Array.from({ length: count }, () => new Guest());
 
 describe('the room for long reads', () => {
-  test('takes so many, and the others in the order in which they came', () => {
+  test('admits a limited number, and the others in the order in which they came', () => {
     const room = new LongReadRoom(2, 100);
     const [a, b, c, d] = guests(4) as [Guest, Guest, Guest, Guest];
     expect([a, b, c, d].map((guest) => room.enter(guest))).toEqual([true, true, false, false]);
-    expect(room.enter(d), 'asking again is no way in').toBe(false);
+    expect(room.enter(d), 'asking again does not help').toBe(false);
     room.leave(a);
     expect([c.turns, d.turns]).toEqual([1, 0]);
     expect([room.has(c), room.enter(c), room.has(d)]).toEqual([true, true, false]);
-    expect(room.enter(a), 'who comes back stands behind those who wait').toBe(false);
+    expect(room.enter(a), 'one that returns waits behind the others').toBe(false);
     room.leave(b);
     room.leave(c);
     expect([room.has(d), room.has(a)]).toEqual([true, true]);
   });
 
-  test('lets only the oldest go on when all together hold much, and nobody in', () => {
+  test('above the memory limit, lets only the oldest continue and admits none', () => {
     const room = new LongReadRoom(10, 100);
     const [a, b, c] = guests(3) as [Guest, Guest, Guest];
     expect([room.enter(a), room.enter(b)]).toEqual([true, true]);
@@ -41,7 +41,7 @@ describe('the room for long reads', () => {
     expect([room.mayGoOn(b), room.has(c)]).toEqual([true, true]);
   });
 
-  test('forgets who leaves without having been inside', () => {
+  test('forgets a guest that leaves while it waits', () => {
     const room = new LongReadRoom(1, 100);
     const [a, b, c] = guests(3) as [Guest, Guest, Guest];
     for (const guest of [a, b, c]) room.enter(guest);

@@ -1,22 +1,22 @@
-/** Who waits for room. */
+/** A client with a long read. */
 export interface RoomGuest {
-  /** Wants to be asked in one of the next turns whether it can go on. */
+  /** Asks to be resumed in one of the next turns. */
   awaitTurn(): void;
 }
 
 /**
- * Room for the replies that are being built over several turns, those of all connections together: what they hold in
- * memory, and how many look at each change of the tree meanwhile.
+ * Limits the long reads of all connections together: the memory of their unfinished replies, and how many of them check
+ * each change of the tree.
  *
- *     enter ──► room? ──► inside ──► goes on while all hold little, or as the one that has been inside for longest ──► leave
+ *     enter ──► room? ──► inside ──► continues while total memory is below the limit, or if it is the oldest ──► leave
  *        └────► waits, first come first served ──┘
  *
- * Who is inside longest always goes on, so that all come to their end.
+ * The oldest one inside can always continue, so every read finishes.
  */
 export class LongReadRoom {
   readonly #guestsMax: number;
   readonly #bytesMax: number;
-  /** Those inside, and what they hold; the longest first. */
+  /** Those inside with the bytes that they hold; the oldest first. */
   readonly #inside: Map<RoomGuest, number> = new Map();
   readonly #waiting: Set<RoomGuest> = new Set();
   #bytes = 0;
@@ -26,7 +26,7 @@ export class LongReadRoom {
     this.#bytesMax = bytesMax;
   }
 
-  /** @returns true when it is inside; otherwise it waits, and is told when there is room */
+  /** @returns true when it is inside; otherwise it waits, and `awaitTurn` is called when there is room */
   enter(guest: RoomGuest): boolean {
     if (this.#inside.has(guest)) return true;
     const isFull = this.#inside.size >= this.#guestsMax || this.#bytes >= this.#bytesMax || this.#waiting.size > 0;
@@ -40,14 +40,14 @@ export class LongReadRoom {
     return this.#inside.size > 0 && this.#inside.has(guest);
   }
 
-  /** Whether one that is inside may make its reply longer now. */
+  /** Whether a guest inside may extend its reply now. */
   mayGoOn(guest: RoomGuest): boolean {
     if (this.#bytes < this.#bytesMax) return true;
     const [oldest] = this.#inside.keys();
     return oldest === guest;
   }
 
-  /** @param bytes that its reply has now */
+  /** @param bytes current size of its reply */
   hold(guest: RoomGuest, bytes: number): void {
     const before = this.#inside.get(guest);
     if (before === undefined) return;
@@ -55,9 +55,9 @@ export class LongReadRoom {
     this.#inside.set(guest, bytes);
   }
 
-  /** It has its reply, or wants none any more. */
+  /** Its read is answered or cancelled. */
   leave(guest: RoomGuest): void {
-    // Nearly always: short reads ask, too.
+    // The common case: also called for short reads.
     if (this.#inside.size === 0) return;
     this.#waiting.delete(guest);
     const bytes = this.#inside.get(guest);
@@ -73,10 +73,10 @@ export class LongReadRoom {
   }
 }
 
-/** It waits, and has not begun. */
+/** The read waits for room and has not begun. */
 export const NO_ROOM: unique symbol = Symbol('no room');
 
-/** Reads that go on at the same time; each is a multiRead of `multiRead.maxReplyBytes` at most, or the names of one znode. */
+/** Concurrent long reads; each is a multiRead of at most `multiRead.maxReplyBytes`, or the child names of one znode. */
 const GUESTS_MAX = 16;
-/** Bytes of unfinished replies from which on only the oldest goes on. */
+/** Bytes of unfinished replies at which only the oldest may continue. */
 const BYTES_MAX = 64 * 1024 * 1024;

@@ -1,2 +1,2 @@
-/** Znodes, entries or watches that are looked at in one slice. */
+/** Znodes, entries or watches processed in one slice. */
 export const SLICE_STEPS = 1024;

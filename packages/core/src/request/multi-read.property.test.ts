@@ -1,4 +1,4 @@
-/** A multiRead that takes several slices gives what it would have given at once. */
+/** A multiRead that takes several slices returns what it would have returned at once. */
 import { JuteWriter, type MultiReadOp, OPEN_ACL, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import { WorkMeter } from './work-meter.ts';
 
 const BOB_ONLY = [{ perms: 31, scheme: 'digest', id: 'bob:x' }];
 const MANY_CHILDREN = 1500;
-/** More operations than are done in one slice. */
+/** More operations than fit into one slice. */
 const OPS = 300;
 
 class Bench {
@@ -86,12 +86,12 @@ const changes = fc.array(
   { maxLength: 6 },
 );
 
-/** The operations again and again, in an order in which they stand at both ends. */
+/** Repeats the operations so that each occurs near both ends. */
 function repeated(pattern: readonly MultiReadOp[]): MultiReadOp[] {
   return Array.from({ length: OPS }, (_, i) => pattern[i % pattern.length]!);
 }
 
-/** The same for results that differ in the order of children's names only: they have none. */
+/** A checksum that ignores the order of bytes, because the order of child names is unspecified. */
 function sumOf(bytes: Buffer | null): number {
   let sum = 0;
   for (const byte of bytes ?? []) sum += byte * byte;
@@ -99,7 +99,7 @@ function sumOf(bytes: Buffer | null): number {
 }
 
 describe('a multiRead', () => {
-  test('in slices gives what it gives at once, whatever changes meanwhile', () => {
+  test('in slices returns the same as at once, regardless of changes meanwhile', () => {
     let slices = 0;
     fc.assert(
       fc.property(ops, fc.array(changes, { maxLength: 12 }), (pattern, script) => {
@@ -129,7 +129,7 @@ describe('a multiRead', () => {
     expect(slices).toBeGreaterThan(50);
   });
 
-  test('in slices shows usage as it was at the beginning, which no txn of its own changes', () => {
+  test('in slices shows quota usage as it was at the beginning, although no txn changes it directly', () => {
     const bench = new Bench();
     const quota = '/zookeeper/quota/a';
     bench.create(quota);
@@ -147,7 +147,7 @@ describe('a multiRead', () => {
     expect(Buffer.from(data!).toString()).toBe('count=3,bytes=9');
   });
 
-  test('whose results are longer than allowed is refused before they are copied, and the log says why', () => {
+  test('with too long results is refused before they are copied, and the reason is traced', () => {
     const bench = new Bench(100_000);
     bench.create('/big', 'x'.repeat(40_000));
     const getBig: MultiReadOp = { op: OpCode.getData, path: '/big' };
@@ -157,14 +157,14 @@ describe('a multiRead', () => {
     bench.parts.work.charge(0);
     const tooLong = bench.read(new Array<MultiReadOp>(5000).fill(getBig));
     while (!tooLong.goOn());
-    expect(bench.parts.work.charge(0), 'most of it was never looked at').toBeLessThan(2000);
+    expect(bench.parts.work.charge(0), 'most of it was never read').toBeLessThan(2000);
     expect(bench.answerOf(tooLong)).toEqual({ error: -5, bytes: null });
     expect(bench.trace).toMatchObject([
       { kind: 'request-refused', reason: expect.stringMatching(/5000 operations.*100000/) },
     ]);
   });
 
-  test('counts the names of many children, too', () => {
+  test('counts the names of many children towards the limit', () => {
     const bench = new Bench(50_000);
     const getMany: MultiReadOp = { op: OpCode.getChildren, path: '/many' };
     const ofOne = bench.read([getMany]);

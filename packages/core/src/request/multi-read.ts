@@ -29,16 +29,16 @@ export interface MultiReadParts {
   readonly trace: Trace;
   /** Longest reply to a multiRead in bytes. */
   readonly multiReadBytesMax: number;
-  /** Of the reply. */
+  /** Buffers for the reply. */
   readonly pieces: PieceSource;
 }
 
-/** The result of an op that is not written straight into the reply. */
+/** The result of an op that is not written directly into the reply. */
 class Result {
   readonly chunks: JuteChunks = new JuteChunks();
-  /** What is still missing of it. */
+  /** The child names, while incomplete. */
   names: ChildNames | null = null;
-  /** What it is counted with until it is in the reply. It may be wanted once more, by another op with the same path. */
+  /** Bytes counted for it until it is in the reply. Another op with the same path may use it again. */
   countedBytes = 0;
 
   get bytes(): number {
@@ -47,14 +47,14 @@ class Result {
 }
 
 /**
- * multiRead. All results are of the moment at which it begins, also when it takes several turns:
+ * Executes a multiRead. All results show the tree as it was when the read began, even if it takes several turns:
  *
  *     ops    ✓ ✓ ✓ ✓ ✓ · · e · · ·      ✓ written    · still to be read    e read early
  *
- * What is still to be read and about to change is read early. Reading a znode concerns its data, its stat and its
- * children's names, so a change at a path concerns the ops of that path and of its parent.
+ * An op that is still to be read is read early when its znode is about to change. A result consists of a znode's data,
+ * stat or child names, so a change at a path affects the ops on that path and on its parent.
  *
- * What would make the reply longer than it may be is not copied: then there is no reply but an error.
+ * A result that would make the reply too long is not copied; the reply is then an error.
  */
 export class MultiRead implements LongRead, TreeObserver {
   readonly holdsEvents = true;
@@ -65,14 +65,14 @@ export class MultiRead implements LongRead, TreeObserver {
   readonly #chunks: JuteChunks;
   /** Index of the next op. */
   #at = 0;
-  /** Of the op before, as long as names are missing. */
+  /** The result of the previous op, while its child names are incomplete. */
   #unfinished: Result | null = null;
-  /** Of all ops, once others are served in between. */
+  /** Hashes of the paths of all ops, once the read takes more than one slice. */
   #hashes: PathHashes | null = null;
   /** Results that were read early, by op and path. */
   readonly #early: Map<string, Result> = new Map();
   #earlyBytes = 0;
-  /** Steps since the last slice: of this one, and of what was read early. */
+  /** Steps since the last slice, including early reads. */
   #steps = 0;
   #isTooLong = false;
 
@@ -132,7 +132,7 @@ export class MultiRead implements LongRead, TreeObserver {
     return this.#isTooLong || (this.#at === this.#ops.length && this.#unfinished === null);
   }
 
-  /** From here on the tree may change: what is left has to be found when it does. */
+  /** The tree may change from here on: prepares finding the remaining ops by path. */
   #pin(): void {
     if (this.#hashes !== null) return;
     this.#hashes = new PathHashes(this.#ops.map(({ path }) => path));
@@ -175,7 +175,7 @@ export class MultiRead implements LongRead, TreeObserver {
     if (this.#hasRoomFor(result.bytes)) this.#chunks.append(result.chunks);
   }
 
-  /** Writes the result of an op, but for names that are many. @returns what is then to be finished, otherwise null */
+  /** Writes the result of an op. @returns the unfinished result if it has too many names for one slice, else null */
   #read({ op, path }: MultiReadOp, chunks: JuteChunks): Result | null {
     const { tree, access } = this.#parts;
     const znode = tree.znodes.find(path);
@@ -222,7 +222,7 @@ export class MultiRead implements LongRead, TreeObserver {
     }
   }
 
-  /** Whether so many bytes may be added to what there is. */
+  /** Whether the reply may grow by so many bytes. */
   #hasRoomFor(bytes: number): boolean {
     this.#isTooLong ||= this.#chunks.bytes + this.#earlyBytes + bytes > this.#parts.multiReadBytesMax;
     return !this.#isTooLong;
@@ -230,8 +230,8 @@ export class MultiRead implements LongRead, TreeObserver {
 }
 
 /**
- * What an op costs, in steps, and its data; a name is a step. With what sending it will cost, a megabyte is as much as a turn may
- * cost.
+ * Cost of an op and of its data in steps; a child name costs one step. Including the cost of sending it, a megabyte
+ * uses up a turn.
  */
 const STEPS_PER_OP = 8;
 const BYTES_PER_STEP = 96;

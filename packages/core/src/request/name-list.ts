@@ -4,7 +4,7 @@ import type { Client, LongRead } from './client.ts';
 import { SLICE_STEPS } from './long-read.ts';
 import type { WorkMeter } from './work-meter.ts';
 
-/** Where names come from. */
+/** Collects the names in slices. */
 interface Names {
   readonly chunks: JuteChunks;
   goOn(count: number): boolean;
@@ -16,7 +16,7 @@ interface NameListParts {
   readonly trace: Trace;
 }
 
-/** getChildren, getChildren2 and getEphemerals with more names than fit into a turn. */
+/** Executes a getChildren, getChildren2 or getEphemerals with more names than fit into one slice. */
 export class NameList implements LongRead {
   readonly holdsEvents = true;
   readonly #names: Names;
@@ -25,7 +25,7 @@ export class NameList implements LongRead {
   readonly #parts: NameListParts;
   #isTooLong = false;
 
-  /** @param stat what stands behind the names, as it is now; null for nothing */
+  /** @param stat the encoded stat that follows the names; null for none */
   constructor(names: Names, zxid: Zxid, stat: Uint8Array | null, parts: NameListParts) {
     this.#names = names;
     this.#zxid = zxid;
@@ -64,5 +64,5 @@ export class NameList implements LongRead {
   }
 }
 
-/** A frame is at most as long as an int can say; a slice of names and a stat may follow. */
+/** The length of a frame is an int; leaves room for one more slice of names and a stat. */
 const RECORD_BYTES_MAX = 0x7fffffff - REPLY_HEADER_BYTES - 0x1000000;

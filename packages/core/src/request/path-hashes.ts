@@ -1,15 +1,15 @@
 import { hashOf } from '../tree/path-index.ts';
 
-/** Finds out which of many paths one is, without a table of all of them: that is asked rarely, and seldom in vain. */
+/** Finds the indices of a path in a long list, without a hash table: lookups are rare. */
 export class PathHashes {
   readonly #paths: readonly string[];
   readonly #hashes: Int32Array;
-  /** A bit for the low bits of each hash: most paths that are asked for are none of these. */
+  /** A bit for the low bits of each hash, because most paths that are looked up are not in the list. */
   readonly #filter: Uint8Array;
   readonly #mask: number;
   readonly #taken: Set<string> = new Set();
 
-  /** @param paths '' is the root, as '/' */
+  /** @param paths both '' and '/' are the root */
   constructor(paths: readonly string[]) {
     this.#paths = paths;
     this.#hashes = new Int32Array(paths.length);
@@ -23,7 +23,7 @@ export class PathHashes {
     }
   }
 
-  /** @returns where the path stands; the second time nowhere */
+  /** @returns the indices of the path; none when it was taken before */
   take(path: string): readonly number[] {
     const hash = hashOf(path);
     const bit = hash & this.#mask;

@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { PendingIndex } from './pending-index.ts';
 import { PendingZnode } from './pending-znode.ts';
 
-/** Few hashes, so that entries meet in the same slots. */
+/** Few hashes, so that entries collide. */
 function makeZnode(path: string): PendingZnode {
   return new PendingZnode(path, path.length % 3, 1 as Zxid);
 }
 
 describe('PendingIndex', () => {
-  it('holds the last znode put under each path, and forgets exactly the one it is told to', () => {
+  it('holds the last znode set for each path, and deletes only the given object', () => {
     const paths = fc.integer({ min: 0, max: 60 }).map((n) => `/${'p'.repeat(n % 7)}${n}`);
     const steps = fc.array(fc.record({ path: paths, kind: fc.constantFrom('set', 'delete', 'deleteOther') }), {
       maxLength: 300,

@@ -1,14 +1,13 @@
 import type { PendingZnode } from './pending-znode.ts';
 
 /**
- * The pending znodes by path: open addressing in one array that is cleared as soon as an entry goes.
+ * The pending znodes by path: open addressing in one array; deleted entries are cleared at once.
  *
- * Not a Map: when a Map under constant change makes itself a new table, the old one keeps its entries until the old
- * generation is collected, and with them thousands of objects that would have died young. That cost a third of the
- * time of a write.
+ * Not a Map: when a constantly changing Map rehashes, its old table keeps its entries alive until the old generation is
+ * collected, and with them thousands of objects that would have died young. That cost a third of the time of a write.
  */
 export class PendingIndex {
-  /** A power of two of slots; linear probing from the low bits of the hash. */
+  /** The length is a power of two; linear probing from the low bits of the hash. */
   #slots: (PendingZnode | null)[] = new Array<PendingZnode | null>(SLOTS_MIN).fill(null);
   #size = 0;
 
@@ -21,7 +20,7 @@ export class PendingIndex {
     }
   }
 
-  /** @returns the one with the same path, whose place it takes; null when there was none */
+  /** @returns the replaced znode with the same path; null when there was none */
   set(znode: PendingZnode): PendingZnode | null {
     if ((this.#size + 1) * 2 > this.#slots.length) this.#grow();
     const slots = this.#slots;
@@ -37,7 +36,7 @@ export class PendingIndex {
     return before;
   }
 
-  /** Forgets this very znode; one that took its place stays. */
+  /** Deletes this very object; one that has replaced it stays. */
   delete(znode: PendingZnode): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -46,7 +45,7 @@ export class PendingIndex {
       if (slots[hole] === null) return;
       hole = (hole + 1) & mask;
     }
-    // Entries behind the hole move up, unless that would put them before their first slot.
+    // Entries after the hole move into it, unless that would put them before their first slot.
     for (let at = (hole + 1) & mask; slots[at] !== null; at = (at + 1) & mask) {
       const first = slots[at]!.hash & mask;
       if (((at - first) & mask) < ((at - hole) & mask)) continue;

@@ -1,9 +1,9 @@
 import type { PendingZnode } from './pending-znode.ts';
 
 /**
- * What the parts of a multi that is being prepared have put, and what stood in their places before.
+ * The znodes that the parts of the multi in preparation have put, and the ones that they replaced.
  *
- * The arrays stay as long as they have become, up to a bound: emptied by `length = 0` they would grow anew with each multi.
+ * The arrays keep their length, up to a bound: after `length = 0` they would have to grow again with each multi.
  */
 export class PendingMulti {
   #puts: (PendingZnode | null)[] = [];
@@ -18,7 +18,7 @@ export class PendingMulti {
     return this.#puts[i]!;
   }
 
-  /** null where there was none. */
+  /** null when it replaced none. */
   beforeAt(i: number): PendingZnode | null {
     return this.#before[i]!;
   }

@@ -7,10 +7,10 @@ export class PendingZnode implements PersistedStat {
   readonly path: string;
   /** `hashOf` the path. */
   readonly hash: number;
-  /** The txn that makes it so. */
+  /** The txn that changes it to this state. */
   zxid: Zxid;
   exists = true;
-  /** Where it is in the tree; NO_ZNODE of one that a proposal in flight makes. */
+  /** Its number in the tree; NO_ZNODE when a proposal in flight creates it. */
   znode: ZnodeNumber = NO_ZNODE;
   kind: ZnodeKind = ZnodeKind.persistent;
   acl: readonly Acl[] = OPEN_ACL;
@@ -26,11 +26,11 @@ export class PendingZnode implements PersistedStat {
   aversion = 0;
   ephemeralOwner = 0n;
   pzxid = 0;
-  /** 0 when it does not exist, when digests are off, and below /zookeeper/. */
+  /** 0 when it does not exist, when digests are disabled, and below /zookeeper/. */
   digest = 0;
-  /** The digest when it was found; what `put` takes off the tree's. */
+  /** The digest when it was found; `put` subtracts it from the tree's digest. */
   digestBefore = 0;
-  /** Once put, it is the state that a proposal in flight made, and is changed no more. */
+  /** Once put, it is the state after a proposal in flight, and only that proposal may still change it. */
   isPut = false;
 
   constructor(path: string, hash: number, zxid: Zxid) {

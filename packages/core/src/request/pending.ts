@@ -18,23 +18,23 @@ import { PendingMulti } from './pending-multi.ts';
 import { PendingZnode } from './pending-znode.ts';
 
 /**
- * The tree as it will be: what *prepare* decides by.
+ * The tree as it will be once all proposals in flight are applied; *prepare* checks requests against it.
  *
- * An overlay over the applied tree that holds the znodes changed by proposals in flight. It lets a request that is
- * queued behind others see their effects, so that sequence numbers are distinct and versions are right.
+ * An overlay over the applied tree with the znodes that proposals in flight change. It lets a request see the effects
+ * of the ones queued before it, so that sequence numbers are unique and versions are right.
  */
 export class PendingTree {
-  /** As it is. */
+  /** The applied tree. */
   readonly tree: DataTree;
   readonly #digestEnabled: boolean;
   readonly #changed: PendingIndex = new PendingIndex();
-  /** All that were put, in zxid order. */
+  /** All put znodes, in zxid order. */
   readonly #queue: Fifo<PendingZnode> = new Fifo();
-  /** Those of them that are ephemerals, by their session. */
+  /** The ephemerals among them, by session. */
   readonly #ephemerals: Map<bigint, Fifo<PendingZnode>> = new Map();
-  /** Sessions whose end is in flight, and its zxid: what the tree has of theirs, and is not changed here, will not exist. */
+  /** Zxids of closeSession txns in flight, by session: their ephemerals that are not in the overlay will not exist. */
   readonly #ending: Map<bigint, Zxid> = new Map();
-  /** Digest of the tree as it will be. */
+  /** Digest of this tree. */
   #digest: DigestSum;
   readonly #multi: PendingMulti = new PendingMulti();
   #isInMulti = false;
@@ -48,7 +48,7 @@ export class PendingTree {
     this.#digest = tree.digestSum().copy();
   }
 
-  /** The znode as it will be, or null when it will not exist. */
+  /** @returns null when the znode will not exist */
   find(path: string): PendingZnode | null {
     const key = path === '' ? '/' : path;
     const hash = hashOf(key);
@@ -59,8 +59,8 @@ export class PendingTree {
   }
 
   /**
-   * The znode to change for a txn. A found one is the caller's own when no proposal made it, or when this very txn did: a
-   * multi of thousands of creates below one znode changes that one in place. Any other is copied.
+   * Returns the object to change for a txn. A znode that was found in the applied tree, or that this same txn has put,
+   * is changed in place: a multi of thousands of creates below one znode does not copy it each time. Others are copied.
    */
   edit(znode: PendingZnode, zxid: Zxid): PendingZnode {
     if (znode.isPut && znode.zxid === zxid) {
@@ -87,7 +87,7 @@ export class PendingTree {
     znode.aversion = aversion;
   }
 
-  /** Says what its data is, once every other field is as it will be. */
+  /** Sets the data; call it after all other fields are set, because it computes the digest. */
   setData(znode: PendingZnode, data: Uint8Array | null): void {
     znode.dataLength = data === null ? 0 : data.length;
     if (this.#digestEnabled) znode.digest = znodeDigest(znode.path, data, znode);
@@ -98,13 +98,13 @@ export class PendingTree {
     znode.digest = 0;
   }
 
-  /** From here on requests see the znode like this. */
+  /** Makes the change visible to the requests that follow. */
   put(znode: PendingZnode): void {
     this.#digest.subtract(znode.digestBefore);
     this.#digest.add(znode.digest);
     this.#lastDigest = znode.digest;
     this.#lastZnode = znode.znode;
-    // Changed in place, it stands where it stood.
+    // Changed in place: already indexed and queued.
     if (znode.isPut) return;
     znode.isPut = true;
     const before = this.#changed.set(znode);
@@ -113,17 +113,17 @@ export class PendingTree {
     if (znode.kind === ZnodeKind.ephemeral) this.#pushEphemeral(znode);
   }
 
-  /** Of the znode that was put last. */
+  /** The digest and number of the znode that was put last. */
   lastPrepared(): Prepared {
     return { digest: this.#lastDigest, znode: this.#lastZnode, parts: null };
   }
 
-  /** Digest of the tree after everything put so far, null when digests are off. */
+  /** Digest of the tree after everything put so far; null when digests are disabled. */
   treeDigest(): bigint | null {
     return this.#digestEnabled ? this.#digest.toBigInt() : null;
   }
 
-  /** From here on everything put can be taken back: all of a multi or nothing. */
+  /** Starts a multi: `endMulti` can roll back everything that is put from now on. */
   beginMulti(): void {
     this.#isInMulti = true;
     this.#digestBefore = this.#digest.copy();
@@ -135,7 +135,7 @@ export class PendingTree {
       for (let i = multi.count - 1; i >= 0; i--) {
         const put = multi.putAt(i);
         const before = multi.beforeAt(i);
-        // What has been applied since the multi began is in the tree, and nowhere else.
+        // A change that was applied since the multi began is in the tree and no longer belongs in the overlay.
         if (before === null || before.zxid <= this.tree.lastZxid) this.#changed.delete(put);
         else this.#changed.set(before);
         this.#dropEphemeral(put, 'newest');
@@ -148,7 +148,7 @@ export class PendingTree {
     this.#digestBefore = null;
   }
 
-  /** The tree now holds everything up to `zxid`: what the overlay said about it is no longer needed. */
+  /** The tree now contains everything up to `zxid`: drops it from the overlay. */
   onApplied(zxid: Zxid): void {
     for (let oldest = this.#queue.peek(); oldest !== undefined && oldest.zxid <= zxid; oldest = this.#queue.peek()) {
       this.#queue.shift();
@@ -168,12 +168,12 @@ export class PendingTree {
     return paths;
   }
 
-  /** True while the end of the session is in flight. */
+  /** True while a closeSession of the session is in flight that deletes ephemerals of the applied tree. */
   isEnding(sessionId: bigint): boolean {
     return this.#ending.has(sessionId);
   }
 
-  /** @returns false when the znode will be none of the session's by then */
+  /** @returns false when the znode will not be an ephemeral of the session by then */
   deleteEphemeral(path: string, sessionId: bigint, zxid: Zxid): boolean {
     const znode = this.find(path);
     const parent = this.find(parentOf(path));
@@ -183,16 +183,16 @@ export class PendingTree {
     return true;
   }
 
-  /** A znode of the tree will not exist. */
+  /** Subtracts the digest of a znode of the tree that will not exist. */
   forgetDigest(z: ZnodeNumber): void {
     this.#digest.subtract(this.tree.znodes.digestOf(z));
   }
 
   /**
-   * From here on the session has no ephemerals: those of the tree that no proposal in flight changes need not be put one by
-   * one.
+   * Ends the session: ephemerals of the applied tree that no proposal in flight changes are hidden from now on, without
+   * putting each one.
    *
-   * @param lost how many of those each parent loses
+   * @param lost the number of those ephemerals by parent
    */
   endSession(sessionId: bigint, zxid: Zxid, lost: ReadonlyMap<ZnodeNumber, number>): void {
     for (const [z, count] of lost) {
@@ -206,7 +206,7 @@ export class PendingTree {
     if (lost.size > 0) this.#ending.set(sessionId, zxid);
   }
 
-  /** Deletes one without children. */
+  /** Deletes a znode without children. */
   putDeleted(znode: PendingZnode, parent: PendingZnode, zxid: Zxid): void {
     const nextParent = this.edit(parent, zxid);
     nextParent.childCount--;
@@ -233,7 +233,7 @@ export class PendingTree {
     this.#ephemerals.set(znode.ephemeralOwner, first);
   }
 
-  /** It leaves the queue at this end. */
+  /** @param end the end of the queue at which the znode is removed */
   #dropEphemeral(znode: PendingZnode, end: 'oldest' | 'newest'): void {
     if (znode.kind !== ZnodeKind.ephemeral) return;
     const ofSession = this.#ephemerals.get(znode.ephemeralOwner)!;

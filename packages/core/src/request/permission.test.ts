@@ -9,7 +9,7 @@ const ENTRIES = 4000;
 const ANN: Identity = { scheme: 'digest', id: 'ann:secret' };
 const BOB: Identity = { scheme: 'digest', id: 'bob:secret' };
 
-/** A list in which `user` may read, and nobody else anything. */
+/** A long list in which `user` may read. */
 function longAcl(user: string): readonly Acl[] {
   const others = Array.from({ length: ENTRIES }, (_, i) => ({ perms: Perm.all, scheme: 'digest', id: `u${i}:secret` }));
   return [...others, { perms: Perm.read, scheme: 'digest', id: `${user}:secret` }];
@@ -28,7 +28,7 @@ class CountingAuthenticator {
 }
 
 describe('Permission', () => {
-  it('compares a long list with the identities of a connection once, however often it is asked', () => {
+  it('compares a long list with the identities of a connection only once', () => {
     const counting = new CountingAuthenticator();
     const permission = new Permission(counting.authenticator, false);
     const acl = longAcl('ann');
@@ -43,7 +43,7 @@ describe('Permission', () => {
     expect(counting.comparisons).toBe(ENTRIES);
   });
 
-  it('compares again when the connection has shown to be somebody else as well', () => {
+  it('compares again when the connection has a new identity', () => {
     const permission = new Permission(PLAIN_AUTHENTICATOR, false);
     const acl = longAcl('ann');
     expect(permission.isAllowed(acl, Perm.read, [BOB])).toBe(false);
@@ -51,7 +51,7 @@ describe('Permission', () => {
     expect(permission.isAllowed(longAcl('bob'), Perm.read, [BOB])).toBe(true);
   });
 
-  it('looks at each entry once, however many identities a connection has shown', () => {
+  it('checks each entry once, regardless of the number of identities', () => {
     const counting = new CountingAuthenticator();
     const work = new WorkMeter();
     const permission = new Permission(counting.authenticator, false, work);
@@ -62,7 +62,7 @@ describe('Permission', () => {
     expect(work.charge(0)).toBe(2 * (ENTRIES + 1 + identities.length));
   });
 
-  it('compares many identities with a short list once, the super user among them', () => {
+  it('compares many identities with a short list once, including the super user', () => {
     const counting = new CountingAuthenticator();
     const permission = new Permission(counting.authenticator, false);
     const identities = Array.from({ length: ENTRIES }, (_, i) => ({ scheme: 'ip', id: `10.0.${i >> 8}.${i & 255}` }));
@@ -72,14 +72,14 @@ describe('Permission', () => {
     expect(permission.isAllowed(acl, Perm.admin, [...identities, { scheme: 'super', id: '' }])).toBe(true);
   });
 
-  it('says how much it has compared', () => {
+  it('charges the work meter for comparisons', () => {
     const work = new WorkMeter();
     const permission = new Permission(PLAIN_AUTHENTICATOR, false, work);
     permission.isAllowed(longAcl('ann'), Perm.read, [ANN]);
     expect(work.charge(0)).toBe(ENTRIES + 1 + 1);
   });
 
-  it('decides by long lists as by short ones', () => {
+  it('gives the same results for long lists as for short ones', () => {
     const permission = new Permission(PLAIN_AUTHENTICATOR, false);
     const none = Array.from({ length: ENTRIES }, (_, i) => ({ perms: Perm.all, scheme: 'digest', id: `u${i}:x` }));
     const read = { perms: Perm.read, scheme: 'digest', id: ANN.id };
@@ -95,7 +95,7 @@ describe('Permission', () => {
     }
   });
 
-  it('looks at each entry of a list that is set a fixed number of times', () => {
+  it('resolves a list in linear time', () => {
     const permission = new Permission(PLAIN_AUTHENTICATOR, false);
     let reads = 0;
     const entries = Array.from({ length: ENTRIES }, (_, i) => ({
@@ -110,7 +110,7 @@ describe('Permission', () => {
     expect(reads).toBeLessThanOrEqual(10 * ENTRIES);
   });
 
-  it('removes exact duplicates from long lists as from short ones, and keeps the first', () => {
+  it('removes exact duplicates from long and short lists, and keeps the first', () => {
     const permission = new Permission(PLAIN_AUTHENTICATOR, false);
     const list = [
       { perms: 1, scheme: 'ip', id: 'a' },
@@ -126,7 +126,7 @@ describe('Permission', () => {
     expect(permission.resolveAcl(many, [])).toEqual(unique);
   });
 
-  it('makes no more entries of auth entries than any list may have', () => {
+  it('refuses auth entries that would expand to more entries than a list may have', () => {
     const permission = new Permission(PLAIN_AUTHENTICATOR, false);
     const identities = Array.from({ length: 100 }, (_, i) => ({ scheme: 'digest', id: `user-${i}:x` }));
     const entries = (count: number) => Array.from({ length: count }, (_, perms) => ({ perms, scheme: 'auth', id: '' }));
@@ -136,7 +136,7 @@ describe('Permission', () => {
     expect(permission.resolveAcl(entries(ACL_ENTRIES_MAX + 1), identities)).toBeNull();
   });
 
-  it('keeps the bits of permissions that mean nothing, as Apache 3.8.0 does', () => {
+  it('keeps undefined permission bits, as Apache 3.8.0 does', () => {
     const permission = new Permission(PLAIN_AUTHENTICATOR, false);
     for (const perms of [0x3f, -1, 0x7fffffff, 32, 0]) {
       expect(permission.resolveAcl([{ perms, scheme: 'world', id: 'anyone' }], [])).toMatchObject([{ perms }]);

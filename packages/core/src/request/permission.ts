@@ -2,16 +2,16 @@ import { ACL_ENTRIES_MAX, type Acl, OPEN_ACL } from '@meerkat/protocol';
 import type { Authenticator, Identity } from '../base/ports.ts';
 import type { WorkMeter } from './work-meter.ts';
 
-/** Decides who may do what (ZooKeeperServer.checkACL, PrepRequestProcessor.fixupACL). */
+/** Checks and resolves ACLs (ZooKeeperServer.checkACL, PrepRequestProcessor.fixupACL). */
 export class Permission {
   readonly #authenticator: Authenticator;
   /** `skipACL`: everything is allowed. */
   readonly #isSkipped: boolean;
   readonly #work: WorkMeter | null;
-  /** What long lists grant to whom: a connection has the same identities until it shows more, and a list never changes. */
+  /** Cached results for long lists: identity arrays and ACLs are immutable. */
   readonly #grants: WeakMap<readonly Identity[], WeakMap<readonly Acl[], number>> = new WeakMap();
 
-  /** @param work is told what is compared; null: nobody asks */
+  /** @param work charged for comparisons; null: not metered */
   constructor(authenticator: Authenticator, isSkipped: boolean, work: WorkMeter | null = null) {
     this.#authenticator = authenticator;
     this.#isSkipped = isSkipped;
@@ -20,7 +20,7 @@ export class Permission {
 
   /**
    * @param perms bits of `Perm`; any of them is enough
-   * @returns true when the list is empty, somebody is the super user, or an entry grants one of the bits to somebody
+   * @returns true when the list is empty, or one of the identities is the super user or is granted one of the bits
    */
   isAllowed(acl: readonly Acl[], perms: number, identities: readonly Identity[]): boolean {
     if (acl === OPEN_ACL || this.#isSkipped || acl.length === 0) return true;
@@ -34,7 +34,7 @@ export class Permission {
     return false;
   }
 
-  /** All bits that a list grants: computed once for each set of identities. */
+  /** All bits that a list grants; computed once per list and identity array. */
   #grantsOf(acl: readonly Acl[], identities: readonly Identity[]): number {
     let grants = this.#grants.get(identities);
     if (grants === undefined) {
@@ -49,7 +49,7 @@ export class Permission {
     return granted;
   }
 
-  /** Each entry is looked up among the identities whose ids are known exactly, and compared with the others, which are few. */
+  /** Identities with exact ids are looked up in a map; only the others, which are few, are compared one by one. */
   #compare(acl: readonly Acl[], identities: readonly Identity[]): number {
     const isExact = ({ scheme }: Identity): boolean => this.#authenticator.isExact(scheme);
     const exact = idsOf(identities.filter(isExact));
@@ -74,9 +74,9 @@ export class Permission {
   }
 
   /**
-   * The list as it is stored: exact duplicates gone, `auth` entries replaced by what the caller has shown to be.
+   * The list as it is stored: without exact duplicates, and with `auth` entries replaced by the caller's identities.
    *
-   * The bits of the permissions stay as they are, also those that mean nothing.
+   * Permission bits stay as they are, including undefined ones.
    *
    * @returns null when the list is not acceptable (INVALIDACL)
    */
@@ -86,7 +86,7 @@ export class Permission {
     this.#work?.add(acl.length * RESOLVE_UNITS);
     const own = identities.filter((identity) => this.#authenticator.isAuthenticatedScheme(identity.scheme));
     const resolved: Acl[] = [];
-    // An `auth` entry stands for every identity of the caller; what is too much is not even made.
+    // An `auth` entry stands for every identity of the caller; too long a list is never built.
     let left = ACL_ENTRIES_MAX;
     for (const entry of withoutDuplicates(acl)) {
       const { perms, scheme, id } = entry;
@@ -94,7 +94,7 @@ export class Permission {
       if (scheme === 'world' && id === 'anyone') {
         resolved.push(entry);
       } else if (scheme === 'auth') {
-        // Its id means nothing; some clients send null for the empty text.
+        // The id is ignored; some clients send null for the empty string.
         if (own.length === 0 || own.length > left) return null;
         for (const identity of own) resolved.push({ perms, scheme: identity.scheme, id: identity.id });
       } else {
@@ -108,17 +108,17 @@ export class Permission {
   }
 }
 
-/** What an entry of a list that is given to a znode costs: to be decoded, validated, found to be no duplicate, and kept. */
+/** Cost of an entry of a list that is set: decoding, validating, deduplicating and storing it. */
 const RESOLVE_UNITS = 8;
 
-/** Entries, or identities, up to which a list is looked through each time. */
+/** Up to this number of entries or identities a list is scanned each time. */
 const SHORT_LENGTH = 16;
 
 function isSuper({ scheme }: Identity): boolean {
   return scheme === 'super';
 }
 
-/** By their schemes; looked up with what an entry names, which may be null. */
+/** Ids by scheme. The key types allow null because the scheme and id of an ACL entry may be null. */
 function idsOf(identities: readonly Identity[]): ReadonlyMap<string | null, ReadonlySet<string | null>> {
   const ids = new Map<string, Set<string>>();
   for (const { scheme, id } of identities) {
@@ -129,7 +129,7 @@ function idsOf(identities: readonly Identity[]): ReadonlyMap<string | null, Read
   return ids;
 }
 
-/** Entries with an id of their own, which are nearly all, cost one look-up. */
+/** Entries with a unique id, which are nearly all, cost one lookup. */
 function withoutDuplicates(acl: readonly Acl[]): readonly Acl[] {
   if (acl.length === 1) return acl;
   const firstOf = new Map<string | null, Acl>();
@@ -148,7 +148,7 @@ function withoutDuplicates(acl: readonly Acl[]): readonly Acl[] {
   });
 }
 
-/** The length of the scheme tells where it ends, and a null id is no text. */
+/** Unambiguous: includes the length of the scheme, and whether the id is null. */
 function keyOf({ perms, scheme, id }: Acl): string {
   return `${perms},${id === null},${scheme?.length ?? -1},${scheme},${id}`;
 }

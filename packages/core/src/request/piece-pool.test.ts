@@ -3,7 +3,7 @@ import { PiecePool } from './piece-pool.ts';
 
 const KIB = 1024;
 
-test('a piece that was given back is taken again by who wants one of about that size, empty', () => {
+test('a returned piece is reused for a request of about the same size, and is empty', () => {
   const pool = new PiecePool();
   const piece = pool.take(1_000_000);
   expect(piece.bytes.length).toBeGreaterThanOrEqual(1_000_000);
@@ -16,7 +16,7 @@ test('a piece that was given back is taken again by who wants one of about that 
   expect(pool.take(1_000_000)).not.toBe(piece);
 });
 
-test('no more is kept than there is room for, and what was not asked for lately goes first', () => {
+test('the pool size is limited, and pieces of the least recently used size are dropped first', () => {
   const pool = new PiecePool(512 * KIB);
   const [small, large] = [64, 256].map((kib) => Array.from({ length: 3 }, () => pool.take(kib * KIB))) as [
     ReturnType<PiecePool['take']>[],
@@ -28,7 +28,7 @@ test('no more is kept than there is room for, and what was not asked for lately 
   expect(small.includes(pool.take(64 * KIB))).toBe(false);
 });
 
-test('one that has grown to a size that nobody asks for, or is larger than all that is kept, is not', () => {
+test('pieces that have grown to an unused size or are larger than the pool are not kept', () => {
   const pool = new PiecePool(512 * KIB);
   const grown = pool.take(64 * KIB);
   grown.raw(new Uint8Array(200_001));

@@ -1,14 +1,14 @@
 import { JuteWriter, type PieceSource } from '@meerkat/protocol';
 
 /**
- * Buffers for the pieces of long replies, used again and again. A new megabyte has to be fetched from the kernel page by page and
- * counts as pressure on memory: a reply of ten of them cost two collections of garbage.
+ * Reuses the buffers for the pieces of long replies. The kernel must map a new megabyte page by page, and V8 counts it
+ * as memory pressure: a reply of ten of them cost two garbage collections.
  *
- * They are kept by their size; when there is no more room, those go first of a size that was not asked for the longest.
+ * Buffers are pooled by size; when the pool is full, those of the least recently used size are dropped first.
  */
 export class PiecePool implements PieceSource {
   readonly #bytesMax: number;
-  /** By the size of each. That which was asked for last comes last. */
+  /** By size; the most recently used size comes last. */
   readonly #free: Map<number, JuteWriter[]> = new Map();
   #freeBytes = 0;
 
@@ -30,7 +30,7 @@ export class PiecePool implements PieceSource {
 
   give(piece: JuteWriter): void {
     const size = piece.bytes.length;
-    // One that has grown may have a size that nobody asks for.
+    // A buffer that has grown may have a size that `take` never asks for.
     if (size % UNIT_BYTES !== 0 || size > this.#bytesMax) return;
     for (const [other, ofOther] of this.#free) {
       if (other === size) continue;

@@ -44,21 +44,20 @@ import {
 import type { WritePath } from './write-path.ts';
 import { replyErrorOf, writeReplyRecord } from './write-reply.ts';
 
-/** Hears of every txn that is applied because it is committed, in order, before anybody is answered; the digest is the tree's. */
+/** Called for every txn when it is applied, in zxid order, before its client is answered. */
 export type OnApplied = (zxid: Zxid, treeDigest: bigint) => void;
 
-/** What the pipeline works on and with. */
 export interface PipelineParts {
   readonly database: Database;
   readonly reads: Reads;
   readonly watches: WatchManager;
   readonly sessions: SessionTable;
   readonly writes: WritePath;
-  /** Where sessions are that only this server knows; left out: there are none. */
+  /** Default: no local sessions. */
   readonly local?: LocalSessions | null;
-  /** Left out: everything may be asked. */
+  /** Default: every request is admitted. */
   readonly gate?: RequestGate | null;
-  /** Left out: nothing is refused for being too much. */
+  /** Default: no limits. */
   readonly limits?: ServingLimits | null;
   readonly work: WorkMeter;
   readonly meters: Meters;
@@ -66,26 +65,26 @@ export interface PipelineParts {
   readonly onApplied: OnApplied | null;
   readonly audit: AuditTrail | null;
   readonly committed: CommittedTxns;
-  /** Left out: as it is best for a server. */
+  /** Default: suitable for a real server. */
   readonly pace?: PaceLimits;
   /** Tickets up to this one are answered from the start. */
   readonly lastSynced: number;
 }
 
 /**
- * A request's journey through a server of any kind, and the promises about its order.
+ * The path of a request through a server in any role, with its ordering guarantees.
  *
  *     receive ──► read? ──────────────────────────────────────────────► reply
  *        │
  *        └──► write: WritePath ──► … a quorum … ──► Committed ──► apply ──► reply
  *
- * 1. Replies of a session leave in the order of its requests (pings apart, which are answered at once).
- * 2. A read waits behind its own session's writes in flight, and behind nobody else's.
- * 3. A watch event reaches a client before any reply that could show it the new state: events are written while the
- *    txn is applied, replies afterwards, both to one stream.
+ * 1. Replies of a session are sent in the order of its requests (except pings, which are answered at once).
+ * 2. A read waits for the writes in flight of its own session only.
+ * 3. A watch event reaches a client before any reply that shows the new state: events are written while the txn is
+ *    applied and replies afterwards, to the same stream.
  * 4. A request that fails in *prepare* takes a zxid and is logged like any other.
  * 5. `sync` is answered once everything committed before it is applied.
- * 6. A write is answered only when its txn is applied, and that is done from a `Committed` watermark.
+ * 6. A write is answered only once its txn is applied, and only txns up to a `Committed` watermark are applied.
  */
 export class Pipeline implements TxnHost {
   readonly #parts: PipelineParts;
@@ -94,10 +93,10 @@ export class Pipeline implements TxnHost {
   readonly #pace: ApplyPace;
   readonly #answers: WaitingAnswers;
   readonly #clientOf = new Map<bigint, Client>();
-  /** Who asked for the sessions that are being created. */
+  /** The connections that wait for a new session. */
   readonly #creators = new Map<bigint, SessionCreator>();
   readonly #writers = new RecentWriters();
-  /** What watchers had been told before the txn that is applied. */
+  /** `toldCount` of the watches before the current txn. */
   #toldBefore = 0;
 
   constructor(parts: PipelineParts) {
@@ -108,14 +107,14 @@ export class Pipeline implements TxnHost {
     this.#answers = new WaitingAnswers({ ...parts, pace: this.#pace });
   }
 
-  /** Writes on their way: they are not applied yet. */
+  /** Writes that are not yet applied. */
   get inFlightCount(): number {
     return this.#parts.writes.inFlightCount + (this.#pace.isUnfinished ? 1 : 0);
   }
 
   /**
-   * Requests that the server owes an answer: writes on their way, and what waits behind them. Not what waits for its own
-   * client, to take replies or to have its share of the next turn: one such client would keep all others from being read.
+   * Unanswered requests: writes in flight and requests that wait behind them. Excludes requests that wait for their own
+   * client to read its replies, or for its share of the next turn: one such client would stop reading from all others.
    */
   get outstandingCount(): number {
     return this.inFlightCount + this.#answers.owedCount;
@@ -125,10 +124,10 @@ export class Pipeline implements TxnHost {
     return this.#parts.database.lastZxid;
   }
 
-  /** Steps 2–4 of the journey: decodes a request of a client that has a session, and answers it or sends it on. */
+  /** Steps 2–4: decodes a request of a client that has a session, and answers or forwards it. */
   receive(client: Client, xid: number, op: number, reader: JuteReader, nowMs: number, received: Received): void {
     const { session } = client;
-    // A session that has been closed or has expired gets no answers; its connection is about to be closed.
+    // A closed or expired session gets no answers; its connection is about to be closed.
     if (session === null || session.isClosing) return;
     if (!this.#parts.sessions.touch(session, nowMs)) {
       client.close(SILENT);
@@ -152,7 +151,7 @@ export class Pipeline implements TxnHost {
       this.#refuse(client, xid, ErrorCode.marshallingError, nowMs);
       return;
     }
-    // Who sends it on sends its bytes.
+    // Forwarding sends the bytes of the record.
     reader.position = recordAt;
     if (this.#limits?.isTight === true && !this.#isWithinLimits(client, xid, request, nowMs, received)) return;
     if (this.#gate !== null && !this.#admit(client, session, xid, request, nowMs, received)) return;
@@ -197,7 +196,7 @@ export class Pipeline implements TxnHost {
       }
       case OpCode.auth:
       case OpCode.sasl:
-        // The connection has taken these out.
+        // The connection handles these itself.
         this.#refuse(client, xid, ErrorCode.unimplemented, nowMs);
         return;
       default:
@@ -205,7 +204,7 @@ export class Pipeline implements TxnHost {
     }
   }
 
-  /** Instead of `receive`: a request that has waited too long is answered with an error, once it is its turn. */
+  /** Called instead of `receive` for a request that has waited too long: answers it with an error, in order. */
   refuse(client: Client, xid: number, error: ErrorCode, nowMs: number, { receivedMs }: Received): void {
     const { session } = client;
     if (session === null || session.isClosing) return;
@@ -217,7 +216,7 @@ export class Pipeline implements TxnHost {
     this.#answers.add(client, { kind: 'error', xid, receivedMs, bytes: WAITING_REQUEST_BYTES, error, isLast: false });
   }
 
-  /** @returns false of a request that is too much for this server, and is told so once it is its turn */
+  /** @returns false for a request beyond a limit of this server, which is answered with an error, in order */
   #isWithinLimits(client: Client, xid: number, request: Request, nowMs: number, { receivedMs }: Received): boolean {
     const error = this.#limits!.refusalOf(request, nowMs);
     if (error === ErrorCode.ok) return true;
@@ -225,7 +224,7 @@ export class Pipeline implements TxnHost {
     return false;
   }
 
-  /** @returns false of a request that is answered with an error, once it is its turn */
+  /** @returns false for a request that the gate refuses, which is answered with an error, in order */
   #admit(
     client: Client,
     session: Session,
@@ -240,7 +239,7 @@ export class Pipeline implements TxnHost {
     return false;
   }
 
-  /** The session is forgotten at once; its client is told when its turn comes. */
+  /** Removes the session at once; the client is answered in order. */
   #endLocal(client: Client, session: Session, xid: number, { receivedMs }: Received): void {
     session.isClosing = true;
     this.#parts.sessions.remove(session);
@@ -248,14 +247,14 @@ export class Pipeline implements TxnHost {
     this.#answers.add(client, { kind: 'end', xid, receivedMs, bytes: WAITING_REQUEST_BYTES });
   }
 
-  /** A session that only this server knew has ended, without its client having asked for it. */
+  /** A local session has ended without a closeSession of its client. */
   onLocalSessionEnded({ id }: Session): void {
     const { trace } = this.#parts;
     trace.emit({ kind: 'session-closed', sessionId: id });
     this.#clientOf.get(id)?.closeAfterReplies('its session is closed');
   }
 
-  /** Asks for a new session; `onSessionCreated` tells the client when it exists. */
+  /** Requests a new session; `onSessionCreated` is called once it exists. */
   createSession(creator: SessionCreator, timeoutMs: number, nowMs: number, wallMs: number): void {
     const { local = null } = this.#parts;
     if (local !== null) {
@@ -266,8 +265,8 @@ export class Pipeline implements TxnHost {
   }
 
   /**
-   * The client speaks for this session from now on; whoever did before is closed. Only now: Apache closes the other
-   * connection before it looks at the password, so that whoever guesses an id cuts its client off.
+   * Attaches the session to this client and closes the previous connection. Only after the password has been checked:
+   * Apache closes the old connection before that, so anyone who guesses a session id can disconnect its client.
    */
   attach(client: Client, session: Session): void {
     this.#clientOf.get(session.id)?.closeAfterReplies(SUPERSEDED);
@@ -278,7 +277,7 @@ export class Pipeline implements TxnHost {
     return this.#clientOf.get(sessionId);
   }
 
-  /** The client's connection is gone: it gets no replies and no events. Its session lives on until it expires. */
+  /** The client's connection is closed: it gets no replies and no events. Its session lives until it expires. */
   detach(client: Client): void {
     const { session } = client;
     if (session !== null && this.#clientOf.get(session.id) === client) this.#clientOf.delete(session.id);
@@ -287,12 +286,12 @@ export class Pipeline implements TxnHost {
     this.#writers.onLeft(client);
   }
 
-  /** Everything up to here is committed: it is applied and answered, in this turn or in one of the next. */
+  /** Everything up to the watermark is committed: it is applied and answered in this turn or one of the next. */
   onCommitted(watermark: Committed<Zxid>, nowMs: number): void {
     this.#pace.onCommitted(watermark, nowMs);
   }
 
-  /** True while `onTurnEnd` has something to do: to apply what is committed, or to prepare a long request. */
+  /** True while `onTurnEnd` has something to do: committed txns to apply, or a long request to prepare. */
   get hasWork(): boolean {
     return this.#pace.isBehind || this.#parts.writes.isPreparing;
   }
@@ -307,12 +306,12 @@ export class Pipeline implements TxnHost {
     this.#pace.applyAll(nowMs);
   }
 
-  /** Acts once all is applied that is committed now. */
+  /** Runs `act` once everything committed so far is applied, possibly at once. */
   whenApplied(act: () => void): void {
     this.#pace.whenApplied(act);
   }
 
-  /** Steps 9–11: applies a committed txn, tells the watchers, and answers who waits for it. */
+  /** Steps 9–11: applies a committed txn, fires watches and answers the waiting client. */
   apply(next: CommittedTxn, nowMs: number): ApplyResult {
     this.#answerBefore(next);
     const { database, watches } = this.#parts;
@@ -336,7 +335,7 @@ export class Pipeline implements TxnHost {
     if (onApplied !== null) onApplied(header.zxid, database.tree.treeDigest());
     if (audit !== null) audit.onApplied({ header, txn, write });
     if (write !== null && client?.isOpen) this.#answerWrite(client, write, header, txn, result, nowMs);
-    // What it has cost is no client's here, and must not be charged to the next one.
+    // Not charged to a client of this server, and must not be charged to the next one.
     else work.charge(unitsOf(txn));
     this.#writers.onWritten(client, nowMs);
     if (txn.type === OpCode.createSession) this.#onSessionCreated(header.sessionId, nowMs);
@@ -357,7 +356,7 @@ export class Pipeline implements TxnHost {
     if (client?.isOpen && client.waiting.oldest !== write) this.#answers.answerBeforeWrite(client);
   }
 
-  /** Every sync up to this ticket is answered; everything committed before them is to be applied first. */
+  /** Every sync up to this ticket is answered once everything committed before them is applied. */
   onSynced(ticket: number): void {
     this.#answers.onSynced(ticket);
   }
@@ -366,12 +365,12 @@ export class Pipeline implements TxnHost {
     this.#answers.onShown();
   }
 
-  /** Answers a client's oldest waiting requests, as far as they no longer have to wait. */
+  /** Answers a client's oldest waiting requests, up to the first that must still wait. */
   answerWaiting(client: Client): void {
     this.#answers.answerWaiting(client);
   }
 
-  /** The server's role is over: nobody is answered any more. The clients' connections are to be closed. */
+  /** The server's role is over: no more answers. The caller must close the clients' connections. */
   drop(): void {
     for (const client of [...this.#clientOf.values()]) this.detach(client);
     this.#answers.drop();
@@ -394,13 +393,13 @@ export class Pipeline implements TxnHost {
     if (error === ErrorCode.ok) writeReplyRecord(writer, write, txn, result, this.#parts.database.tree);
     client.output.endReply(write.receivedMs);
     this.#parts.meters.onAnswered(write.op, write.receivedMs);
-    // Nothing more is accepted from a client that wants to end its session, also when somebody else has or will.
+    // A client that has sent closeSession is disconnected even if that failed: its session has ended or will end.
     if (write.op === OpCode.closeSession && error !== ErrorCode.ok) client.closeAfterReplies('its session is closed');
     if (client.waiting.length > 0) this.#answers.answerWaiting(client);
     client.charge(unitsOf(txn));
   }
 
-  /** Behind a long multi, or one that tells many watchers, and where one more ephemeral makes the end of its session longer. */
+  /** Pauses a client after a long multi or a write that fires many watches, or if its session owns many ephemerals. */
   #maybePause(client: Client, txn: Txn, nowMs: number): void {
     const { waiting, session } = client;
     const parts = excessOf(txn, this.#parts.watches.toldCount - this.#toldBefore);
@@ -422,7 +421,7 @@ export class Pipeline implements TxnHost {
     else creator.close(SILENT);
   }
 
-  /** The server that proposes does not want the session. */
+  /** The proposing server has refused the session. */
   #onSessionRefused(sessionId: bigint): void {
     const client = this.#creators.get(sessionId) ?? this.#clientOf.get(sessionId);
     client?.close('its session has been refused');
@@ -437,7 +436,7 @@ export class Pipeline implements TxnHost {
   }
 }
 
-const SILENT = 'nothing was heard of its session for the timeout: the leader is to say whether it lives';
+const SILENT = 'its session has timed out here; only the leader knows whether it is still alive';
 
-/** What a waiting request keeps in memory beside the bytes of its record; 170 were measured of a getData. */
+/** Memory of a waiting request besides its record; 170 bytes were measured for a getData. */
 const WAITING_REQUEST_BYTES = 200;

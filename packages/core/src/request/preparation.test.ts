@@ -5,7 +5,7 @@ import { type TestClient, TestServer } from '../testing/test-server.ts';
 
 const MANY = 8000;
 
-/** Ends turns until something is on its way to the disk. @returns how many */
+/** Runs turns until something is proposed. @returns the number of turns */
 function turnsUntilProposed(server: TestServer): number {
   for (let turns = 1; turns < 100; turns++) {
     server.core.onTurnEnd();
@@ -14,7 +14,7 @@ function turnsUntilProposed(server: TestServer): number {
   throw new Error('nothing is proposed');
 }
 
-/** Two clients, one of which has just sent a multi of so many creates, and these operations behind them. */
+/** Two clients, one of which has just sent a multi of `MANY` creates followed by these operations. */
 function duringMulti(more: readonly MultiOp[] = []): { server: TestServer; writer: TestClient; other: TestClient } {
   const server = new TestServer();
   const [writer, other] = [server.connect(), server.connect()];
@@ -42,7 +42,7 @@ test('a multi of few operations on long paths is prepared over several turns, to
   expect(errorsOf(writer.takeArrivals())).toEqual([ErrorCode.ok]);
 });
 
-test('the end of a session whose ephemerals have long paths is prepared over several turns, too', () => {
+test('a closeSession with ephemerals on long paths is prepared over several turns, too', () => {
   const server = new TestServer();
   const owner = server.connect();
   const parent = `/${'long'.repeat(2000)}`;
@@ -57,7 +57,7 @@ test('the end of a session whose ephemerals have long paths is prepared over sev
 });
 
 describe('a multi of many operations', () => {
-  test('is prepared over several turns, in which others read', () => {
+  test('is prepared over several turns, in which other clients can read', () => {
     const { server, writer, other } = duringMulti();
     other.send(exists('/other'));
     server.core.onTurnEnd();
@@ -68,7 +68,7 @@ describe('a multi of many operations', () => {
     expect(server.core.nextDeadlineMs()).toBeGreaterThan(0);
   });
 
-  test('is seen by whatever is written meanwhile, which takes a later zxid', () => {
+  test('is visible to writes that arrive meanwhile, which take later zxids', () => {
     const { server, writer, other } = duringMulti();
     other.sendTogether([create('/many/n1'), setData('/many/n2'), exists('/many/n2')]);
     server.run();
@@ -81,12 +81,12 @@ describe('a multi of many operations', () => {
     ]);
   });
 
-  test('leaves nothing behind when its last operation fails, whatever was applied in between', () => {
+  test('is rolled back completely when its last operation fails, even if txns were applied in between', () => {
     const server = new TestServer();
     const [writer, other] = [server.connect(), server.connect()];
     writer.send(create('/many'));
     server.run();
-    // On its way to the disk when the multi begins, and applied before it fails.
+    // In flight when the multi begins, and applied before it fails.
     other.send(create('/many/earlier'));
     const ops: MultiOp[] = Array.from({ length: MANY }, (_, i) => create(`/many/n${i}`));
     writer.send({ op: OpCode.multi, ops: [...ops, { op: OpCode.delete, path: '/none', version: -1 }] });
@@ -101,7 +101,7 @@ describe('a multi of many operations', () => {
     expect([again.failure, again.isServing]).toEqual([null, true]);
   });
 
-  test('goes on without its client, and so does what waits behind it', () => {
+  test('is completed after its client has disconnected, and so are the writes behind it', () => {
     const { server, writer, other } = duringMulti();
     other.sendTogether([setData('/other'), setData('/other')]);
     server.core.onTurnEnd();
@@ -114,7 +114,7 @@ describe('a multi of many operations', () => {
     expect(errorsOf(reader.takeArrivals())).toEqual([ErrorCode.ok, ErrorCode.ok]);
   });
 
-  test('is finished by a server that stops', () => {
+  test('is completed by a stopping server', () => {
     const { server, writer } = duringMulti();
     server.core.onTurnEnd();
     server.stop();
@@ -123,14 +123,14 @@ describe('a multi of many operations', () => {
   });
 });
 
-test('the end of a session with many ephemerals is prepared over several turns, and nothing of the session follows', () => {
+test('a closeSession with many ephemerals is prepared over several turns, and no write of the session follows', () => {
   const server = new TestServer();
   const [owner, other] = [server.connect(), server.connect()];
   other.send(create('/many'));
   for (const name of ['n', 'm', 'l']) {
     const ops = Array.from({ length: MANY }, (_, i) => create(`/many/${name}${i}`, CreateMode.ephemeral));
     owner.send({ op: OpCode.multi, ops });
-    // Behind that it pauses for a quarter of its session's timeout at most.
+    // After that the client is paused for at most a quarter of its session timeout.
     server.advance(2500);
   }
   for (const client of [owner, other]) client.takeArrivals();
@@ -144,7 +144,7 @@ test('the end of a session with many ephemerals is prepared over several turns, 
   expect(errorsOf(other.takeArrivals())).toEqual([ErrorCode.noNode, ErrorCode.noNode, ErrorCode.ok]);
 });
 
-test('sessions that begin and end while something long is prepared do so behind it', () => {
+test('createSession and closeSession wait while a long request is prepared', () => {
   const { server, writer, other } = duringMulti();
   const late = server.open();
   late.connect();

@@ -2,15 +2,15 @@ import { Fifo, type Txn } from '@meerkat/protocol';
 import type { PrepareSteps } from './prepare-steps.ts';
 
 /**
- * What is prepared, one after the other: a long request takes several turns, and whatever else is to be prepared waits
- * until it has its txn, because it must see what that does. So does what comes when many of them have used up a turn: multis
- * of many learners' clients, sessions that end together. Reads do not wait.
+ * Prepares requests one after the other. A long request takes several turns; the requests after it wait for its txn,
+ * because they must see its effects. They also wait when multis of learners' clients or sessions that end together have
+ * used up the turn. Reads do not wait.
  */
 export class Preparation {
-  /** More than that takes several turns. */
+  /** A request with more steps takes several turns. */
   readonly stepsPerTurn: number;
   readonly #stepsMax: number;
-  /** Of multis and ends of sessions, in this turn. Others have one each and are not counted: their clients' shares of the turn bound them. */
+  /** Steps in this turn, of multis and closeSessions only: other requests are bounded by their clients' turn shares. */
   #stepsOfTurn = 0;
   #steps: PrepareSteps | null = null;
   #done: (txn: Txn) => void = IGNORE;
@@ -21,7 +21,7 @@ export class Preparation {
     this.#stepsMax = REQUESTS_PER_TURN * stepsPerTurn;
   }
 
-  /** True while a request is being prepared, others wait, or this turn has prepared as much as it may: others are to `wait`. */
+  /** True while a request is being prepared, others wait or this turn's budget is used: callers must `wait`. */
   get isBusy(): boolean {
     return this.hasWork || this.#stepsOfTurn >= this.#stepsMax;
   }
@@ -36,7 +36,7 @@ export class Preparation {
     return this.#waiting.length + (this.#steps === null ? 0 : 1);
   }
 
-  /** Prepares as much as fits into a turn, and tells the txn, now or in a later one. */
+  /** Prepares as much as fits into a turn; calls `done` with the txn, in this turn or a later one. */
   begin(steps: PrepareSteps, done: (txn: Txn) => void): void {
     this.#stepsOfTurn += Math.min(steps.size, this.stepsPerTurn);
     const txn = steps.goOn(this.stepsPerTurn);
@@ -48,17 +48,17 @@ export class Preparation {
     this.#done = done;
   }
 
-  /** So many changes of a multi, or other work of that size, are prepared without `begin`. */
+  /** Counts steps that were prepared without `begin`. */
   count(steps: number): void {
     this.#stepsOfTurn += steps;
   }
 
-  /** @param prepare is called once everything before is prepared; it may begin something long, and must not `wait` again */
+  /** @param prepare called once everything before is prepared; it may `begin` a request, but must not `wait` again */
   wait(prepare: () => void): void {
     this.#waiting.push(prepare);
   }
 
-  /** A turn ends: goes on. */
+  /** Continues at the end of a turn. */
   goOn(): void {
     this.#stepsOfTurn = 0;
     if (this.#goOn(this.stepsPerTurn)) this.#prepareWaiting();
@@ -91,10 +91,10 @@ export class Preparation {
   }
 }
 
-/** Operations of a multi, or ephemerals of a session that ends, which are prepared in a turn: a millisecond or two. */
+/** Operations of a multi, or ephemerals of a closing session, prepared per turn: one or two milliseconds. */
 const STEPS_PER_TURN = 1024;
 
-/** As much as so many requests of `stepsPerTurn` each; a turn that has prepared more leaves the rest to the next one. */
+/** Requests of `stepsPerTurn` each after which the remaining ones are left to the next turn. */
 const REQUESTS_PER_TURN = 4;
 
 const IGNORE = (): void => {};

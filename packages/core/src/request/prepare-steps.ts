@@ -1,6 +1,6 @@
 import type { Txn } from '@meerkat/protocol';
 
-/** A request that is prepared so many changes at a time. */
+/** A request that is prepared in steps, some changes at a time. */
 export interface PrepareSteps {
   /** Changes in all. */
   readonly size: number;

@@ -16,7 +16,7 @@ import { ANN, PreparerBench } from '../testing/preparer-bench.ts';
 import { PendingZnode } from './pending-znode.ts';
 
 describe('Preparer', () => {
-  it('decides a create by the first failing check of the order', () => {
+  it('fails a create with the error of the first failing check', () => {
     const bench = new PreparerBench();
     bench.write(create('/e', CreateMode.ephemeral));
     const annOnly = [{ perms: Perm.read, scheme: 'digest', id: 'ann:secret' }];
@@ -34,7 +34,7 @@ describe('Preparer', () => {
     expect(bench.error({ ...create('/t', CreateMode.persistentWithTtl) } as WriteRequest)).toBe(ErrorCode.badArguments);
   });
 
-  it('decides a delete by the order path, parent, permission, znode, version, children', () => {
+  it('checks a delete in the order path, parent, permission, znode, version, children', () => {
     const bench = new PreparerBench();
     bench.write(create('/a'));
     bench.write(create('/a/b'));
@@ -48,7 +48,7 @@ describe('Preparer', () => {
     expect(bench.error(remove('/a'))).toBe(ErrorCode.ok);
   });
 
-  it('compares the version of a setACL with those of earlier ones, and not with that of the data', () => {
+  it('compares the version of a setACL with the ACL version, not with that of the data', () => {
     const bench = new PreparerBench();
     const setAcl = (version: number): WriteRequest => ({ op: OpCode.setACL, path: '/a', acl: OPEN_ACL, version });
     bench.write(create('/a'));
@@ -59,7 +59,7 @@ describe('Preparer', () => {
     expect(bench.error(setAcl(1))).toBe(ErrorCode.ok);
   });
 
-  it('tells a path that is none from one that has no znode, in setData and in the check of a multi', () => {
+  it('distinguishes invalid paths from missing znodes, in setData and in the check of a multi', () => {
     const bench = new PreparerBench();
     const checkOf = (path: string): unknown => {
       const txn = bench.multi([{ op: OpCode.check, path, version: -1 }]);
@@ -75,7 +75,7 @@ describe('Preparer', () => {
     expect(checkOf('/')).toMatchObject({ type: OpCode.check });
   });
 
-  it('makes no txn of a quota that ends the servers of Apache that apply it', () => {
+  it('refuses a quota on the root, which would crash Apache servers', () => {
     const bench = new PreparerBench();
     for (const path of ['', '/a']) {
       if (path !== '') bench.write(create(`/zookeeper/quota${path}`));
@@ -90,7 +90,7 @@ describe('Preparer', () => {
     expect(bench.error(create('/zookeeper/quota/a/zookeeper_limits'))).toBe(ErrorCode.ok);
   });
 
-  it('refuses the check of a multi without permission to read, before it looks at the version', () => {
+  it('refuses the check of a multi without permission to read, before it checks the version', () => {
     const bench = new PreparerBench();
     const acl = [
       { perms: Perm.all & ~Perm.read, scheme: 'world', id: 'anyone' },
@@ -107,7 +107,7 @@ describe('Preparer', () => {
     expect(checkBy([ANN], 5)).toEqual({ type: OpCode.error, error: ErrorCode.badVersion });
   });
 
-  it('goes by the ACL of a znode that others in flight have written, too', () => {
+  it('respects the ACL of a znode that others in flight have written', () => {
     const bench = new PreparerBench(10);
     bench.write(
       create('/a', CreateMode.persistent, { acl: [{ perms: Perm.all, scheme: 'digest', id: 'ann:secret' }] }),
@@ -120,7 +120,7 @@ describe('Preparer', () => {
     }
   });
 
-  it('replaces auth entries by what the caller has shown to be', () => {
+  it("replaces auth entries by the caller's identities", () => {
     const bench = new PreparerBench();
     const acl = [
       { perms: Perm.all, scheme: 'auth', id: '' },
@@ -134,7 +134,7 @@ describe('Preparer', () => {
     expect(bench.error(setData('/a'), [{ scheme: 'super', id: '' }])).toBe(ErrorCode.ok);
   });
 
-  it('goes on with sequence numbers beyond those of a Java int, and never gives one out twice', () => {
+  it('continues sequence numbers beyond a Java int, and never reuses one', () => {
     const numbers = (bench: PreparerBench, count: number) =>
       Array.from({ length: count }, () => bench.write(create('/q/n-', CreateMode.persistentSequential)));
     expect(numbers(PreparerBench.afterChildren(2 ** 31 - 1), 3)).toMatchObject([
@@ -148,7 +148,7 @@ describe('Preparer', () => {
     expect(bench.error(create('/q/plain'))).toBe(ErrorCode.ok);
   });
 
-  it('takes back everything of a multi that fails, the sequence number included', () => {
+  it('rolls back a failed multi completely, including the sequence number', () => {
     const bench = new PreparerBench(5);
     bench.write(create('/q'));
     const txn = bench.multi([
@@ -170,7 +170,7 @@ describe('Preparer', () => {
     bench.applyAll();
   });
 
-  it('takes back a multi that fails, also of a znode that it deletes and creates again', () => {
+  it('rolls back a failed multi, also of a znode that it deletes and creates again', () => {
     const bench = new PreparerBench(5);
     bench.write(create('/a'));
     const check = { op: OpCode.check, path: '/a', version: 9 } as const;
@@ -182,12 +182,12 @@ describe('Preparer', () => {
     bench.applyAll();
   });
 
-  it('takes back a multi that fails without what was applied while it was prepared: the tree alone has that', () => {
+  it('rolls back a failed multi without what was applied while it was prepared: only the tree has that', () => {
     const bench = new PreparerBench(5);
     bench.write(create('/e', CreateMode.ephemeral));
     const check = { op: OpCode.check, path: '/e', version: 9 } as const;
     bench.multi([setData('/e') as MultiOp, check], 8n, [], 1);
-    // The session is known to own what the tree has; a copy of the overlay would outlive it.
+    // The tree knows what the session owns; a copy in the overlay would outlive it.
     expect(bench.closeSession(7n)).toMatchObject({ paths: ['/e'] });
     expect(bench.error(create('/e'))).toBe(ErrorCode.ok);
     bench.applyAll();
@@ -216,7 +216,7 @@ describe('Preparer', () => {
     expect(isCollectable('/')).toBe(false);
   });
 
-  it('closes a session with the ephemerals that it will own, those in flight included', () => {
+  it('closes a session with the ephemerals that it will own, including those in flight', () => {
     const bench = new PreparerBench(10);
     bench.write(create('/a', CreateMode.ephemeral));
     bench.write(create('/b', CreateMode.ephemeral));
@@ -227,7 +227,7 @@ describe('Preparer', () => {
     bench.applyAll();
   });
 
-  it('copies the parent of all that a multi creates and deletes once, or never', () => {
+  it('copies the common parent of the parts of a multi at most once', () => {
     const bench = new PreparerBench(10);
     const copies = vi.spyOn(PendingZnode.prototype, 'copy');
     const ops = Array.from({ length: 100 }, (_, i) => [create(`/${i}`), remove(`/${i}`)] as MultiOp[]).flat();
@@ -239,7 +239,7 @@ describe('Preparer', () => {
     copies.mockRestore();
   });
 
-  it('closes a session without what others have recreated under the same name, though it is not applied yet', () => {
+  it('closes a session without what others have recreated under the same name, even if not yet applied', () => {
     const bench = new PreparerBench(10);
     for (const path of ['/a', '/b', '/c']) bench.write(create(path, CreateMode.ephemeral));
     bench.applyAll();
@@ -254,7 +254,7 @@ describe('Preparer', () => {
   });
 });
 
-/* ---------------------------------------------------------------- the tree as it will be is the tree that comes ---- */
+/* ------------------------------------------------------------- the pending tree equals the tree after applying ---- */
 
 const paths = fc.constantFrom('/a', '/b', '/a/x', '/a/y', '/a/x/1', '/b/z');
 const versions = fc.constantFrom(-1, -1, 0, 1, 2);
@@ -264,7 +264,7 @@ const writes: fc.Arbitrary<WriteRequest> = fc.oneof(
   fc.record({ path: paths, version: versions }).map(({ path, version }) => setData(path, version)),
   paths.map((path) => ({ op: OpCode.setACL, path, acl: OPEN_ACL, version: -1 }) as const),
 );
-/** Steps of the end of a session in which one ephemeral is looked at. */
+/** Step size of a closeSession that processes one ephemeral per step. */
 const SOME = 0.25;
 const sessions = fc.constantFrom(7n, 8n);
 const steps = fc.array(
@@ -287,7 +287,7 @@ const steps = fc.array(
 );
 
 describe('PendingTree', () => {
-  it('lets requests in flight decide exactly as if each had been applied at once', () => {
+  it('prepares requests exactly as if each had been applied at once', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 20 }), (script, lag) => {
         const prompt = new PreparerBench(0);
@@ -309,7 +309,7 @@ describe('PendingTree', () => {
   });
 });
 
-/** The order of a closing session's ephemerals is nobody's promise. */
+/** The order of a closing session's ephemerals is unspecified. */
 function sorted(txn: Txn): Txn {
   return txn.type === OpCode.closeSession ? { ...txn, paths: [...(txn.paths ?? [])].sort() } : txn;
 }

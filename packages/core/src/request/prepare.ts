@@ -48,9 +48,9 @@ import { SessionEnd } from './session-end.ts';
 export interface PrepareOptions {
   readonly extendedTypesEnabled: boolean;
   readonly enforceQuota: boolean;
-  /** Age in milliseconds at which a container that never had a child goes; 0 = never. */
+  /** Age in milliseconds at which a container that never had a child is deleted; 0 = never. */
   readonly containerNeverUsedMs: number;
-  /** Largest txn with header and digest: what the log, the links and the servers behind them take. */
+  /** Largest txn, with header and digest, that the log, the links and other servers accept. */
   readonly txnBytesMax: number;
 }
 
@@ -58,19 +58,19 @@ export interface PrepareOptions {
  * Turns requests into txns: every check that can fail happens here, against the tree as it will be
  * (PrepRequestProcessor).
  *
- * A txn says what the tree is afterwards, not what to do: the final name of a sequential znode, the version a znode
- * then has. A request that fails becomes an error txn, which takes a zxid like any other. The order of the checks is
- * Apache's; the first that fails decides. Behind them stands one of ours: a txn that is longer than `txnBytesMax` is
- * MARSHALLINGERROR. Proposed, it would be a packet that learners refuse, and an entry that Apache's server stops at.
+ * A txn describes the resulting state, such as the final name of a sequential znode or the new version. A request that
+ * fails becomes an error txn, which takes a zxid like any other. The order of the checks is Apache's; the first failure
+ * decides. We add one check after them: a txn longer than `txnBytesMax` fails with MARSHALLINGERROR, because learners
+ * would refuse its packet, and Apache's server fails when it reads such an entry from its log.
  */
 export class Preparer {
   readonly #pending: PendingTree;
   readonly #permission: Permission;
   readonly #quotas: Quotas;
   readonly #options: PrepareOptions;
-  /** Of the multi prepared last. */
+  /** Of the last prepared multi. */
   #multi: Prepared = UNPREPARED;
-  /** Bytes that the multi which is being prepared may still take; null outside of one. */
+  /** Bytes left for the multi that is being prepared; null outside of one. */
   #room: number | null = null;
 
   constructor(pending: PendingTree, permission: Permission, quotas: Quotas, options: PrepareOptions) {
@@ -85,7 +85,7 @@ export class Preparer {
     return typeof prepared === 'number' ? { type: OpCode.error, error: prepared } : prepared;
   }
 
-  /** All operations, each seeing the ones before it; or, when one fails, none. */
+  /** All operations, each seeing the effects of the ones before it, or none if one fails. */
   prepareMulti(request: MultiRequest, header: TxnHeader, identities: readonly Identity[]): Txn {
     return this.multiSteps(request, header, identities).goOn(Number.POSITIVE_INFINITY)!;
   }
@@ -127,7 +127,7 @@ export class Preparer {
     };
   }
 
-  /** What it has computed on the way to the txn that it returned last. */
+  /** What was computed along with the last returned txn. */
   preparedOf(txn: Txn): Prepared {
     switch (txn.type) {
       case OpCode.setData:
@@ -146,16 +146,16 @@ export class Preparer {
   }
 
   /**
-   * The session ends: the txn names the ephemerals that it will own, so that all servers delete the same. In steps: nothing
-   * else may be prepared until they are done.
+   * Prepares a closeSession. Its txn lists the ephemerals that the session will own, so that all servers delete the
+   * same ones. Nothing else may be prepared until all steps are done.
    */
   closeSessionSteps(sessionId: bigint, zxid: Zxid): PrepareSteps {
     return new SessionEnd(this.#pending, sessionId, zxid, this.#options.txnBytesMax);
   }
 
   /**
-   * Whether a container or TTL znode will still be one that nobody needs, once what is in flight is applied: since it was
-   * found it may have got a child, been written, or made anew.
+   * Whether a container or TTL znode will still be empty and expired once everything in flight is applied: since it was
+   * found it may have got a child, been written or been recreated.
    */
   isCollectable(path: string, wallMs: number): boolean {
     const znode = this.#pending.find(path);
@@ -168,7 +168,7 @@ export class Preparer {
     );
   }
 
-  /** One that is collectable. No session asks for it and no ACL is in its way. */
+  /** Deletes a collectable znode. No session requests it, and ACLs are not checked. */
   prepareDeleteContainer(path: string, zxid: Zxid): Txn {
     const znode = this.#pending.find(path);
     const parent = this.#pending.find(parentOf(path));
@@ -205,7 +205,7 @@ export class Preparer {
     if (flags < CreateMode.persistent || flags > CreateMode.persistentSequentialWithTtl) return ErrorCode.badArguments;
     const isTtl = flags === CreateMode.persistentWithTtl || flags === CreateMode.persistentSequentialWithTtl;
     if (isTtl && !this.#options.extendedTypesEnabled) return ErrorCode.unimplemented;
-    // A createTTL whose flags are not those of a TTL znode brings no valid ttl; Apache's server stops at applying it.
+    // A createTTL without the flags of a TTL znode has no valid ttl; Apache's server fails when it applies one.
     if (isTtl || op === OpCode.createTTL ? ttl <= 0 || ttl > TTL_MS_MAX : ttl >= 0) return ErrorCode.badArguments;
     if (!isTtl && op === OpCode.createTTL) return ErrorCode.badArguments;
 
@@ -227,7 +227,7 @@ export class Preparer {
     const isEphemeral =
       (op === OpCode.create || op === OpCode.create2) &&
       (flags === CreateMode.ephemeral || flags === CreateMode.ephemeralSequential);
-    // The counter of children ever created stays at its end rather than start anew and give out names twice.
+    // The counter of children ever created stops at its maximum instead of wrapping around and reusing names.
     const parentCversion = Math.min(parent.cversion + 1, SEQUENCE_MAX);
     const txn = createTxnOf(request, path, acl, isEphemeral, parentCversion);
     if (!this.#hasRoomFor(txn)) return ErrorCode.marshallingError;
@@ -322,7 +322,7 @@ export class Preparer {
     return this.#hasRoomFor(txn) ? txn : ErrorCode.marshallingError;
   }
 
-  /** Whether the txn, or as a part of the multi all of it so far, is not too long. */
+  /** Whether the txn, or the multi with this part, is within `txnBytesMax`. */
   #hasRoomFor(txn: MultiSubTxn): boolean {
     if (this.#room === null) return isTxnWithin(txn, this.#options.txnBytesMax);
     const bytes = MULTI_PART_BYTES + txnRecordBytes(txn);
@@ -343,8 +343,8 @@ export class Preparer {
 const MULTI_COUNT_BYTES = 4;
 
 /**
- * A multi that has failed, in the shortest form: nobody needs to know what its first parts were to be. They become
- * errors that are none.
+ * The shortest form of a failed multi: the parts before the failed one become errors with code 0, as their contents
+ * are not needed.
  */
 function toErrors(txns: readonly MultiSubTxn[]): readonly MultiSubTxn[] {
   return txns.map((part) => (part.type === OpCode.error ? part : { type: OpCode.error, error: ErrorCode.ok }));
@@ -368,19 +368,19 @@ function createTxnOf(
 }
 
 /**
- * A quota of the root, which there is none of. A txn that makes this znode ends every server of Apache that applies it, and
- * each time that it is started again.
+ * The root cannot have a quota. A txn that creates this znode crashes every Apache server that applies it, again after
+ * each restart.
  */
 const ROOT_LIMITS = '/zookeeper/quota/zookeeper_limits';
 
-/** The system's own znodes, which nobody deletes. */
+/** System znodes, which cannot be deleted. */
 const SPECIAL_PATHS: ReadonlySet<string> = new Set(['/', '/zookeeper', '/zookeeper/config', '/zookeeper/quota']);
 
 /**
- * What comes of a path under which no znode was found, or of the empty one, which names the root here and is no path.
+ * The error for a path that was not found, or for the empty path, which is invalid but finds the root here.
  *
- * Apache's server looks at the path before it looks for the znode. A path that is found is valid, for it was looked at
- * when the znode was created; so only what is not found has to be.
+ * Apache's server validates the path before it looks up the znode. The path of an existing znode is valid, because it
+ * was validated by its create, so only the others need a check.
  */
 function faultOfMissing(path: string): ErrorCode {
   return isValidPath(path) ? ErrorCode.noNode : ErrorCode.badArguments;
@@ -406,7 +406,7 @@ function formatSequence(sequence: number): string {
   return sequence.toString().padStart(10, '0');
 }
 
-/** The operation decides what a znode is, not the flags: create with the flags of a container makes a plain znode. */
+/** The op code decides the kind, not the flags: create with the flags of a container creates a persistent znode. */
 function kindOf(op: CreateRequest['op'], isEphemeral: boolean): ZnodeKind {
   if (op === OpCode.createContainer) return ZnodeKind.container;
   if (op === OpCode.createTTL) return ZnodeKind.ttl;

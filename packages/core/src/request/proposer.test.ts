@@ -10,7 +10,7 @@ const SESSION = 0x0200_0000_0000_0001n;
 const LEARNER = 2;
 const OTHER = 3;
 
-/** The record of a create as a client writes it. */
+/** The record of a create request. */
 function createBody(path: string, flags: number = CreateMode.persistent): Uint8Array {
   return bytesOf((b) => b.text(path).buffer(null).acl([31, 'world', 'anyone']).int(flags));
 }
@@ -33,7 +33,7 @@ function createSession(sessionId: bigint = SESSION, timeoutMs = 5000): Forwarded
   );
 }
 
-/** A leader that has been asked for a session by a learner. */
+/** A leader with a session that was created through a learner. */
 class Leader extends LeaderParty {
   constructor() {
     super();
@@ -50,7 +50,7 @@ class Leader extends LeaderParty {
   }
 }
 
-describe('what a learner asks for', () => {
+describe('a forwarded request', () => {
   test('becomes a txn with the session and the xid of its client', () => {
     const leader = new Leader();
     leader.ask(request(7, OpCode.create, createBody('/a')));
@@ -62,7 +62,7 @@ describe('what a learner asks for', () => {
     expect(leader.serving.database.tree.znodes.find('/a')).not.toBe(0);
   });
 
-  test('is decided by who its client is there', () => {
+  test("is authorized by its client's identities", () => {
     const leader = new Leader();
     const body = bytesOf((b) => b.text('/a').buffer(null).acl([31, 'auth', '']).int(CreateMode.persistent));
     leader.ask(request(1, OpCode.create, body));
@@ -72,7 +72,7 @@ describe('what a learner asks for', () => {
     expect(leader.log.at(-1)?.txn).toMatchObject({ acl: [{ perms: 31, ...ann }] });
   });
 
-  test('fails as an error txn that answers it, whatever is wrong with it', () => {
+  test('that fails for any reason is answered by an error txn', () => {
     const leader = new Leader();
     const cases: readonly [number, number, Uint8Array][] = [
       [OpCode.delete, ErrorCode.noNode, bytesOf((b) => b.text('/none').int(-1))],
@@ -98,7 +98,7 @@ describe('what a learner asks for', () => {
     expect(leader.serving.database.tree.count).toBe(5);
   });
 
-  test('sees what is in flight before it, whoever asked', () => {
+  test('sees the effects of all earlier requests in flight', () => {
     const leader = new Leader();
     const local = leader.connect();
     local.send(1, create('/p'));
@@ -111,7 +111,7 @@ describe('what a learner asks for', () => {
     expect(local.replies.map(({ error }) => error)).toEqual([0, 0]);
   });
 
-  test('is a sync: the ticket comes back and nothing is proposed', () => {
+  test('returns a ticket for a sync, and nothing is proposed', () => {
     const leader = new Leader();
     const ticket = leader.ask(
       request(
@@ -129,7 +129,7 @@ describe('what a learner asks for', () => {
 });
 
 describe('a session of a learner', () => {
-  test('is tracked from the moment it is prepared, and expires when nothing is heard of it', () => {
+  test('is tracked as soon as it is prepared, and expires when it is not touched', () => {
     const leader = new Leader();
     expect(leader.serving.sessions.get(SESSION)).toMatchObject({ timeoutMs: 5000, owner: LEARNER });
     for (let nowMs = 500; nowMs < 6000; nowMs += 500) leader.serving.onTick(nowMs, 0);
@@ -139,7 +139,7 @@ describe('a session of a learner', () => {
     expect(leader.trace).toContainEqual({ kind: 'session-expired', sessionId: SESSION, timeoutMs: 5000 });
   });
 
-  test('ends in its turn when thousands expire at once, those with ephemerals fewer at a time', () => {
+  test('expires in order when thousands expire at once, those with ephemerals fewer per turn', () => {
     const leader = new Leader();
     const sessions = Array.from({ length: 2000 }, (_, i) => new Session(1000n + BigInt(i), 5000));
     for (const session of sessions) leader.serving.sessions.add(session, 0);
@@ -153,12 +153,12 @@ describe('a session of a learner', () => {
       leader.serving.onTick(6000, 0);
       perTurn.push(leader.log.length - length);
     }
-    // The session of the learner was there first; its ephemerals are as many as a turn ends sessions.
+    // The learner's session was created first; it has as many ephemerals as sessions expire per turn.
     expect(perTurn).toEqual([1, ...Array(7).fill(256), 2000 - 7 * 256]);
     expect(leader.log.length - before).toBe(2001);
   });
 
-  test('lives on while the learner hears of it', () => {
+  test('stays alive while the learner reports it', () => {
     const leader = new Leader();
     for (let nowMs = 500; nowMs <= 20_000; nowMs += 500) {
       if (nowMs % 4000 === 0) leader.serving.touch([{ sessionId: SESSION, timeoutMs: 5000 }], nowMs);
@@ -167,7 +167,7 @@ describe('a session of a learner', () => {
     expect(leader.log).toHaveLength(1);
   });
 
-  test('is not made twice', () => {
+  test('is not created twice', () => {
     const leader = new Leader();
     leader.ask(createSession(), OTHER);
     expect(leader.lastError).toBe(ErrorCode.sessionExpired);
@@ -176,7 +176,7 @@ describe('a session of a learner', () => {
     expect(leader.lastError).toBe(ErrorCode.marshallingError);
   });
 
-  test('ends with its ephemerals, and nothing of it but errors follows', () => {
+  test('ends with its ephemerals, and only error txns of it follow', () => {
     const leader = new Leader();
     leader.ask(request(1, OpCode.create, createBody('/e', CreateMode.ephemeral)));
     leader.ask(request(2, OpCode.closeSession));
@@ -194,15 +194,15 @@ describe('a session of a learner', () => {
     expect(leader.serving.database.tree.znodes.find('/e')).toBe(0);
   });
 
-  test('may be ended by any server on its own account', () => {
+  test('may be ended by any server', () => {
     const leader = new Leader();
     leader.ask(request(0, OpCode.closeSession), OTHER);
     expect(leader.outcomesOf(SESSION)).toEqual([OpCode.createSession, OpCode.closeSession]);
   });
 });
 
-describe('who may speak for a session', () => {
-  test('is the server that asked for it last, and everybody else is told that it has moved', () => {
+describe('the owner of a session', () => {
+  test('is the server that revalidated it last; others get SESSIONMOVED', () => {
     const leader = new Leader();
     expect(leader.revalidate(OTHER, SESSION, 8000).isValid).toBe(true);
     expect(leader.serving.sessions.get(SESSION)?.timeoutMs).toBe(8000);
@@ -214,7 +214,7 @@ describe('who may speak for a session', () => {
     expect(leader.lastError).toBeNull();
   });
 
-  test('is, after a change of leader, who is the first to ask', () => {
+  test('is, after a change of leader, the first server that sends a request', () => {
     const parts = makeServingParts(1);
     parts.database.sessions.set(SESSION, 4000);
     const leader = new LeaderParty({ database: parts.database });
@@ -241,7 +241,7 @@ describe('who may speak for a session', () => {
     expect(leader.log.at(-1)?.txn).toEqual({ type: OpCode.delete, path: '/a' });
   });
 
-  test('may be the leader again, when its client comes to it', () => {
+  test('may be the leader again, when the client connects to it', () => {
     const leader = new Leader();
     expect(leader.serving.sessions.resume(SESSION, 5000, 0)).toMatchObject({ kind: 'resume' });
     leader.ask(request(1, OpCode.create, createBody('/a')));
@@ -250,7 +250,7 @@ describe('who may speak for a session', () => {
 });
 
 describe("a sync of one of the leader's own clients", () => {
-  test("behind another client's write of the same batch is answered when that is applied", () => {
+  test("after another client's write of the same batch is answered when that is applied", () => {
     const leader = new LeaderParty();
     const [ann, bob] = [leader.connect(), leader.connect()];
     ann.send(1, create('/mine'));
@@ -280,7 +280,7 @@ describe("a sync of one of the leader's own clients", () => {
   });
 });
 
-test('an ephemeral whose session is unknown is deleted by a txn that every server applies', () => {
+test('an ephemeral of an unknown session is deleted by a txn that every server applies', () => {
   const first = new Leader();
   first.ask(request(1, OpCode.create, createBody('/e', CreateMode.ephemeral)));
   first.commit();
@@ -293,7 +293,7 @@ test('an ephemeral whose session is unknown is deleted by a txn that every serve
   expect(database.tree.znodes.find('/e')).toBe(0);
 });
 
-test('a role that is over answers nobody and tells nobody', () => {
+test('after its role has ended, a leader answers no client and fires no watches', () => {
   const leader = new LeaderParty();
   const client = leader.connect();
   client.send(1, { op: OpCode.exists, path: '/a', watch: true });
@@ -306,7 +306,7 @@ test('a role that is over answers nobody and tells nobody', () => {
   expect(client.events).toEqual([]);
 });
 
-test("a learner's sync waits, with what was asked before it, while something long is being prepared", () => {
+test("a learner's sync waits, with the requests before it, while a long request is prepared", () => {
   const leader = new LeaderParty({ pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 2 } });
   leader.forward(LEARNER, createSession());
   const client = leader.connect();
@@ -327,11 +327,11 @@ test("a learner's sync waits, with what was asked before it, while something lon
   expect(client.replies).toMatchObject([{ xid: 1, error: ErrorCode.ok }]);
 });
 
-describe('what many ask for at the same moment is prepared over several turns, in its order', () => {
+describe('many simultaneous requests are prepared over several turns, in order', () => {
   const COUNT = 20;
   const paced = () => new LeaderParty({ pace: { unitsPerTurn: 1000, changesAtOnce: 64, preparedPerTurn: 2 } });
 
-  /** How many txns of a type there are in the log after each turn, until there are `COUNT`. */
+  /** The number of txns of a type in the log after each turn, until there are `COUNT`. */
   function countsByTurn(leader: LeaderParty, type: number): number[] {
     const counts: number[] = [];
     const count = () => leader.log.filter(({ txn }) => txn.type === type).length;
@@ -386,7 +386,7 @@ describe('what many ask for at the same moment is prepared over several turns, i
     expect(counts).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test('ends of sessions', () => {
+  test('closeSessions', () => {
     const leader = paced();
     const clients: PipelineClient[] = [];
     for (let i = 0; i < COUNT; i++) {

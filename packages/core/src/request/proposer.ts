@@ -45,18 +45,18 @@ export interface ProposerParts {
   readonly reconfigs: ReconfigPreparer;
   readonly sessions: SessionTracker;
   readonly sessionIds: SessionIds;
-  /** null: a session that is not known is none. */
+  /** null: an unknown session does not exist. */
   readonly foreignSessions?: ForeignSessions | null;
   readonly broadcast: Broadcast;
   readonly meters: Meters;
   readonly work: WorkMeter;
-  /** As in `Preparation`; left out: as it is best for a server. */
+  /** As in `Preparation`. Default: suitable for a real server. */
   readonly preparedPerTurn?: number | undefined;
 }
 
 /**
- * A txn on its way to the quorum. One object from the proposal to the reply: a client's is at the same time its waiting
- * request; those of learners and the server's own have no client.
+ * A txn on its way to the quorum. The same object is used from the proposal to the reply, and is also the waiting
+ * request of a local client. Proposals for learners' clients and for the server itself have no client.
  */
 export class Proposal implements WaitingWrite, CommittedTxn {
   readonly kind = 'write';
@@ -65,12 +65,12 @@ export class Proposal implements WaitingWrite, CommittedTxn {
   readonly client: Client | null;
   readonly xid: number;
   readonly op: number;
-  /** The txn was prepared here, so it tells. */
+  /** Not needed: the txn was prepared here. */
   readonly partOps = null;
   readonly receivedMs: number;
-  /** What prepare has computed already. */
+  /** Values that prepare has already computed. */
   readonly prepared: Prepared;
-  /** Of the txn. */
+  /** Size of the txn. */
   bytes = 0;
 
   constructor(header: TxnHeader, txn: Txn, client: Client | null, op: number, receivedMs: number, prepared: Prepared) {
@@ -89,14 +89,14 @@ export class Proposal implements WaitingWrite, CommittedTxn {
 }
 
 /**
- * The write path of a server that is alone or leads: every write is prepared, takes the next zxid and is proposed.
+ * The write path of a standalone server or leader: every write is prepared, takes the next zxid and is proposed.
  *
  *     write     ─┐
  *     forwarded ─┴─► prepare ──► propose ──► … Committed … ──► take
  *
- * 1. Whatever is asked takes a zxid, also when it fails: a learner finds the answer to its client's request by the
- *    session and the xid in the txn's header.
- * 2. Behind a session's closeSession nothing of it is proposed but error txns.
+ * 1. Every write takes a zxid, even if it fails: a learner matches the answer to its client's request by the session
+ *    and the xid in the txn's header.
+ * 2. After a session's closeSession, its writes are proposed as error txns only.
  */
 export class Proposer implements WritePath, CommittedTxns {
   readonly #parts: ProposerParts;
@@ -121,16 +121,16 @@ export class Proposer implements WritePath, CommittedTxns {
     this.#preparation.goOn();
   }
 
-  /** Acts now, or behind what is being prepared. */
+  /** Runs `act` now, or after everything that is being prepared. */
   inTurn(act: () => void): void {
     if (this.#preparation.isBusy) this.#preparation.wait(act);
     else act();
   }
 
   /**
-   * A sync of a learner's: SYNC must not overtake the commits of what its session has asked before.
+   * A sync of a learner's client: SYNC must not overtake the commits of earlier requests of its session.
    *
-   * @param onTicket is told the ticket of the broadcast that is to be answered, once all of that is proposed
+   * @param onTicket called with the broadcast ticket to wait for, once all earlier requests are proposed
    */
   forwardedSync(onTicket: (ticket: number) => void): void {
     this.inTurn(() => onTicket(this.#parts.broadcast.sync()));
@@ -171,7 +171,7 @@ export class Proposer implements WritePath, CommittedTxns {
     }
   }
 
-  /** A write whose client waits for it already. */
+  /** Prepares a write that has a slot in its client's queue. */
   #write(client: Client, session: Session, request: TxnRequest, slot: Slot, wallMs: number): void {
     if (session.owner !== SessionOwner.local) {
       client.closeAfterReplies(MOVED);
@@ -227,7 +227,7 @@ export class Proposer implements WritePath, CommittedTxns {
   /* ----------------------------------------------------------------------------------- learners' clients ---- */
 
   /**
-   * A write, a new session or the end of one that a learner asks for.
+   * A write, createSession or closeSession that a learner has forwarded.
    *
    * @param owner the learner's server id
    */
@@ -246,7 +246,7 @@ export class Proposer implements WritePath, CommittedTxns {
     const prepared = this.#prepareForwarded(owner, request, header, nowMs);
     if ('goOn' in prepared) this.#preparation.begin(prepared, propose);
     else propose(prepared);
-    // Its client has its share of the turns of another server; here it is paid for by the turn.
+    // Its client has no turn share on this server; the cost counts against the turn.
     this.#preparation.count(this.#parts.work.charge(0) >> UNITS_PER_STEP_SHIFT);
   }
 
@@ -258,14 +258,14 @@ export class Proposer implements WritePath, CommittedTxns {
   ): Txn | PrepareSteps {
     const { sessionId, op, body } = request;
     if (op === OpCode.createSession) return this.#prepareCreateSession(owner, request, nowMs);
-    // A check outside a multi is what a server of 3.8.0 forwards; no log may ever hold it (ZOOKEEPER-2623).
+    // A server of version 3.8.0 forwards a check outside of a multi; it must never get into a log (ZOOKEEPER-2623).
     if (!isClientOp(op)) return errorTxn(ErrorCode.unimplemented);
     const error = this.#admit(owner, request);
     if (error !== ErrorCode.ok) return errorTxn(error);
     BODY.reset(body, 0, body.length);
     const read = readRequest(op, BODY);
     if (read === null) return errorTxn(ErrorCode.marshallingError);
-    // A session of one server alone may write, but not have ephemerals.
+    // A local session may write, but not create ephemerals.
     if (needsReplicatedSession(read) && !this.#parts.sessions.isTaken(sessionId)) {
       return errorTxn(ErrorCode.sessionExpired);
     }
@@ -281,14 +281,14 @@ export class Proposer implements WritePath, CommittedTxns {
 
   #prepareCreateSession(owner: number, { sessionId, body }: ForwardedRequestPacket, nowMs: number): Txn {
     if (body.length < 4) return errorTxn(ErrorCode.marshallingError);
-    // An id that is known already belongs to somebody else's client.
+    // The id already belongs to another client.
     if (this.#parts.sessions.get(sessionId) !== undefined) return errorTxn(ErrorCode.sessionExpired);
     const timeoutMs = getInt(body, 0);
     this.#track(sessionId, timeoutMs, owner, nowMs);
     return { type: OpCode.createSession, timeoutMs };
   }
 
-  /** A server that ends a session on its own account, with xid 0, need not be the one of its client. */
+  /** A closeSession by a server, which has xid 0, need not come from the server that the client is connected to. */
   #admit(owner: number, { sessionId, cxid, op }: ForwardedRequestPacket): ErrorCode {
     const session = this.#parts.sessions.get(sessionId);
     const isLive = session !== undefined && !session.isClosing;
@@ -300,7 +300,7 @@ export class Proposer implements WritePath, CommittedTxns {
 
   /* ------------------------------------------------------------------------------ on the server's account ---- */
 
-  /** Deletes a session's ephemerals and the session, known or not. */
+  /** Deletes a session, which may be unknown, and its ephemerals. */
   endSession(sessionId: bigint, wallMs: number): void {
     this.inTurn(() => {
       const header = this.#makeHeader(sessionId, 0, wallMs);
@@ -309,7 +309,7 @@ export class Proposer implements WritePath, CommittedTxns {
     });
   }
 
-  /** Deletes a container or TTL znode whose time has come, if that is still so. */
+  /** Deletes a container or TTL znode if it is still due. */
   collect(path: string, wallMs: number): void {
     this.inTurn(() => this.#collect(path, wallMs));
   }
@@ -336,7 +336,7 @@ export class Proposer implements WritePath, CommittedTxns {
     this.#parts.pending.onApplied(header.zxid);
   }
 
-  /** The role is over: what is in flight is nobody's business any more. */
+  /** The role is over: drops everything in flight. */
   drop(): void {
     this.#preparation.drop();
     this.#inFlight.takeAll();
@@ -367,7 +367,7 @@ export class Proposer implements WritePath, CommittedTxns {
     return new Proposal(header, txn, client, op, receivedMs, this.#parts.preparer.preparedOf(txn));
   }
 
-  /** Keeps a write's place among what its client waits for until it has its txn. */
+  /** Reserves a write's place in its client's queue until it has its txn. */
   #takeSlot(client: Client, xid: number, op: number, bytes: number, receivedMs: number): Slot {
     const slot: Slot = { kind: 'write', client, xid, op, bytes, partOps: null, receivedMs };
     client.waiting.addWrite(slot);
@@ -394,13 +394,13 @@ export class Proposer implements WritePath, CommittedTxns {
   }
 }
 
-/** How much a step of the preparation costs in units of the work meter: 16. */
+/** A preparation step costs 16 units of the work meter. */
 const UNITS_PER_STEP_SHIFT = 4;
 
-/** The link has checked the length of the whole. */
+/** No length limit: the link has already checked the length of the packet. */
 const BODY = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);
 
-/** @param record of which nothing has been read */
+/** @param record not yet read */
 function bytesOf({ position, end }: JuteReader): number {
   return end - position;
 }

@@ -4,7 +4,7 @@ import { OPEN_ACL_ID } from '../tree/acl-table.ts';
 import type { DataTree } from '../tree/data-tree.ts';
 import type { Permission } from './permission.ts';
 
-/** Whether a znode is there and may be read. */
+/** Checks that a znode exists and may be read. */
 export class ReadAccess {
   readonly #tree: DataTree;
   readonly #permission: Permission;

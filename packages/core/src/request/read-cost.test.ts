@@ -1,4 +1,4 @@
-/** A read is charged for what it looks at and copies. An operation that is new does not compile until its cost stands here. */
+/** A read is charged for what it visits and copies. A new operation does not compile until its cost is listed here. */
 import {
   type Acl,
   AddWatchMode,
@@ -36,7 +36,7 @@ const LISTS = {
   persistentRecursiveWatches: [],
 };
 
-/** Each read of what is large of its kind, and units that it costs at least. */
+/** A large read of each kind, and its minimum cost in units. */
 const COSTS: { readonly [Op in ReadRequest['op']]: readonly [ReadRequest & { readonly op: Op }, number] } = {
   [OpCode.exists]: [{ op: OpCode.exists, path: '/big', watch: true }, 0],
   [OpCode.getData]: [{ op: OpCode.getData, path: '/big', watch: false }, DATA_BYTES >> 8],

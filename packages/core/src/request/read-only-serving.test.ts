@@ -11,7 +11,7 @@ import { ServingLimits } from './serving-limits.ts';
 const errorsOf = (client: PipelineClient): number[] => client.replies.map(({ error }) => error);
 
 describe('a server without a leader', () => {
-  test('reads for a session of its own, and refuses everything else', () => {
+  test('serves reads to a local session, and refuses everything else', () => {
     const serving = new ReadOnlyServing(makeServingParts(1), 0);
     const client = new PipelineClient(serving.pipeline).create();
     client.send(1, getData('/'));
@@ -22,7 +22,7 @@ describe('a server without a leader', () => {
     expect(serving.local.localCount).toBe(0);
   });
 
-  test('goes on with a session of the ensemble, but not with one that has ephemerals, nor ends one', () => {
+  test('resumes a replicated session unless it has ephemerals, and does not close it', () => {
     const parts = makeServingParts(1);
     const leader = new LeaderParty(parts);
     const plain = leader.connect().session!.id;
@@ -41,13 +41,13 @@ describe('a server without a leader', () => {
     client.send(1, { op: OpCode.closeSession });
     expect(errorsOf(client)).toEqual([ErrorCode.notReadOnly]);
     expect(parts.database.sessions.has(plain)).toBe(true);
-    // Silent for longer than its timeout, it is closed here and lives on.
+    // After its timeout it is disconnected here, but not expired.
     for (let nowMs = 0; nowMs <= 10_000; nowMs += 1000) serving.onTick(nowMs);
     expect(client.closeReason).not.toBeNull();
     expect(serving.table.resume(plain, 4000, 10_000)).toMatchObject({ kind: 'resume' });
   });
 
-  test('keeps to the limits of any server', () => {
+  test('enforces the limits of any server', () => {
     const parts: ServingParts = makeServingParts(1);
     const limits = new ServingLimits({ ...DEFAULT_LIMIT_OPTIONS, watchesMax: 1 }, parts.watches, parts.trace);
     const serving = new ReadOnlyServing({ ...parts, limits }, 0);

@@ -12,17 +12,17 @@ import { READ_ONLY_GATE } from './request-gate.ts';
 import type { WritePath } from './write-path.ts';
 
 /**
- * A server without a leader that answers reads (`readonlymode.enabled`, ReadOnlyZooKeeperServer), to clients that have said
- * that they take such answers.
+ * A server without a leader that serves reads (`readonlymode.enabled`, ReadOnlyZooKeeperServer) to clients that accept
+ * a read-only server.
  *
- * It shows what its log has made of the tree: older than what the others have, perhaps, or with txns at its end that are
- * not committed. It changes nothing, has no txn and asks nobody; the role that follows begins with the same tree.
+ * Its tree is recovered from the local log: it may be stale, and its last txns may be uncommitted. It makes no changes
+ * and sends no requests to other servers; the role that follows starts with the same tree.
  *
- * New sessions are this server's alone and end with this mode.
+ * New sessions are local to this server and end with this mode.
  */
 export class ReadOnlyServing {
   readonly database: Database;
-  /** Those that clients have come back with. */
+  /** Sessions of the ensemble that clients have resumed here. */
   readonly sessions: ReadOnlySessions;
   readonly local: LocalSessions;
   readonly table: LocalSessions;
@@ -66,12 +66,12 @@ export class ReadOnlyServing {
   onTick(nowMs: number): void {
     endDueSessions(this.local, this.pipeline, this.#trace, nowMs);
     this.sessions.onTick(nowMs, (id) => {
-      // Whether the session itself has ended only a leader can tell.
-      this.pipeline.clientOf(id)?.closeAfterReplies('nothing was heard of it for its timeout');
+      // Only a leader knows whether the session itself has ended.
+      this.pipeline.clientOf(id)?.closeAfterReplies('its session has timed out');
     });
   }
 
-  /** Ends a session of this server's. @returns false when there is none with this id */
+  /** Ends a local session. @returns false when there is none with this id */
   expireSession(id: bigint): boolean {
     const session = this.table.get(id);
     if (session?.isLocal !== true) return false;
@@ -79,13 +79,13 @@ export class ReadOnlyServing {
     return true;
   }
 
-  /** A leader has been found. The clients' connections are to be closed. */
+  /** A leader has been found. The caller must close the clients' connections. */
   drop(): void {
     this.pipeline.drop();
   }
 }
 
-/** The gate lets no write through. */
+/** Never used: the gate refuses every write. */
 const NO_WRITES: WritePath = {
   inFlightCount: 0,
   isPreparing: false,

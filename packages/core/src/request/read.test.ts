@@ -22,7 +22,7 @@ const ephemeral = (path: string): Request => ({
   ttl: -1,
 });
 
-/** The texts of a reply's vector. */
+/** The strings of a reply's vector. */
 function textsOf(client: TestClient): string[] {
   const [reply] = client.takeArrivals();
   if (reply?.kind !== 'reply') throw new Error('no reply came');
@@ -31,7 +31,7 @@ function textsOf(client: TestClient): string[] {
 }
 
 describe('getEphemerals', () => {
-  test('tells all when nothing or a "/" is left of the prefix without blanks, as Java trims', () => {
+  test('returns all when the prefix is empty or "/" after a trim() like that of Java', () => {
     const server = new TestServer();
     const client = server.connect();
     for (const path of ['/a', '/b']) client.send(ephemeral(path));
@@ -45,7 +45,7 @@ describe('getEphemerals', () => {
     for (const all of [null, '', ' ', '/', ' /', '/ ', '\t/\r\n', '\0', '\x01 /\x1f']) {
       expect(ask(all), JSON.stringify(all)).toEqual(['/a', '/b']);
     }
-    // Only what means all is trimmed, and only what Java takes for blank.
+    // Other prefixes are not trimmed, and only what Java's trim() removes counts as blank.
     for (const none of [
       ' /a',
       '/a ',
@@ -75,8 +75,8 @@ const LISTS = {
 };
 
 /**
- * Each read of a znode that the client may not read, and the code of the reply. `ok` where it says nothing of that znode:
- * what events tell is in `watch-permissions.test.ts`, the codes of the parts of a multiRead in its property test.
+ * Each read of a znode that the client may not read, and the error of the reply; `ok` where the reply reveals nothing.
+ * Events are tested in `watch-permissions.test.ts`, the results of a multiRead in its property test.
  */
 const OF_A_STRANGER: { readonly [Op in ReadRequest['op']]: readonly [ReadRequest & { readonly op: Op }, ErrorCode] } = {
   [OpCode.exists]: [{ op: OpCode.exists, path: '/secret', watch: false }, noAuth],
@@ -96,7 +96,7 @@ const OF_A_STRANGER: { readonly [Op in ReadRequest['op']]: readonly [ReadRequest
 };
 
 test.each(Object.entries(OpCode).filter(([, op]) => op in OF_A_STRANGER))(
-  '%s shows nothing of a znode to a client that may not read it',
+  '%s reveals nothing of a znode to a client that may not read it',
   (_name, op) => {
     const [request, code] = OF_A_STRANGER[op as ReadRequest['op']];
     const server = new TestServer();

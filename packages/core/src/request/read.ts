@@ -42,20 +42,20 @@ export interface ReadsParts {
   readonly trace: Trace;
   /** Longest reply to a multiRead in bytes. */
   readonly multiReadBytesMax: number;
-  /** Left out: answers are not leased. */
+  /** Default: answers are not leased. */
   readonly leases?: LeaseKnowledge;
 }
 
-/** Whether clients may rely on the answers of this server without a margin. */
+/** Whether clients can rely on this server's answers without a safety margin. */
 export interface LeaseKnowledge {
-  /** Milliseconds; 0 of a server of its own; null where servers of the ensemble hold no such leases, or it is not known. */
+  /** Milliseconds; 0 on a standalone server; null when servers of the ensemble hold no such leases or it is unknown. */
   readonly sharedLeaseMs: number | null;
 }
 
 /**
- * Answers what needs no txn, from the applied tree (FinalRequestProcessor).
+ * Answers requests that need no txn, from the applied tree (FinalRequestProcessor).
  *
- * A watch is left only when the read succeeds, except by exists, which may watch for a znode to come.
+ * A watch is set only when the read succeeds, except by exists, which may also watch for a znode to be created.
  */
 export class Reads {
   readonly #tree: DataTree;
@@ -65,7 +65,7 @@ export class Reads {
   readonly #watchRequests: WatchRequests;
   readonly #access: ReadAccess;
   readonly #namespaces: NamespaceMeters;
-  /** What reads that take several turns work with. */
+  /** Parts for reads that take several turns. */
   readonly #parts: ReadsParts & Pick<MultiReadParts, 'access' | 'pieces'>;
 
   constructor(parts: ReadsParts) {
@@ -80,9 +80,10 @@ export class Reads {
   }
 
   /**
-   * @param room where a client is to be when its answer may need several turns; null when nothing is to be asked
-   * @returns null when it has been answered; `NO_ROOM` when it has not begun, and the client waits in front of the room;
-   *   otherwise the read that is to go on until it is done, and then answers
+   * @param room entered by a client whose answer may need several turns; null when it is already inside or needs no
+   *   room
+   * @returns null when it has been answered; `NO_ROOM` when it has not begun and the client waits for room; otherwise a
+   *   read that the caller must continue until it is done, and then answer
    */
   answer(
     client: Client,
@@ -102,20 +103,20 @@ export class Reads {
     return null;
   }
 
-  /** Whether a request will ask for room: what is long does, but setWatches, which keeps nothing until it is answered. */
+  /** Whether a request needs room: long ones do, except setWatches, which buffers no reply. */
   needsRoom(client: Client, request: ReadRequest): boolean {
     if (request.op === OpCode.multiRead && request.ops.length > 1) return true;
     return request.op !== OpCode.setWatches && request.op !== OpCode.setWatches2 && this.isLong(client, request);
   }
 
-  /** Whether a request does not begin in a turn that others have used up. */
+  /** Whether a request must not begin in a turn that other clients have used up. */
   isCostly(client: Client, request: ReadRequest): boolean {
     if (request.op !== OpCode.getData) return this.isLong(client, request) || this.needsRoom(client, request);
     const znode = this.#tree.znodes.find(request.path);
     return znode !== NO_ZNODE && this.#tree.dataLengthOf(znode) >= LARGE_DATA_BYTES;
   }
 
-  /** Whether a request will probably take several turns, should its turn come as the tree is now. */
+  /** Whether a request will probably take several turns, judging by the current tree. */
   isLong(client: Client, request: ReadRequest): boolean {
     switch (request.op) {
       case OpCode.getChildren:
@@ -143,7 +144,7 @@ export class Reads {
     }
   }
 
-  /** What is read is not in the tree. */
+  /** Answers a getData of a path that is not in the tree. */
   #answerMissing(client: Client, xid: number, path: string): ErrorCode {
     const leaseMs = path === LEASE_PATH ? (this.#parts.leases?.sharedLeaseMs ?? null) : null;
     if (leaseMs === null) return ErrorCode.noNode;
@@ -152,8 +153,8 @@ export class Reads {
   }
 
   /**
-   * @returns `ok` when it has begun a reply and written its record; the code to refuse with; or what answers when it is
-   *   done
+   * @returns `ok` when the reply is begun and its record written; an error code for the reply; or a read that will
+   *   answer when it is done
    */
   #answer(
     client: Client,
@@ -273,7 +274,7 @@ export class Reads {
     return new NameList(names, lastZxid, null, this.#parts);
   }
 
-  /** Who may not administer the znode does not see the digests of passwords. */
+  /** Masks password digests unless the client has the admin permission. */
   #writeAcl(znode: number, identities: readonly Identity[], writer: JuteWriter): void {
     const acl = this.#tree.acls.get(this.#tree.znodes.aclOf(znode));
     this.#parts.work.add(acl.length * ENTRY_UNITS);
@@ -286,18 +287,19 @@ export class Reads {
   }
 }
 
-/** What an identity costs that is written, and an entry of a list. */
+/** Cost of writing an identity. */
 const IDENTITY_UNITS = 4;
-/** What data cost, most of it in the kernel: a unit for 256 bytes. */
+/** Cost of data, most of it in the kernel: one unit per 256 bytes. */
 const DATA_PER_UNIT_SHIFT = 8;
-/** Some fifty microseconds of a turn. */
+/** About fifty microseconds of a turn. */
 const LARGE_DATA_BYTES = 64 * 1024;
+/** Cost of writing an ACL entry. */
 const ENTRY_UNITS = 4;
 
-/** Operations of a multiRead that are worth less than a slice, unless they read much. */
+/** A multiRead of up to this many ops fits into a slice, unless it reads many children. */
 const FEW_OPS = 16;
 
-/** True when nothing or a "/" is left of the text without the blanks around it; blank is what Java's trim() cuts off. */
+/** True when the text is empty or "/" after Java's trim(). */
 function isBlankOrRoot(text: string): boolean {
   let start = 0;
   let end = text.length;

@@ -1,17 +1,17 @@
 import type { Client } from './client.ts';
 
 /**
- * Whether others than a client have written lately: their txns were applied within the last five seconds. Where the disk is slow
- * writes are rare, and wait all the more. Clients of other servers count as one; so do sessions that begin and end, which wait
- * for a long multi as writes do.
+ * Tells whether other clients have written in the last five seconds, by the time their txns were applied. As long as
+ * that because on a slow disk writes are rare, and wait even longer. All clients of other servers count as one client,
+ * together with createSession and closeSession txns, which wait for a long multi like writes.
  */
 export class RecentWriters {
   #last: Client | null = null;
   #lastMs = Number.NEGATIVE_INFINITY;
-  /** When a client other than the last one wrote last. */
+  /** When a client other than `#last` wrote last. */
   #otherMs = Number.NEGATIVE_INFINITY;
 
-  /** @param client null: another server's, or one without a session yet */
+  /** @param client null: a client of another server, or one without a session yet */
   onWritten(client: Client | null, nowMs: number): void {
     if (client !== this.#last) {
       this.#otherMs = this.#lastMs;

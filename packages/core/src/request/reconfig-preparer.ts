@@ -3,7 +3,7 @@ import type { Identity } from '../base/ports.ts';
 import type { PendingTree } from './pending.ts';
 import type { Permission } from './permission.ts';
 
-/** Decides what a reconfig comes to. */
+/** Computes the membership that a reconfig results in. */
 export interface Reconfigurer {
   /**
    * @param version zxid of the txn
@@ -12,10 +12,10 @@ export interface Reconfigurer {
   plan(request: ReconfigRequest, version: Zxid): ReconfigPlan;
 }
 
-/** With `whereAllowed` Apache's server would do it, so that who may not is told that and nothing else. */
+/** `whereAllowed`: we refuse, but Apache's server would not, so a client without permission must get NOAUTH instead. */
 export type ReconfigPlan = string | ErrorCode | { readonly whereAllowed: ErrorCode };
 
-/** For a server of its own: there is nobody to change. */
+/** For a standalone server, which has no members to change. */
 export class NoReconfigurer implements Reconfigurer {
   readonly #error: ErrorCode;
 
@@ -31,7 +31,7 @@ export class NoReconfigurer implements Reconfigurer {
 const CONFIG_PATH = '/zookeeper/config';
 const ENCODER = new TextEncoder();
 
-/** Turns a reconfig into a txn; whether its sender may is looked at last, as Apache's server does. */
+/** Turns a reconfig into a txn. The permission is checked last, as in Apache's server. */
 export class ReconfigPreparer {
   readonly #pending: PendingTree;
   readonly #permission: Permission;

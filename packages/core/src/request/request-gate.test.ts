@@ -19,7 +19,7 @@ describe('a server without a leader', () => {
     setData(path),
     { op: OpCode.multi, ops: [create(path)] },
     { op: OpCode.sync, path },
-  ] as readonly Request[])('refuses what asks for more than its own word: op $op', (request) => {
+  ] as readonly Request[])('refuses requests that need a quorum: op $op', (request) => {
     for (const isLocal of [false, true]) expect(refusalOf(request, isLocal)).toBe(ErrorCode.notReadOnly);
   });
 
@@ -30,7 +30,7 @@ describe('a server without a leader', () => {
     },
   );
 
-  test('ends its own sessions, and none of the ensemble', () => {
+  test('closes local sessions, but no replicated ones', () => {
     expect(refusalOf({ op: OpCode.closeSession }, true)).toBe(ErrorCode.ok);
     expect(refusalOf({ op: OpCode.closeSession }, false)).toBe(ErrorCode.notReadOnly);
   });

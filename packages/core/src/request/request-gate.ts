@@ -3,13 +3,13 @@ import type { LocalSessions } from '../session/local-sessions.ts';
 import type { Session } from '../session/session.ts';
 import { isTxnRequest, needsReplicatedSession, type WritePath } from './write-path.ts';
 
-/** What stands before the journey of a request where not everything may be asked by everybody. */
+/** Refuses requests before they enter the pipeline. */
 export interface RequestGate {
-  /** @returns ok, or with what a request is answered in its turn */
+  /** @returns ok, or the error with which the request is answered, in order */
   refusalOf(session: Session, request: Request, nowMs: number, wallMs: number): ErrorCode;
 }
 
-/** Makes a session of this server alone one of the ensemble before it has its first ephemeral (`localSessionsUpgradingEnabled`). */
+/** Upgrades a local session before it creates its first ephemeral (`localSessionsUpgradingEnabled`). */
 export class UpgradeGate implements RequestGate {
   readonly #sessions: LocalSessions;
   readonly #writes: WritePath;
@@ -30,7 +30,7 @@ export class UpgradeGate implements RequestGate {
   }
 }
 
-/** A server without a quorum answers reads alone (ReadOnlyRequestProcessor). */
+/** A server without a quorum answers only reads (ReadOnlyRequestProcessor). */
 export const READ_ONLY_GATE: RequestGate = {
   refusalOf(session: Session, request: Request): ErrorCode {
     const isWrite = isTxnRequest(request) || request.op === OpCode.sync;

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { exists } from '../testing/core-requests.ts';
 import { errorTxn, ForwardingLearner, idOf, setRoot, xidsOf } from '../testing/forwarding-learner.ts';
 
-describe('a client that comes back to a learner', () => {
-  test('waits for the word of the leader', () => {
+describe('a client that reconnects to a learner', () => {
+  test('waits for the answer of the leader', () => {
     const learner = new ForwardingLearner();
     const client = learner.client();
     learner.ask(client, 77n, 6000);
@@ -18,7 +18,7 @@ describe('a client that comes back to a learner', () => {
     expect(xidsOf(client)).toEqual([1]);
   });
 
-  test('is refused when the leader says so, and nothing happens when it is gone meanwhile', () => {
+  test('is refused if the leader says so; nothing happens if it has disconnected meanwhile', () => {
     const learner = new ForwardingLearner();
     const [refused, gone] = [learner.client(), learner.client()];
     learner.ask(refused, 77n);
@@ -31,7 +31,7 @@ describe('a client that comes back to a learner', () => {
     expect(learner.serving.takeTouched(0)).toEqual([]);
   });
 
-  test('closes the connection that the session had here, so that nothing more is asked through it', () => {
+  test('closes the connection that the session had here, so that it sends no more requests', () => {
     const learner = new ForwardingLearner();
     const first = learner.connect();
     const second = learner.client();
@@ -42,7 +42,7 @@ describe('a client that comes back to a learner', () => {
     expect(second.session?.timeoutMs).toBe(9000);
   });
 
-  test('twice is closed the first time, and has the second word of the leader', () => {
+  test('twice has its first connection closed, and waits for the second answer of the leader', () => {
     const learner = new ForwardingLearner();
     const [first, second] = [learner.client(), learner.client()];
     learner.ask(first, 77n);
@@ -54,7 +54,7 @@ describe('a client that comes back to a learner', () => {
     expect(second.session?.id).toBe(77n);
   });
 
-  test('may go on after it wanted to end the session through a connection that had been superseded', () => {
+  test('can resume a session after a closeSession was refused on a superseded connection', () => {
     const learner = new ForwardingLearner();
     const first = learner.connect();
     first.send(1, { op: OpCode.closeSession });
@@ -65,8 +65,8 @@ describe('a client that comes back to a learner', () => {
   });
 });
 
-describe('the table of what was heard', () => {
-  test('holds each session once, and starts new when it is taken', () => {
+describe('the list of touched sessions', () => {
+  test('holds each session once, and is empty after it is taken', () => {
     const learner = new ForwardingLearner();
     const [ann, bob] = [learner.connect(4000), learner.connect(6000)];
     expect(learner.serving.takeTouched(0)).toHaveLength(2);

@@ -3,22 +3,21 @@ import type { LimitOptions } from '../base/limit-options.ts';
 import type { Trace } from '../base/ports.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
 
-/** What is refused by a limit. */
 export const LIMITS = ['sessions', 'connects', 'watches', 'growth', 'large-requests', 'late-requests'] as const;
 export type LimitName = (typeof LIMITS)[number];
 
 /**
- * What this server refuses so that it stays well for the others. Each refusal is counted; the trace hears of each limit once
- * a second at most, with how many there were.
+ * Refuses requests and connections to protect the server from overload. Each refusal is counted; the trace reports each
+ * limit at most once a second, with the number of refusals.
  */
 export class ServingLimits {
   readonly options: LimitOptions;
   readonly #watches: WatchManager;
   readonly #trace: Trace;
   readonly #counts: Map<LimitName, number> = new Map(LIMITS.map((limit) => [limit, 0]));
-  /** When it was told of last, and how many had been refused then. */
+  /** Time and count of the last report of each limit. */
   readonly #told: Map<LimitName, { ms: number; count: number }> = new Map();
-  /** Why nothing may grow any more; null while it may. */
+  /** Why requests that add data are refused; null while they are not. */
   #growthRefusal: string | null = null;
 
   constructor(options: LimitOptions, watches: WatchManager, trace: Trace) {
@@ -27,7 +26,7 @@ export class ServingLimits {
     this.#trace = trace;
   }
 
-  /** Refused since the start. */
+  /** Refusals since the start. */
   countOf(limit: LimitName): number {
     return this.#counts.get(limit) ?? 0;
   }
@@ -36,17 +35,17 @@ export class ServingLimits {
     return this.#growthRefusal;
   }
 
-  /** The host has seen that memory or disk run short, or that there is enough again. */
+  /** Set by the host while memory or disk space is low. */
   set growthRefusal(reason: string | null) {
     this.#growthRefusal = reason;
   }
 
-  /** True when `refusalOf` has to be asked. */
+  /** True when `refusalOf` must be called. */
   get isTight(): boolean {
     return this.#growthRefusal !== null || this.options.watchesMax > 0;
   }
 
-  /** @returns ok, or throttledOp for a request that is not carried out; reads and deletions always are */
+  /** @returns ok, or throttledOp for a refused request; deletions and reads without a watch are never refused */
   refusalOf(request: Request, nowMs: number): ErrorCode {
     if (this.#growthRefusal !== null && makesGrow(request)) {
       this.refuse('growth', this.#growthRefusal, nowMs);
@@ -79,12 +78,12 @@ export class ServingLimits {
   }
 }
 
-/** How the reason of a connection begins that is closed by a limit: what there is to say is said once for all of them. */
+/** Prefix of the close reason of a connection that exceeds a limit; the trace reports the limit itself only once. */
 export const LIMIT_REACHED = 'a limit of this server is reached: ';
 
 const TOLD_MS = 1000;
 
-/** Whether it adds to the tree: znodes or data. Data may become less, too; nobody knows before. */
+/** Whether it may add znodes or data to the tree. setData and setACL count, even if they shrink the data. */
 function makesGrow(request: Request): boolean {
   switch (request.op) {
     case OpCode.create:
@@ -101,7 +100,7 @@ function makesGrow(request: Request): boolean {
   }
 }
 
-/** What a client had before it was disconnected is given back to it. */
+/** setWatches does not count: a client gets its watches back after a reconnect. */
 function leavesWatch(request: Request): boolean {
   return 'watch' in request ? request.watch : request.op === OpCode.addWatch;
 }

@@ -1,4 +1,4 @@
-/** Servers answer each other's clients while at random these write, read, sync, move, go away and end their sessions. */
+/** Clients randomly write, read, sync, move between servers, disconnect and close their sessions. */
 import { type Acl, CreateMode, OPEN_ACL, OpCode, type Request } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -42,7 +42,7 @@ const anyRequest: fc.Arbitrary<Request> = fc.oneof(
 
 type Step = (conversation: Conversation) => void;
 
-/** Nothing is applied in one piece that can be parted. */
+/** Every txn that can be applied in steps is. */
 const IN_PIECES: Partial<ServingParts> = { pace: { unitsPerTurn: 20, changesAtOnce: 1, preparedPerTurn: 1 } };
 
 const anyPick = fc.nat(1000);
@@ -127,7 +127,7 @@ test.each([
   ['as they come', {}],
   ['in pieces', IN_PIECES],
 ] as const)(
-  "servers that answer each other's clients agree on everything, and no client hears of another's request: txns are applied %s",
+  "servers agree on everything, and no client gets the reply to another's request: txns are applied %s",
   (_how, parts) => {
     let writesAnswered = 0;
     fc.assert(

@@ -6,12 +6,13 @@ import type { PendingTree } from './pending.ts';
 import type { PrepareSteps } from './prepare-steps.ts';
 
 /**
- * Prepares the end of a session, which may have very many ephemerals.
+ * Prepares the closeSession of a session that may have very many ephemerals.
  *
- *     ephemerals of the tree ──► listed, and counted below their parents      the overlay knows them by their session alone
+ *     ephemerals of the tree ──► listed, and counted by parent         the overlay only records that their session ends
  *     changed in flight      ──► listed, and deleted one by one
  *
- * Until it is done nothing else is prepared. What is applied meanwhile was in flight when it began, and so is changed in flight.
+ * Nothing else is prepared until it is done. Txns that are applied meanwhile were in flight when it began, so their
+ * ephemerals are handled as changed in flight.
  */
 export class SessionEnd implements PrepareSteps {
   readonly size: number;
@@ -21,10 +22,10 @@ export class SessionEnd implements PrepareSteps {
   readonly #zxid: Zxid;
   readonly #txnBytesMax: number;
   readonly #owned: IterableIterator<ZnodeNumber>;
-  /** The next one of the tree, unless it has gone. */
+  /** The next ephemeral of the tree, unless it has been deleted. */
   #next: IteratorResult<ZnodeNumber>;
   readonly #inFlight: ReadonlySet<string>;
-  /** Those of them that were not looked at, the newest first. */
+  /** The ones not yet processed, newest first. */
   readonly #inFlightLeft: string[];
   readonly #paths: string[] = [];
   readonly #allowance: ChangeAllowance = new ChangeAllowance();
@@ -47,7 +48,7 @@ export class SessionEnd implements PrepareSteps {
   }
 
   goOn(count: number): Txn | null {
-    // What was applied between two turns may have deleted the next one; in a turn nothing goes.
+    // A txn applied since the last turn may have deleted the next one; within a turn none is applied.
     const owned = this.#tree.state.ephemerals.of(this.#sessionId);
     while (this.#next.done !== true && !owned.has(this.#next.value)) this.#next = this.#owned.next();
     const allowance = this.#allowance;

@@ -1,4 +1,4 @@
-/** No txn that is prepared is longer than the limit, and one that would be changes nothing. */
+/** No prepared txn is longer than the limit, and a request that would need one changes nothing. */
 import {
   type Acl,
   CreateMode,
@@ -31,7 +31,7 @@ function setData(path: string, bytes: number): WriteRequest {
   return { op: OpCode.setData, path, data: new Uint8Array(bytes), version: -1 };
 }
 
-/** The limit at which the largest of these txns just fits. */
+/** The limit that the largest of these txns just fits. */
 function limitFor(txn: Txn): number {
   return payloadBytes(txn);
 }
@@ -71,7 +71,7 @@ describe('a txn that is too long', () => {
       { type: OpCode.setACL, path: '/a', acl: [ann, { ...ann, id: 'bob:'.padEnd(700, 'x') }], version: 1 },
     ],
     ['delete', remove('/long'.padEnd(700, 'x')), { type: OpCode.delete, path: '/long'.padEnd(700, 'x') }],
-  ])('is refused, and one byte less is not: %s', (_what, request, txn) => {
+  ])('is refused, and one byte less is accepted: %s', (_what, request, txn) => {
     for (const [limit, error] of [
       [limitFor(txn), ErrorCode.ok],
       [limitFor(txn) - 1, ErrorCode.marshallingError],
@@ -86,7 +86,7 @@ describe('a txn that is too long', () => {
     }
   });
 
-  it('counts what auth entries stand for', () => {
+  it('counts auth entries in their expanded form', () => {
     const bench = new PreparerBench(0, { txnBytesMax: 1000 });
     const identities = Array.from({ length: 10 }, (_, i) => ({ scheme: 'digest', id: `user-${i}:x` }));
     const entries = (count: number) =>
@@ -96,7 +96,7 @@ describe('a txn that is too long', () => {
     expect(bench.database.tree.znodes.find('/b')).toBe(0);
   });
 
-  it('is a multi as a whole: the part that is too much fails, and no part is done', () => {
+  it('may be a multi: the part that exceeds the limit fails, and no part is applied', () => {
     const bench = new PreparerBench(3, { txnBytesMax: 1000 });
     for (const path of ['/a', '/b', '/c', '/d']) bench.write(create(path));
     const parts = ['/a', '/b', '/c', '/d'].map((path) => setData(path, 280) as MultiOp);
@@ -113,7 +113,7 @@ describe('a txn that is too long', () => {
     bench.applyAll();
   });
 
-  it('leaves out what the parts before the one that failed were to be, when they and the errors are too much', () => {
+  it('drops the contents of the parts before the failed one if they do not fit together with the errors', () => {
     const bench = new PreparerBench(0, { txnBytesMax: 1000 });
     bench.write(create('/a'));
     const ops = [setData('/a', 880), remove('/none'), ...Array.from({ length: 20 }, () => remove('/a'))] as MultiOp[];
@@ -129,7 +129,7 @@ describe('a txn that is too long', () => {
   });
 });
 
-describe('the end of a session with more ephemerals than one txn can list', () => {
+describe('the closeSession of a session with more ephemerals than one txn can list', () => {
   it('is one txn that lists one of each parent, and deletes all', () => {
     const bench = new PreparerBench(4, { txnBytesMax: 1000 });
     for (const path of ['/p', '/q', '/p/deep']) bench.write(create(path));
@@ -143,7 +143,7 @@ describe('the end of a session with more ephemerals than one txn can list', () =
     expect([...bench.database.tree.ephemeralsOf(7n)]).toEqual([]);
   });
 
-  it('lists as many as fit where there are too many parents, and all as long as they fit', () => {
+  it('lists as many as fit if there are too many parents, and all if they fit', () => {
     const owned = Array.from({ length: 20 }, (_, i) => `/${i}/é`);
     const whole = payloadBytes({ type: OpCode.closeSession, paths: owned });
     expect(pathsWithin(owned, whole)).toEqual(owned);
@@ -155,7 +155,7 @@ describe('the end of a session with more ephemerals than one txn can list', () =
   });
 });
 
-/* ------------------------------------------------------------------------------------ whatever is asked for ---- */
+/* ----------------------------------------------------------------------------------------- any request ---- */
 
 const names = fc.constantFrom('/a', '/b', '/a/x', '/a/yy', '/é', '/é/𝄞', `/${'l'.repeat(60)}`);
 const flags = fc.constantFrom(0, 1, 1, 2, 3);
@@ -196,7 +196,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'close' } as const) },
 );
 
-it('whatever is asked for, every txn is within the limit and does what its digest says', () => {
+it('for any request the txn is within the limit and matches its digest', () => {
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 60, size: 'max' }),

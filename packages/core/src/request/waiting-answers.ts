@@ -17,13 +17,13 @@ export interface WaitingAnswersParts {
 }
 
 /**
- * What is answered without a txn of its own, in the order of its session's requests: reads, syncs, errors and ends of local
- * sessions. Most reads are answered at once; what waits does so
+ * Requests that are answered without a txn of their own, in the order of their session: reads, syncs, errors and
+ * closeSessions of local sessions. Most reads are answered at once. The others wait
  *
- * 1. behind a write of its own session, until that is applied,
- * 2. for a txn that is being applied in steps and changes what it reads,
- * 3. for the ticket of its sync,
- * 4. for its client, which has had its share of the turn or does not take its replies,
+ * 1. for a write of their own session to be applied,
+ * 2. for a partly applied txn that changes what they read,
+ * 3. for the ticket of their sync,
+ * 4. for their client, which has used its share of the turn or does not read its replies,
  * 5. for room among the reads that take several turns.
  */
 export class WaitingAnswers {
@@ -31,9 +31,9 @@ export class WaitingAnswers {
   readonly #reads: Reads;
   readonly #meters: Meters;
   readonly #pace: ApplyPace;
-  /** Clients whose oldest request waits for a txn to be applied that is not theirs. */
+  /** Clients whose oldest request waits for a txn of another client to be applied. */
   readonly #hidden: Set<Client> = new Set();
-  /** Clients with a `sync` that waits, in the order of the tickets. */
+  /** Clients with a waiting `sync`, in ticket order. */
   readonly #syncing: { readonly client: Client; readonly ticket: number }[] = [];
   #lastSynced: number;
   #owedCount = 0;
@@ -47,12 +47,12 @@ export class WaitingAnswers {
     this.#lastSynced = lastSynced;
   }
 
-  /** Requests of all clients that wait behind writes; the sum of what `WaitingRequests` counts. */
+  /** Requests of all clients that wait behind writes; the sum of the counts of `WaitingRequests`. */
   get owedCount(): number {
     return this.#owedCount;
   }
 
-  /** A read is answered at once, unless something of its session waits. One that takes several turns waits for itself. */
+  /** Answers a read at once unless a request of its session waits. A read that takes several turns is queued. */
   read(client: Client, xid: number, request: ReadRequest, bytes: number, nowMs: number): void {
     const reads = this.#reads;
     const meters = this.#meters;
@@ -63,7 +63,7 @@ export class WaitingAnswers {
       const isFirst = client.waiting.length === 0;
       this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong, long: null });
       if (!isLate || !isFirst) return;
-      // It waits for itself: nobody is kept from being read because of it.
+      // It waits for its own client only, so it does not count as owed.
       this.#oweNothing(client);
       client.awaitTurn();
       return;
@@ -73,7 +73,7 @@ export class WaitingAnswers {
       this.#room.leave(client);
       meters.onReadAtOnce(request.op);
     }
-    // One that is disconnected meanwhile, for too many events, waits for nothing.
+    // The client may have been disconnected meanwhile, for too many events.
     if (begun === null || !client.isOpen) return;
     const long = begun === NO_ROOM ? null : begun;
     this.#queue(client, { kind: 'read', xid, receivedMs, bytes, request, isLong: true, long });
@@ -83,19 +83,19 @@ export class WaitingAnswers {
     }
     this.#room.hold(client, long.heldBytes);
     if (long.holdsEvents) client.output.holdEvents();
-    // What it has cost to begin may be its share of the turn.
+    // Beginning it may have used up the client's share of the turn.
     client.charge(0);
     this.answerWaiting(client);
   }
 
-  /** Whether a read has to wait for a txn that is being applied; if so the client has another turn once it is done. */
+  /** Whether a read must wait for a partly applied txn; if so, the client is called again once that is done. */
   #isHidden(client: Client, request: ReadRequest): boolean {
     if (!this.#pace.isUnfinished || !this.#pace.hides(request)) return false;
     this.#hidden.add(client);
     return true;
   }
 
-  /** A txn that was applied in steps is there as a whole. */
+  /** A txn that was applied in steps is complete. */
   onShown(): void {
     if (this.#hidden.size === 0) return;
     const clients = [...this.#hidden];
@@ -103,7 +103,7 @@ export class WaitingAnswers {
     for (const client of clients) client.awaitTurn();
   }
 
-  /** Every sync up to this ticket is answered; everything committed before them is to be applied first. */
+  /** Every sync up to this ticket is answered once everything committed before them is applied. */
   onSynced(ticket: number): void {
     if (this.#pace.isBehind) this.#pace.whenApplied(() => this.#answerSyncs(ticket));
     else this.#answerSyncs(ticket);
@@ -131,7 +131,7 @@ export class WaitingAnswers {
     this.#syncing.length = 0;
   }
 
-  /** Answers a client's oldest waiting requests, as far as they no longer have to wait. */
+  /** Answers a client's oldest waiting requests, up to the first that must still wait. */
   answerWaiting(client: Client): void {
     while (client.waiting.length > 0 && client.isOpen) {
       const oldest = client.waiting.oldest!;
@@ -150,11 +150,11 @@ export class WaitingAnswers {
     }
   }
 
-  /** Whether a read may be answered, or worked on, now; it is asked again when not. */
+  /** Whether a read may be answered or continued now; if not, `answerWaiting` will be called again. */
   #mayAnswer(client: Client, { request, long }: WaitingRead): boolean {
     if (long === null && this.#isHidden(client, request)) return false;
     if (this.#room.has(client)) {
-      // Whether or not the client takes what it was sent before: others wait for the room.
+      // Continues even if the client does not read its replies, because others wait for room.
       if (client.hasHadShare) return false;
       if (this.#room.mayGoOn(client)) return true;
       client.awaitTurn();
@@ -165,12 +165,12 @@ export class WaitingAnswers {
   }
 
   /**
-   * The client's oldest write is about to be applied. What it asked before is answered now, so that it does not see the
-   * write: a sync whose ticket is still open, and reads that wait because the client is slow to take its replies. The
-   * write waits for nobody, so a client that has asked for more than may be queued is disconnected.
+   * The client's oldest write is about to be applied. Earlier requests are answered now, so that they do not see the
+   * write: a sync whose ticket is still open, and reads that wait because the client is slow to read its replies. The
+   * write cannot wait, so a client with too many bytes of queued replies is disconnected.
    *
-   * The sync loses nothing by it: a quorum has accepted the write, which reached who proposes after the sync, so that
-   * server led when the sync came; and all that was committed before the write is applied.
+   * The answer to the sync is still correct: a quorum has accepted the write, which reached the leader after the sync,
+   * so it was still the leader when the sync arrived; and everything committed before the write is applied.
    */
   answerBeforeWrite(client: Client): void {
     while (client.waiting.length > 0 && client.isOpen) {
@@ -181,7 +181,7 @@ export class WaitingAnswers {
     }
   }
 
-  /** Answers the client's oldest request, or works on for a while. @returns true when nothing is left to be done for it */
+  /** Answers the client's oldest request, or executes one slice of it. @returns true when it is done */
   #answerOldest(client: Client, oldest: WaitingAnswer): boolean {
     if (!this.#answer(client, oldest)) return false;
     this.#owedCount -= client.waiting.remove(oldest);
@@ -215,12 +215,12 @@ export class WaitingAnswers {
     const { xid, request, receivedMs, long } = waiting;
     if (long === null) {
       const begun = this.#reads.answer(client, xid, request, receivedMs, null);
-      assert(begun !== NO_ROOM, 'nobody asks for room who is inside');
+      assert(begun !== NO_ROOM, 'a client inside the room needs no room');
       waiting.long = begun;
       if (begun === null) this.#room.leave(client);
       else this.#room.hold(client, begun.heldBytes);
       if (waiting.long?.holdsEvents === true) client.output.holdEvents();
-      // There was less to read when it came.
+      // It was short when it was queued.
       if (begun !== null) client.waiting.markLong(waiting);
     } else if (long.goOn()) {
       waiting.long = null;
@@ -243,7 +243,7 @@ export class WaitingAnswers {
     this.#owedCount -= client.waiting.oweNothing();
   }
 
-  /** It is answered once everything before it is. */
+  /** Queues a request, to be answered once everything before it is. */
   add(client: Client, waiting: WaitingAnswer): void {
     this.#queue(client, waiting);
     if (waiting.kind === 'sync' && waiting.ticket > this.#lastSynced) {
@@ -253,5 +253,5 @@ export class WaitingAnswers {
   }
 }
 
-/** What a read costs that had to wait, besides what it adds to the work meter. */
+/** Cost of a read that had to wait, besides what it adds to the work meter. */
 const READ_UNITS = 10;

@@ -2,31 +2,31 @@ import { assert } from '../base/assert.ts';
 
 interface AnyWrite {
   readonly kind: 'write';
-  /** What it has to be logged with, about. */
+  /** Approximate size in the log. */
   readonly bytes: number;
 }
 
 interface AnyAnswer {
   readonly kind: string;
-  /** What it keeps in memory, about. */
+  /** Approximate memory use. */
   readonly bytes: number;
   /** A read that takes several turns. */
   isLong?: boolean;
 }
 
 /**
- * The requests of one client that wait for their turn, oldest first, and what is counted of them.
+ * The waiting requests of one client, oldest first, with their total size and cost.
  *
  * @typeParam Write becomes a txn, and is answered by its commit
  * @typeParam Answer is answered here
  */
 export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   readonly #requests: (Write | Answer)[] = [];
-  /** Bytes of all of them, about. */
+  /** Approximate bytes of all requests. */
   #bytes = 0;
-  /** How many of those that are no writes are counted as what the server owes. */
+  /** Number of `Answer` requests that count as owed by the server. */
   #owed = 0;
-  /** Of the writes that cost much, what they cost. */
+  /** Costs of the expensive writes. */
   readonly #costs: Map<Write | Answer, number> = new Map();
   #cost = 0;
   #pausedUntilMs = 0;
@@ -46,8 +46,8 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 
   /**
-   * True when no request is accepted behind them: they cost very much to apply, or one takes several turns to read, or they
-   * are too many.
+   * True when no further request may be accepted: these cost too much to apply, one is a long read, or there are too
+   * many.
    *
    * @param countMax requests of one session that may wait
    * @param isOverloaded the server owes more answers than it may
@@ -59,7 +59,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     return this.#longReads > 0 || this.#bytes >= BYTES_MAX || isOverloaded;
   }
 
-  /** No request is accepted before this moment, for others are to have the server to themselves for a while. */
+  /** No request is accepted before this time, to leave the server to other clients for a while. */
   get pausedUntilMs(): number {
     return this.#pausedUntilMs;
   }
@@ -70,8 +70,8 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 
   /**
-   * The newest is a write that costs so much. Others wait for whatever of this client is logged before theirs, so that
-   * nothing more is accepted while its writes cost `COST_MAX` or more together.
+   * Sets the cost of the newest request, a write. Writes of other clients wait for all writes logged before them, so
+   * nothing more is accepted while the writes of this client together cost `COST_MAX` or more.
    */
   addCost(units: number): void {
     const newest = this.#requests.at(-1);
@@ -80,12 +80,11 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     this.#costs.set(newest, units);
   }
 
-  /** Nothing more is accepted before this moment. */
   pauseUntil(ms: number): void {
     this.#pausedUntilMs = ms;
   }
 
-  /** The write has its txn. A client that has left meanwhile waits for nothing. */
+  /** The write has its txn. No-op if the client has left meanwhile. */
   replaceWrite(slot: Write, proposal: Write): void {
     const at = this.#requests.indexOf(slot);
     if (at >= 0) {
@@ -98,7 +97,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     this.#costs.set(proposal, cost);
   }
 
-  /** The oldest is committed. */
+  /** Removes the oldest request, whose txn is applied. */
   removeWrite(write: Write): void {
     assert(this.#requests[0] === write, 'writes of a session are committed in the order of its requests');
     this.#requests.shift();
@@ -108,7 +107,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     this.#costs.delete(write);
   }
 
-  /** Counted as owed until it is answered, or `oweNothing` is said. */
+  /** Counts as owed until it is answered or `oweNothing` is called. */
   add(answer: Answer): void {
     this.#requests.push(answer);
     this.#bytes += answer.bytes;
@@ -116,7 +115,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     if (answer.isLong === true) this.#longReads++;
   }
 
-  /** A read that waits turns out to take several turns. */
+  /** A waiting read turns out to take several turns. */
   markLong(read: Answer): void {
     if (read.isLong === true) return;
     read.isLong = true;
@@ -124,9 +123,9 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
   }
 
   /**
-   * It is answered: it is taken away, unless the client has left meanwhile.
+   * Removes an answered request, unless the client has left meanwhile.
    *
-   * @returns how many less are owed, 0 or 1
+   * @returns the number of requests that are no longer owed, 0 or 1
    */
   remove(answer: Answer): number {
     if (this.#requests[0] !== answer) return 0;
@@ -138,7 +137,7 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
     return 1;
   }
 
-  /** They wait for their client's sake, not for the server's. @returns how many less are owed */
+  /** The requests wait for their client, not for the server. @returns the number of requests that are no longer owed */
   oweNothing(): number {
     const owed = this.#owed;
     this.#owed = 0;
@@ -156,10 +155,10 @@ export class WaitingRequests<Write extends AnyWrite, Answer extends AnyAnswer> {
 }
 
 /**
- * Bytes of requests that wait, from which on no further one is read. What waits behind writes is in memory, and writes are
- * in the log's queue, where those of others wait behind them.
+ * Bytes of waiting requests at which no further one is read. They are held in memory, and writes of other clients wait
+ * behind these writes in the log's queue.
  */
 const BYTES_MAX = 1024 * 1024;
 
-/** What the writes of a client that wait may cost together, in units of the work meter: as much as it may have of a turn. */
+/** Total cost of a client's waiting writes, in units of the work meter: its share of a turn. */
 export const COST_MAX = 8192;

@@ -14,7 +14,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { create, remove, setData } from '../testing/core-requests.ts';
 import { type TestClient, TestServer } from '../testing/test-server.ts';
 
-/** Everybody may change it, ann alone may read it. */
+/** Anyone may change it, but only ann may read it. */
 const ANNS: readonly Acl[] = [
   { perms: Perm.all, scheme: 'digest', id: 'ann:secret' },
   { perms: Perm.all - Perm.read, scheme: 'world', id: 'anyone' },
@@ -28,7 +28,7 @@ let server: TestServer;
 let owner: TestClient;
 let stranger: TestClient;
 
-/** What the client is told, in order: events by name, replies by their error. */
+/** What the client receives, in order: events by name, replies by their error. */
 function ask(client: TestClient, request: Request): string[] {
   client.send(request);
   server.run();
@@ -70,7 +70,7 @@ beforeEach(() => {
 });
 
 describe('setWatches on a znode that the client may not read', () => {
-  test('says that it has changed, whatever zxid the client names, and leaves no watch', () => {
+  test('reports a change for every zxid, and leaves no watch', () => {
     for (const relativeZxid of [0, 1, 2, 3, 4, NEVER, -1]) {
       const lists = { data: ['/secret'], exist: ['/secret'], child: ['/secret'] };
       expect(ask(stranger, setWatches(relativeZxid, lists))).toEqual([
@@ -87,7 +87,7 @@ describe('setWatches on a znode that the client may not read', () => {
     expect(told(stranger)).toEqual([]);
   });
 
-  test('tells as much as getData does: whether there is such a znode', () => {
+  test('reveals only whether the znode exists, like getData', () => {
     const getData = (path: string): Request => ({ op: OpCode.getData, path, watch: true });
     expect(ask(stranger, getData('/secret'))).toEqual([String(ErrorCode.noAuth)]);
     expect(ask(stranger, getData('/none'))).toEqual([String(ErrorCode.noNode)]);
@@ -98,7 +98,7 @@ describe('setWatches on a znode that the client may not read', () => {
     ]);
   });
 
-  test('makes no difference to who may read it, nor for other znodes', () => {
+  test('does not affect clients that may read it, or other znodes', () => {
     const lists = { data: ['/secret', '/open'], child: ['/secret', '/open'] };
     expect(ask(owner, setWatches(NEVER, lists))).toEqual(['0']);
     expect(ask(owner, setData('/secret'))).toEqual(['nodeDataChanged /secret', '0']);
@@ -107,7 +107,7 @@ describe('setWatches on a znode that the client may not read', () => {
     expect(told(stranger)).toEqual(['nodeChildrenChanged /open']);
   });
 
-  test('tells a client that lost the permission while it was away, before it can read anything newer', () => {
+  test('notifies a client that lost the permission while disconnected, before it can read anything newer', () => {
     expect(ask(stranger, { op: OpCode.getData, path: '/open', watch: true })).toEqual(['0']);
     const seen = server.core.view.lastZxid;
     stranger.drop();
@@ -121,7 +121,7 @@ describe('setWatches on a znode that the client may not read', () => {
 });
 
 describe('events of a znode that the client may not read', () => {
-  test('reach no watch of any kind: not of a creation, a change, a child or the deletion', () => {
+  test('fire no watch of any kind: for a creation, a change, a child or the deletion', () => {
     for (const [path, mode] of [
       ['/secret', AddWatchMode.persistent],
       ['/hidden', AddWatchMode.persistent],
@@ -136,7 +136,7 @@ describe('events of a znode that the client may not read', () => {
       setData('/hidden'),
       create('/hidden/x', CreateMode.persistent, { acl: ANNS }),
       remove('/hidden/x'),
-      // The last znode with this list: what it says must still be known when its deletion is told.
+      // The last znode with this ACL, which must still be known when the deletion event is sent.
       remove('/hidden'),
       setData('/secret'),
       remove('/secret'),
@@ -144,7 +144,7 @@ describe('events of a znode that the client may not read', () => {
       expect(ask(owner, request)).toEqual(['0']);
       expect(told(stranger)).toEqual([]);
     }
-    // A child that everybody may read is told, though its parent is nobody's business.
+    // Events of a child that anyone may read are sent, even if its parent is not readable.
     ask(owner, create('/hidden', CreateMode.persistent, { acl: ANNS }));
     ask(owner, create('/hidden/open'));
     expect(told(stranger)).toEqual(['nodeCreated /hidden/open']);

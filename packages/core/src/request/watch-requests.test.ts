@@ -21,7 +21,7 @@ interface WatchLists {
   readonly recursive?: readonly string[];
 }
 
-/** A client of a server with the znode `/a`, whose watches it sets by requests. */
+/** A client of a server with the znode `/a`, on which it sets watches. */
 class Bench {
   readonly events: string[] = [];
   readonly watches: WatchManager = new WatchManager();
@@ -53,7 +53,7 @@ class Bench {
     return this.#zxid;
   }
 
-  /** setWatches2 of a client that has seen everything, or everything up to `relativeZxid`. */
+  /** setWatches2 of a client that has seen everything up to `relativeZxid`; default: everything. */
   rearm(lists: WatchLists, relativeZxid: number = this.#zxid): void {
     const { tree } = this.#database;
     const access = new ReadAccess(tree, new Permission(PLAIN_AUTHENTICATOR, false));
@@ -73,7 +73,7 @@ class Bench {
     while (!restoration.goOn());
   }
 
-  /** Everything that a watch on `/a` could fire for. */
+  /** Every change that could fire a watch on `/a`. */
   live(): readonly string[] {
     this.events.length = 0;
     this.set('/a', 1);
@@ -159,7 +159,7 @@ describe('setWatches of one-shot watches', () => {
     expect(count).toBe(told.length === 0 ? 1 : 0);
   });
 
-  it('a watch of exists, where there was nothing: it is told at once when there is something, and waits if not', () => {
+  it('a watch of exists, where there was nothing, fires at once if the znode exists now, otherwise it is set', () => {
     const bench = new Bench();
     bench.rearm({ exist: ['/a', '/b'] });
     expect(bench.events).toEqual(['nodeCreated /a']);

@@ -2,7 +2,7 @@ import { AddWatchMode, type AddWatchRequest, ErrorCode, OpCode, type WatcherType
 import { isWatcherType, type WatchManager } from '../watch/watch-manager.ts';
 import type { Client } from './client.ts';
 
-/** Requests about watches alone: no znode is read, and none of them fails for want of a permission. */
+/** Requests that only affect watches: they read no znode and need no permission. */
 export class WatchRequests {
   readonly #watches: WatchManager;
 

@@ -16,14 +16,15 @@ export interface WatchRestorationParts {
 }
 
 /**
- * setWatches: a client that comes back sets its watches again and says the last zxid it saw (DataTree.setWatches). What
- * changed since is told at once, before the reply and with zxid −1; the other watches are registered.
+ * setWatches: a reconnected client sets its watches again and sends the last zxid that it saw (DataTree.setWatches). If
+ * a znode has changed since, an event is sent at once, before the reply and with zxid −1; the other watches are
+ * registered.
  *
- * What the client may not read any more has changed, whatever zxid it names: so it comes to read, and to NOAUTH, and
- * knows no more than that. A znode's mzxid would else be found by asking again and again, and so would the moment of a
- * later change, by asking whether the watch is still there.
+ * A znode that the client may no longer read always counts as changed, so the client reads it, gets NOAUTH and learns
+ * nothing else. Otherwise it could find the znode's mzxid by trying different zxids, and the time of a later change by
+ * checking whether the watch still exists.
  *
- * With many watches it takes several turns: each is looked at by itself, at its own moment.
+ * With many watches it takes several turns; each watch is checked on its own, against the tree at that time.
  */
 export class WatchRestoration implements LongRead {
   readonly holdsEvents = false;
@@ -31,9 +32,9 @@ export class WatchRestoration implements LongRead {
   readonly #request: SetWatchesRequest;
   readonly #client: Client;
   readonly #parts: WatchRestorationParts;
-  /** Index of the list that is gone through, in `LISTS`. */
+  /** Index of the current list in `LISTS`. */
   #list = 0;
-  /** What is left of it; null: all of it. */
+  /** The rest of it; null: not begun. */
   #paths: Iterator<string> | null = null;
 
   constructor(request: SetWatchesRequest, client: Client, parts: WatchRestorationParts) {
@@ -56,7 +57,7 @@ export class WatchRestoration implements LongRead {
 
   drop(): void {}
 
-  /** @returns false when there is none left */
+  /** @returns false when no watch is left */
   #restoreNext(): boolean {
     for (; this.#list < LISTS.length; this.#list++) {
       const list = LISTS[this.#list]!;
@@ -108,13 +109,13 @@ export class WatchRestoration implements LongRead {
     return this.#parts.access.check(znode, Perm.read, this.#client.identities) === ErrorCode.ok;
   }
 
-  /** Whatever the ACL says: it tells no more than that there is such a znode or none, which everybody may know. */
+  /** Sent regardless of the ACL: it only tells whether the znode exists, which any client may know. */
   #tellAgain(type: EventType, path: string): void {
     this.#client.onWatchEvent(new WatchEvent(type, path, ZXID_NONE, OPEN_ACL_ID));
   }
 }
 
-/** Each is a look-up in the tree and an entry in a table, or an event. */
+/** A lookup in the tree and a table entry or an event. */
 const STEPS_PER_WATCH = 8;
 
 /** In the order of the record. */

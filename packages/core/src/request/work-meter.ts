@@ -1,9 +1,9 @@
 /**
- * Counts the work that requests cost beyond what each of them costs, in units of some 50 to 100 ns: an entry of a list
- * compared, a znode visited, a watch set.
+ * Counts the work of requests beyond their fixed cost, in units of about 50 to 100 ns, such as comparing a list entry,
+ * visiting a znode or setting a watch.
  *
- * Whoever does the work adds it here; whoever serves a client charges the client for it, request by request. No clock:
- * the same requests cost the same each time.
+ * The code that does the work adds it here; the connection charges its client for it after each request. No clock is
+ * used, so equal requests always cost the same.
  */
 export class WorkMeter {
   #units = 0;
@@ -14,10 +14,10 @@ export class WorkMeter {
   }
 
   /**
-   * A client is charged for what it has asked.
+   * Charges a client for a request.
    *
-   * @param units what its request costs besides what was added
-   * @returns all of it: these, and what was added since the last call
+   * @param units cost of the request besides the added units
+   * @returns `units` plus everything added since the last call
    */
   charge(units: number): number {
     const all = this.#units + units;
@@ -26,7 +26,7 @@ export class WorkMeter {
     return all;
   }
 
-  /** What all clients were charged in this turn. */
+  /** Units charged in this turn, to all clients together. */
   get turnUnits(): number {
     return this.#turnUnits;
   }

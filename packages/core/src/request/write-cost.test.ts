@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { WorkMeter } from './work-meter.ts';
 import { addMulti, pauseFor } from './write-cost.ts';
 
-test('a pause leaves a client time enough to have an answer before it gives up, after two thirds of its timeout', () => {
+test('a pause ends early enough for a reply before the client disconnects, after two thirds of its timeout', () => {
   const longest = (timeoutMs: number): number => pauseFor(1e6, 0, true, timeoutMs, 0);
   expect(longest(4000)).toBe(1600);
   expect(longest(10_000)).toBe(4000);
@@ -12,7 +12,7 @@ test('a pause leaves a client time enough to have an answer before it gives up, 
   expect(longest(60_000)).toBe(15_000);
 });
 
-test('the events of a multi are counted until it is known to be alone', () => {
+test('the events of a multi are counted until it is costly enough to be applied alone', () => {
   const ops = (count: number): MultiOp[] =>
     Array.from({ length: count }, (_, i) => ({ op: OpCode.setData, path: `/${i}`, data: null, version: -1 }));
   const countedOf = (count: number, events: number): [counted: number, units: number] => {

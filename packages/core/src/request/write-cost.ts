@@ -1,4 +1,4 @@
-/** What writes cost, in units of the work meter, and what is asked of clients whose writes cost very much. */
+/** The cost of writes in units of the work meter, and the pauses of clients whose writes cost too much. */
 import { type MultiOp, OpCode, type Txn, type WriteRequest } from '@meerkat/protocol';
 import { SHORT_PATH_CHARS, weightOf, weightOfAll } from '../tree/change-weight.ts';
 import type { WatchManager } from '../watch/watch-manager.ts';
@@ -8,15 +8,15 @@ import type { WorkMeter } from './work-meter.ts';
 type CostOfWatches = Pick<WatchManager, 'costOf' | 'eventCountOf'>;
 
 /**
- * Counts what a write costs until it is logged.
+ * Adds the cost of a write until it is logged.
  *
- * @returns the units that are for its path, and for the events that it will cause: those are counted where they are sent
+ * @returns units for its path and its events; the events are charged where they are sent
  */
 export function addWrite(write: WriteRequest, work: WorkMeter, watches: CostOfWatches): number {
   return addWork(write, work, watches) + eventUnitsOf(write, watches);
 }
 
-/** The same of a multi. Events are not counted any more once it is known to be alone. */
+/** The same for a multi. Stops counting events once it is costly enough to be applied alone. */
 export function addMulti(ops: readonly MultiOp[], work: WorkMeter, watches: CostOfWatches): number {
   let units = ops.length > SHORT_MULTI_PARTS ? COSTLY_UNITS : 0;
   for (const op of ops) {
@@ -27,10 +27,10 @@ export function addMulti(ops: readonly MultiOp[], work: WorkMeter, watches: Cost
 }
 
 /**
- * Counts a write or an operation of a multi: more when its path is long, for that is looked for, hashed and logged several times, and there may be recursive watches on its
- * way.
+ * Adds the cost of a write or an operation of a multi. A long path costs more: it is looked up, hashed and logged
+ * several times, and its ancestors may have recursive watches.
  *
- * @returns the units that are for its path
+ * @returns units for its path
  */
 function addWork({ path }: WriteRequest | MultiOp, work: WorkMeter, watches: CostOfWatches): number {
   work.add(PREPARE_UNITS);
@@ -44,38 +44,38 @@ function eventUnitsOf(write: WriteRequest | MultiOp, watches: CostOfWatches): nu
   return watches.eventCountOf(write) >> EVENTS_PER_UNIT_SHIFT;
 }
 
-/** What it costs to apply a txn, without the events that it causes, and to answer it. */
+/** Cost of applying a txn, without its events, and of answering it. */
 export function unitsOf(txn: Txn): number {
   if (txn.type === OpCode.multi) return APPLY_UNITS * weightOfAll(txn.txns);
   return APPLY_UNITS * ('path' in txn ? weightOf(txn.path) : 1);
 }
 
-/** What a write whose path and events cost so much counts as among the writes of its client that wait: a very costly one is alone. */
+/** The cost of a waiting write by the units of its path and events: a costly one fills the limit of its client. */
 export function costOf(units: number): number {
   return units >= COSTLY_UNITS ? COST_MAX : units;
 }
 
 /**
- * A write whose path and events cost so much is alone: however many turns pass until the disk has it, no other one is applied behind it
- * in the same turn.
+ * A write whose path and events cost this much is alone: no other write of its client is accepted until it is applied,
+ * so that none is applied after it in the same turn.
  */
 const COSTLY_UNITS = 2048;
 
-/** A multi of more parts is alone, too. */
+/** A multi with more parts is alone, too. */
 const SHORT_MULTI_PARTS = 4096;
 
-/** A change costs as much as to tell so many watchers of one: sixteen. */
+/** A change costs as much as sixteen watch events. */
 const TOLD_PER_PART_SHIFT = 4;
 
-/** @returns parts of a multi beyond those of a short one; watchers that were told count as parts */
+/** @returns parts of a multi beyond those of a short one; fired watches count as parts */
 export function excessOf(txn: Txn, told: number): number {
   return txn.type === OpCode.multi ? txn.txns.length + (told >> TOLD_PER_PART_SHIFT) - SHORT_MULTI_PARTS : 0;
 }
 
-/** A session that owns more ephemerals is long to end. */
+/** Ending a session with more ephemerals takes long. */
 export const SHORT_END_EPHEMERALS = 4096;
 
-/** How many ephemerals a txn makes for its session. */
+/** Number of ephemerals that a txn creates. */
 export function ephemeralsMadeBy(txn: Txn): number {
   switch (txn.type) {
     case OpCode.create:
@@ -95,18 +95,19 @@ export function ephemeralsMadeBy(txn: Txn): number {
 }
 
 /**
- * All writes wait for a multi, and for the end of a session. Behind a long multi its client leaves the server to the others: for
- * some three times as long as the multi has taken, and a hundred times while others write. One of 1 MB holds all of them up for a
- * tenth of a second, so that a hundredth of the time is one, at most. A client cannot pause behind the end of its session: it
- * pauses before, as it makes the many ephemerals that the end deletes.
+ * All writes wait for a multi or closeSession before them. After a long multi its client is paused: for about three
+ * times as long as the multi took, or a hundred times while other clients write. A multi of 1 MB delays them for a
+ * tenth of a second, so such multis take at most a hundredth of the time. A client cannot be paused after its
+ * closeSession; instead it is paused before, while it creates the many ephemerals.
  *
- * @param parts of the multi, beyond what is not long
- * @param ephemerals that it adds, beyond what is not long to end
- * @param isContended others have written lately
- * @param timeoutMs of the session: a client that is not read has no answer to its pings, and gives up after two thirds of it. It is
- *   read again five seconds before that, or after two fifths, whichever is later
- * @param leftMs of the pause before
- * @returns milliseconds from now on
+ * @param parts of the multi, beyond those of a short one
+ * @param ephemerals that it adds, beyond the number that can be deleted quickly
+ * @param isContended other clients have written recently
+ * @param timeoutMs of the session: while paused, the client gets no answers to its pings, and disconnects after two
+ *   thirds of its timeout. It is read again five seconds before that or after two fifths of its timeout, whichever is
+ *   later
+ * @param leftMs remaining time of the previous pause
+ * @returns milliseconds from now
  */
 export function pauseFor(
   parts: number,
@@ -126,12 +127,13 @@ const PARTS_PER_MS_CONTENDED = 1.25;
 const EPHEMERALS_PER_MS_CONTENDED = 4;
 const PAUSE_MS_MAX = 15_000;
 
-/** To be decoded, prepared and logged; to be applied and answered. */
+/** Decoding, preparing and logging a write. */
 const PREPARE_UNITS = 16;
+/** Applying and answering a write. */
 const APPLY_UNITS = 16;
 
-/** When several writes of a turn tell it, an event costs half a microsecond, its part of the kernel's work included. */
+/** An event costs half a microsecond, including its share of the kernel's work, if several writes of a turn fire it. */
 const EVENTS_PER_UNIT_SHIFT = 1;
 
-/** Characters of a long path that are a unit: eight. */
+/** Eight characters of a long path cost one unit. */
 const CHARS_PER_UNIT_SHIFT = 3;

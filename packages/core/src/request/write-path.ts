@@ -11,21 +11,21 @@ import type { Received } from '../base/turn.ts';
 import type { Session } from '../session/session.ts';
 import type { Client } from './client.ts';
 
-/** A request that becomes a txn, apart from those about sessions. */
+/** A request that becomes a txn, except those about sessions. */
 export type TxnRequest = WriteRequest | MultiRequest | ReconfigRequest;
 
 /**
- * What becomes of a write: it is proposed here (`Proposer`), or forwarded to the server that proposes (`Forwarder`).
+ * Where writes go: they are proposed here (`Proposer`), or forwarded to the leader (`Forwarder`).
  *
- * A client's write takes its place among what the client waits for at once.
+ * A client's write takes its place in the client's queue at once.
  */
 export interface WritePath {
-  /** Writes on their way: they are not applied yet. */
+  /** Writes that are not yet applied. */
   readonly inFlightCount: number;
-  /** True while a long request is being prepared: `goOn` is to be called at the end of each turn. */
+  /** True while a long request is being prepared: `goOn` must be called at the end of each turn. */
   readonly isPreparing: boolean;
   goOn(): void;
-  /** @param record stands where the request's record begins; its bytes are the connection's */
+  /** @param record positioned at the request's record; its bytes belong to the connection */
   write(
     client: Client,
     session: Session,
@@ -38,16 +38,16 @@ export interface WritePath {
   closeSession(client: Client, session: Session, xid: number, received: Received): void;
   /** @returns the ticket that the sync waits for; tickets ascend */
   sync(session: Session, xid: number, record: JuteReader): number;
-  /** @returns the id of the session that there will be */
+  /** @returns the id of the future session */
   createSession(timeoutMs: number, nowMs: number, wallMs: number): bigint;
-  /** A session that only this server knew is created with its id, before whatever is asked next. */
+  /** Creates a replicated session with the id of a local one, before any later request. */
   upgradeSession(session: Session, nowMs: number, wallMs: number): void;
 }
 
-/** Why the client of a session that speaks through another server is closed. */
+/** Why a client is closed whose session is now connected to another server. */
 export const MOVED = 'its session has moved to another server';
 
-/** True of a request that a session which only one server knows cannot make: it has an ephemeral created, or ends the session. */
+/** True for a request that a local session cannot send to the leader: it creates an ephemeral or closes the session. */
 export function needsReplicatedSession(request: Request): boolean {
   switch (request.op) {
     case OpCode.create:

@@ -10,7 +10,7 @@ import {
 import type { ApplyResult, DataTree, PartResult } from '../tree/data-tree.ts';
 import type { WaitingWrite } from './client.ts';
 
-/** The code in the reply's header. A multi that failed says so in its results, not in the header. */
+/** The error in the reply header. A failed multi has its errors in the results, not in the header. */
 export function replyErrorOf(txn: Txn): ErrorCode {
   return txn.type === OpCode.error ? (txn.error as ErrorCode) : ErrorCode.ok;
 }
@@ -40,7 +40,7 @@ export function writeReplyRecord(
       return;
     case OpCode.multi: {
       const parts = result.parts ?? NO_PARTS;
-      // An iterator's pairs of index and part were a fortieth of what the core does for a multi of ten.
+      // `entries()` cost 2.5 % of the core's time for a multi of ten.
       for (let i = 0; i < parts.length; i++) {
         const part = parts[i]!;
         const isCreate2 = part.type === OpCode.create && partOps !== null && partOps[i] === OpCode.create2;

@@ -7,7 +7,7 @@ import { playZabLeader } from '../testing/zab-leader-scenario.ts';
 
 const folder = new URL('.', import.meta.url);
 
-/** Who plays which files, by the beginning of their names; the last plays what no other does. */
+/** Players by file name prefix; the last one plays all other files. */
 const PLAYERS: readonly (readonly [string, (text: string) => string])[] = [
   ['election-', playElection],
   ['zab-leader-', playZabLeader],
@@ -15,7 +15,7 @@ const PLAYERS: readonly (readonly [string, (text: string) => string])[] = [
   ['', playScenario],
 ];
 
-/** Each file is a whole conversation. `RECORD=1 npx vitest run scenarios` writes down anew what is said. */
+/** Each file is a whole conversation. `RECORD=1 npx vitest run scenarios` records the output again. */
 describe('scenarios', () => {
   for (const file of readdirSync(folder).filter((name) => name.endsWith('.txt'))) {
     it(file.replace('.txt', '').replaceAll('-', ' '), () => {

@@ -3,17 +3,17 @@ import { DEFAULT_LIMIT_OPTIONS } from '../base/limit-options.ts';
 import { ConnectThrottle } from './connect-throttle.ts';
 
 const { connecting } = DEFAULT_LIMIT_OPTIONS;
-/** Every draw is just above the lowest that there is. */
+/** Always draws a value just above the minimum. */
 const random = { uint32: () => 1 };
 
-test('a bucket gives what it holds, and what has come since', () => {
+test('the bucket provides its tokens, and is refilled over time', () => {
   const throttle = new ConnectThrottle({ ...connecting, tokens: 3, fillTimeMs: 1000, fillCount: 2 }, random, 0);
   expect([1, 2, 3, 4].map(() => throttle.take('new', 0))).toEqual([true, true, true, false]);
   expect([1, 2, 3].map(() => throttle.take('new', 1001))).toEqual([true, true, false]);
   expect([1, 2, 3, 4].map(() => throttle.take('new', 60_000))).toEqual([true, true, true, false]);
 });
 
-test('new sessions, resumed ones and local ones have their prices', () => {
+test('new, resumed and local sessions cost different numbers of tokens', () => {
   const weights = { hasWeights: true, newSessionTokens: 4, renewedSessionTokens: 2, localSessionTokens: 1 };
   const throttle = new ConnectThrottle({ ...connecting, tokens: 7, fillTimeMs: 1000, ...weights }, random, 0);
   expect(throttle.take('new', 0)).toBe(true);
@@ -23,7 +23,7 @@ test('new sessions, resumed ones and local ones have their prices', () => {
   expect(throttle.take('local', 0)).toBe(false);
 });
 
-test('the chance of being dropped rises while the bucket is empty, and falls while little of it is used', () => {
+test('the drop probability rises while the bucket is empty, and falls while it is nearly full', () => {
   const options = {
     ...connecting,
     tokens: 1,
@@ -42,7 +42,7 @@ test('the chance of being dropped rises while the bucket is empty, and falls whi
   expect(throttle.dropChance).toBe(0.75);
 });
 
-test('without tokens nothing is throttled', () => {
+test('with tokens set to 0 nothing is throttled', () => {
   const throttle = new ConnectThrottle(connecting, random, 0);
   for (let i = 0; i < 1000; i++) expect(throttle.take('new', 0)).toBe(true);
 });

@@ -2,8 +2,8 @@ import type { ConnectThrottleOptions } from '../base/limit-options.ts';
 import type { Random } from '../base/ports.ts';
 
 /**
- * How many clients may connect in a time: a bucket of tokens, and above it a chance of being dropped that rises while the
- * bucket is empty (BlueThrottle; the keys: docs/configuration.md).
+ * Limits the rate of connects: a token bucket, combined with a drop probability that rises while the bucket is empty
+ * (BlueThrottle; for the configuration keys see docs/configuration.md).
  */
 export class ConnectThrottle {
   readonly #options: ConnectThrottleOptions;
@@ -21,17 +21,17 @@ export class ConnectThrottle {
     this.#frozenSinceMs = nowMs;
   }
 
-  /** From 0 up to 1. */
+  /** From 0 to 1. */
   get dropChance(): number {
     return this.#dropChance;
   }
 
-  /** Tokens that are missing in the bucket. */
+  /** Tokens missing from the bucket. */
   get deficit(): number {
     return this.#options.tokens - this.#tokens;
   }
 
-  /** @returns false when this client has to come again later */
+  /** @returns false when the client must retry later */
   take(session: 'new' | 'renewed' | 'local', nowMs: number): boolean {
     const { tokens, freezeTimeMs } = this.#options;
     if (tokens === 0) return true;

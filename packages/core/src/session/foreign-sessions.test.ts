@@ -4,7 +4,7 @@ import { serverIdOf } from './session-ids.ts';
 
 const OTHERS = 2n << 56n;
 
-test('a session of the ensemble that has ended is no local one until every learner must have heard of its end', () => {
+test('an ended replicated session counts as no local one until every learner must have received its end', () => {
   const foreign = new ForeignSessions(1, 1000, 0);
   expect(serverIdOf(OTHERS)).toBe(2);
   expect(foreign.mayBeLocal(OTHERS)).toBe(true);
@@ -18,6 +18,6 @@ test('a session of the ensemble that has ended is no local one until every learn
   expect(foreign.mayBeLocal(OTHERS)).toBe(true);
 });
 
-test('what has the id of the leader itself is never local elsewhere', () => {
+test("a session id of the leader itself is never another server's local session", () => {
   expect(new ForeignSessions(2, 1000, 0).mayBeLocal(OTHERS)).toBe(false);
 });

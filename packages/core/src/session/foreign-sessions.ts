@@ -1,12 +1,12 @@
 import { serverIdOf } from './session-ids.ts';
 
 /**
- * Decides, where servers have sessions of their own (`localSessionsEnabled`), whether a leader takes a write for a session
- * that it does not know (LeaderSessionTracker.checkSession).
+ * Decides, with local sessions (`localSessionsEnabled`), whether a leader accepts a write for a session that it does
+ * not know (LeaderSessionTracker.checkSession).
  *
- * Apache's leader takes it for every id of another server, and so also for a session of the ensemble that has ended while
- * the write was on its way. This one remembers those that have ended, until each learner that still has a link must have
- * heard of it: what a learner sends from then on is not theirs.
+ * Apache's leader accepts it for every session id of another server, even for a replicated session that ended while the
+ * write was in flight. This one remembers ended sessions until every connected learner must have applied their end and
+ * sends no more writes for them.
  */
 export class ForeignSessions {
   readonly #serverId: number;
@@ -15,19 +15,19 @@ export class ForeignSessions {
   #endedBefore = new Set<bigint>();
   #nextMs: number;
 
-  /** @param memoryMs how long a learner may not have heard of what is committed, at most */
+  /** @param memoryMs longest time until a connected learner has received what is committed */
   constructor(serverId: number, memoryMs: number, nowMs: number) {
     this.#serverId = serverId;
     this.#memoryMs = memoryMs;
     this.#nextMs = nowMs + memoryMs;
   }
 
-  /** A session of the ensemble has ended. */
+  /** A replicated session has ended. */
   onEnded(id: bigint): void {
     this.#ended.add(id);
   }
 
-  /** @param id of no session of the ensemble that lives */
+  /** @param id not the id of a live replicated session */
   mayBeLocal(id: bigint): boolean {
     return serverIdOf(id) !== this.#serverId && !this.#ended.has(id) && !this.#endedBefore.has(id);
   }

@@ -6,22 +6,22 @@ import { Session } from './session.ts';
 import type { ExpiryBucket, SessionTable } from './session-table.ts';
 
 /**
- * The sessions on a learner (LearnerSessionTracker). The leader decides when they end; the learner tells it which of
- * its clients were heard of, and asks it about those that come back.
+ * The sessions on a learner (LearnerSessionTracker). The leader decides when they expire; the learner reports to it
+ * which sessions were touched, and asks it about sessions that are resumed.
  */
 export class LearnerSessions implements SessionTable {
   readonly revalidations: Revalidations;
-  /** Timeout in milliseconds of every session that was created and not closed, as far as txns are applied. */
+  /** Timeouts in milliseconds of all sessions that exist according to the applied txns. */
   readonly #replicated: ReadonlyMap<bigint, number>;
-  /** Those whose clients are or were connected here. */
+  /** Sessions whose clients are or were connected here. */
   readonly #connected = new Map<bigint, Session>();
-  /** Each once: `isHeard` says who is in it. */
+  /** Sessions touched since the last report, without duplicates: those with `isHeard`. */
   #heard: Session[] = [];
-  /** When the leader was told last; −Infinity before, and where no leases are held. */
+  /** When the last report was sent to the leader; −Infinity before the first one. */
   #toldMs = Number.NEGATIVE_INFINITY;
-  /** The leader waits for this server's word before it ends a session of its clients: see docs/leases.md. */
+  /** The leader waits for this server's report before it expires a session of its clients: see docs/leases.md. */
   holdsLeases = false;
-  /** Timeout in milliseconds of sessions that observers behind this server have heard of. */
+  /** Timeouts in milliseconds of sessions that were reported by observers connected to this server. */
   #relayed = new Map<bigint, number>();
 
   /** @param ask sends the question about a session to the leader */
@@ -34,7 +34,7 @@ export class LearnerSessions implements SessionTable {
     return this.#replicated.size;
   }
 
-  /** Only those of this learner's clients. */
+  /** Only sessions of this learner's clients. */
   get(id: bigint): Session | undefined {
     return this.#connected.get(id);
   }
@@ -47,29 +47,29 @@ export class LearnerSessions implements SessionTable {
     return this.#replicated.has(id) || this.#connected.has(id);
   }
 
-  /** A session that was this server's alone is being created. */
+  /** A local session is being created as a replicated one. */
   adopt(session: Session, nowMs: number): void {
     this.#connected.set(session.id, session);
     this.#onHeard(session, nowMs);
   }
 
   /**
-   * The session of a client that is connected here from now on; it was created, or the leader has said that it lives.
+   * Adds the session of a client that is connected here from now on, after it was created or revalidated by the leader.
    *
-   * @param nowMs when the leader was asked: it counts from later on
+   * @param nowMs when the leader was asked: the leader starts the timeout later
    */
   open(id: bigint, timeoutMs: number, nowMs: number): Session {
     const session = this.#connected.get(id) ?? new Session(id, timeoutMs);
     this.#connected.set(id, session);
     session.timeoutMs = timeoutMs;
-    // An end that was asked for when the session's client was already elsewhere has been refused.
+    // A closeSession that was sent after the client had moved to another server has been refused.
     session.isClosing = false;
     this.#onHeard(session, nowMs);
     return session;
   }
 
   touch(session: Session, nowMs: number): boolean {
-    // What is heard after an answer to the leader is later than that, also in a turn that had begun before.
+    // A touch after a report counts as later than the report, even in a turn that began before it.
     const heardMs = Math.max(nowMs, this.#toldMs);
     if (this.holdsLeases && heardMs >= session.expiresAtMs) return false;
     this.#onHeard(session, heardMs);
@@ -84,10 +84,10 @@ export class LearnerSessions implements SessionTable {
   }
 
   /**
-   * Sessions that were heard of since the last call, for the answer to the leader's ping.
+   * Returns the sessions touched since the last call, for the reply to the leader's ping.
    *
-   * @param countMax more than that wait for the next one, and come first there; see `endsWithItsFirst`
-   * @param nowMs read after the ping had come
+   * @param countMax further sessions are left for the next reply, where they come first; see `endsWithItsFirst`
+   * @param nowMs read after the ping was received
    */
   takeTouched(countMax: number, nowMs: number): readonly SessionTimeout[] {
     this.#toldMs = nowMs;
@@ -104,7 +104,7 @@ export class LearnerSessions implements SessionTable {
   }
 
   #tellRelayed(told: SessionTimeout[], countMax: number): void {
-    // An answer that ends with its first one says that it is not complete.
+    // A reply that ends with its first session is marked as incomplete.
     if (told.length > 0) this.#relayed.delete(told[0]!.sessionId);
     for (const [sessionId, timeoutMs] of this.#relayed) {
       if (told.length >= countMax) return;
@@ -113,7 +113,7 @@ export class LearnerSessions implements SessionTable {
     }
   }
 
-  /** An observer behind this server has heard of these. */
+  /** An observer connected to this server has reported these as touched. */
   relayTouched(sessions: readonly SessionTimeout[]): void {
     for (const { sessionId, timeoutMs } of sessions) this.#relayed.set(sessionId, timeoutMs);
   }

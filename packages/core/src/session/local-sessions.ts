@@ -6,18 +6,18 @@ import type { ExpiryBucket, SessionTable } from './session-table.ts';
 import { SessionTracker } from './session-tracker.ts';
 
 export interface LocalSessionsParts {
-  /** The sessions of the ensemble. */
+  /** The replicated sessions. */
   readonly replicated: SessionTable;
   readonly sessionIds: SessionIds;
-  /** Of a leader: what it has to know about those of its learners. */
+  /** On a leader only. */
   readonly foreign?: ForeignSessions | null;
   /** Length of a tick in milliseconds. */
   readonly tickMs: number;
 }
 
 /**
- * Sessions that only this server knows (`localSessionsEnabled`, UpgradeableSessionTracker): they are in no txn, expire here
- * by this server's clock, and end with its role. Beside them stand those of the ensemble, which it hands on what is theirs.
+ * Sessions that only this server knows (`localSessionsEnabled`, UpgradeableSessionTracker): they are in no txn, expire
+ * by this server's clock, and end with its role. Calls for replicated sessions are delegated to `replicated`.
  */
 export class LocalSessions implements SessionTable {
   readonly #tracker: SessionTracker;
@@ -41,13 +41,13 @@ export class LocalSessions implements SessionTable {
     return session;
   }
 
-  /** The session is one of the ensemble from now on; it is to be created there. */
+  /** The session is a replicated one from now on; the caller must create it there. */
   release(session: Session): void {
     this.#tracker.remove(session);
     session.isLocal = false;
   }
 
-  /** Sessions that are local, those that are due among them. */
+  /** Local sessions, including those that are due. */
   get localCount(): number {
     return this.#tracker.count;
   }
@@ -66,7 +66,7 @@ export class LocalSessions implements SessionTable {
     this.#foreign?.onTick(nowMs);
   }
 
-  /** Takes a local session that nothing was heard of for its timeout; it is forgotten. @returns null when there is none */
+  /** Removes and returns a local session that has timed out; null when there is none. */
   takeDue(nowMs: number): Session | null {
     const session = this.#tracker.takeDue(nowMs);
     if (session !== null) this.#tracker.remove(session);
@@ -110,7 +110,7 @@ export class LocalSessions implements SessionTable {
     return session === null ? this.#replicated.resume(id, timeoutMs, nowMs) : { kind: 'resume', session };
   }
 
-  /** Of the sessions of the ensemble. */
+  /** Buckets of the replicated sessions. */
   buckets(): readonly ExpiryBucket[] {
     return this.#replicated.buckets();
   }

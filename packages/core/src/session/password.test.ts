@@ -14,11 +14,11 @@ describe('the password of a session', () => {
     [0x7fffffffffffffffn, '20f62cb5648dc2d771471c8a2486a9ee'],
     [-1n, '20f62cb5648dc2d771471c8a2486a9ee'],
     [-(2n ** 63n), 'f22acd4a97e69d6d20a49bb638eadb38'],
-  ])('of session %s is what java.util.Random gives', (sessionId, hex) => {
+  ])('of session %s is the output of java.util.Random', (sessionId, hex) => {
     expect(Buffer.from(makeSessionPassword(sessionId)).toString('hex')).toBe(hex);
   });
 
-  test('is the same as that of the textbook generator with 64-bit integers, for any id', () => {
+  test('equals that of a straightforward implementation with 64-bit integers, for any id', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (sessionId) => {
         expect(makeSessionPassword(sessionId)).toEqual(javaRandomBytes(sessionId ^ 0xb3415c00n));
@@ -27,7 +27,7 @@ describe('the password of a session', () => {
   });
 });
 
-test('passwords are the same only when all bytes are', () => {
+test('passwords are equal only if all bytes are equal', () => {
   const password = makeSessionPassword(1n);
   expect(isSamePassword(password, password.slice())).toBe(true);
   expect(isSamePassword(password, password.subarray(0, 15))).toBe(false);
@@ -39,7 +39,7 @@ test('passwords are the same only when all bytes are', () => {
   }
 });
 
-/** java.util.Random as its manual defines it. */
+/** java.util.Random as specified in its documentation. */
 function javaRandomBytes(seed: bigint): Uint8Array {
   const bytes = new Uint8Array(16);
   let state = BigInt.asUintN(48, seed ^ 0x5deece66dn);

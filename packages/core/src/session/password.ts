@@ -1,7 +1,7 @@
 import type { SessionPasswords } from '../base/ports.ts';
 
 /**
- * The password of a session, computed from its id, so that every server of an ensemble gives the same
+ * The password of a session, computed from its id so that it is the same on every server of an ensemble
  * (ZooKeeperServer.generatePasswd).
  *
  * It is the first 16 bytes of java.util.Random seeded with `sessionId XOR 0xB3415C00`. That generator keeps 48 bits:
@@ -30,7 +30,7 @@ export function makeSessionPassword(sessionId: bigint): Uint8Array {
   return password;
 }
 
-/** Anybody who knows the id of a session can compute its password. */
+/** Insecure: anyone who knows the id of a session can compute its password. */
 export const APACHE_SESSION_PASSWORDS: SessionPasswords = {
   make: makeSessionPassword,
   isValid: (sessionId, password) => isSamePassword(password, makeSessionPassword(sessionId)),
@@ -44,7 +44,7 @@ const ADDEND = 0xb;
 const SEED_XOR_HIGH = 0xb3;
 const SEED_XOR_LOW = 0x415c00;
 
-/** True when the two are the same bytes. The time it takes tells nothing about where they differ. */
+/** Compares in constant time. */
 export function isSamePassword(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

@@ -30,21 +30,21 @@ const locks = (sessionId: bigint) => ({
   } as const,
 });
 
-test('a session that the log tells of goes on, of whichever server it is', () => {
+test('a session in the log is resumed, regardless of the server that created it', () => {
   const sessions = sessionsOf(begins(OWN), begins(FOREIGN));
   for (const id of [OWN, FOREIGN])
     expect(sessions.resume(id, 4000, 0)).toMatchObject({ kind: 'resume', session: { id } });
 });
 
-test('a session with ephemerals is sent to another server: this one cannot know whether it lives', () => {
+test('a session with ephemerals is closed without a reply: this server cannot know whether it is alive', () => {
   expect(sessionsOf(begins(OWN), locks(OWN)).resume(OWN, 4000, 0)).toMatchObject({ kind: 'close' });
 });
 
-test('of an unknown session of another server nobody is told that it is over', () => {
+test('the client of an unknown session of another server is not told that it has ended', () => {
   expect(sessionsOf().resume(FOREIGN, 4000, 0)).toMatchObject({ kind: 'close' });
 });
 
-test('a session of which nothing is heard for its timeout is connected no more, and is gone on with later', () => {
+test('a session that times out is disconnected, and can be resumed later', () => {
   const sessions = sessionsOf(begins(OWN));
   sessions.resume(OWN, 1000, 0);
   const silent: bigint[] = [];

@@ -6,13 +6,13 @@ import type { ExpiryBucket, SessionTable } from './session-table.ts';
 import { SessionTracker } from './session-tracker.ts';
 
 /**
- * The sessions of the ensemble on a server that has no leader. It knows those that its log has told of, and nothing about
- * whether they still live.
+ * The replicated sessions on a server without a leader. It knows the sessions in its log, but not whether they are
+ * still alive.
  *
- * 1. A client may go on with its session here, to read. That keeps nothing alive: the session ends when a leader has heard
- *    nothing of it, and the client is told once it is back at a server with a quorum.
- * 2. Not with one that has ephemerals: a client that is connected takes them for its own, and the others may have let the
- *    session expire long ago. Apache's server takes none at all.
+ * 1. A client may resume its session here to read. That does not keep the session alive: it expires if the leader gets
+ *    no pings of it, and the client learns that when it reconnects to a server with a quorum.
+ * 2. A session with ephemerals cannot be resumed: its connected client would rely on owning them, although the session
+ *    may have expired long ago. Apache's server resumes no sessions at all.
  */
 export class ReadOnlySessions implements SessionTable {
   readonly #serverId: number;
@@ -56,7 +56,7 @@ export class ReadOnlySessions implements SessionTable {
   resume(id: bigint, timeoutMs: number, nowMs: number): ConnectDecision {
     const name = formatSessionId(id);
     if (!this.#database.sessions.has(id)) {
-      // Whoever got it here has it from an earlier life of this server. Elsewhere it may live.
+      // If this server created it, that was in an earlier incarnation. One of another server may still be alive.
       if (serverIdOf(id) === this.#serverId) return { kind: 'refuse', reason: `session ${name} has ended` };
       return { kind: 'close', reason: `session ${name} is unknown to this server, which is read-only` };
     }
@@ -80,7 +80,7 @@ export class ReadOnlySessions implements SessionTable {
     return this.#connected.nextDeadlineMs;
   }
 
-  /** @param onSilent called with the id of each session of whose client nothing was heard for its timeout */
+  /** @param onSilent called with the id of each session that has timed out */
   onTick(nowMs: number, onSilent: (id: bigint) => void): void {
     this.#connected.onTick(nowMs);
     for (let due = this.#connected.takeDue(nowMs); due !== null; due = this.#connected.takeDue(nowMs)) {

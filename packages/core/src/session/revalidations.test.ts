@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type ResumingClient, Revalidations } from './revalidations.ts';
 import { Session } from './session.ts';
 
-test('answers belong to the questions in their order, each with what its client has negotiated', () => {
+test('answers are matched to questions in their order, each with the timeout that its client negotiated', () => {
   const opened: (readonly [timeoutMs: number, askedMs: number])[] = [];
   const open = (id: bigint, timeoutMs: number, askedMs: number): Session => {
     opened.push([timeoutMs, askedMs]);
@@ -11,7 +11,7 @@ test('answers belong to the questions in their order, each with what its client 
   const told: string[] = [];
   const clientOf = (name: string): ResumingClient => ({
     isOpen: true,
-    onSessionResumed: () => told.push(`${name} goes on`),
+    onSessionResumed: () => told.push(`${name} is resumed`),
     onSessionRefused: () => told.push(`${name} is refused`),
     closeAfterReplies: () => told.push(`${name} is superseded`),
   });
@@ -22,5 +22,5 @@ test('answers belong to the questions in their order, each with what its client 
   revalidations.onRevalidated(7n, false);
   revalidations.onRevalidated(7n, true);
   expect(opened).toEqual([[4000, 10]]);
-  expect(told).toEqual(['first is superseded', 'first goes on', 'second is refused']);
+  expect(told).toEqual(['first is superseded', 'first is resumed', 'second is refused']);
 });

@@ -1,19 +1,19 @@
 import { PacketType, type RevalidateRequestPacket } from '@meerkat/protocol';
 import { formatSessionId, type Session } from './session.ts';
 
-/** A connection that waits for the leader's word about its session. */
+/** A connection that waits for the revalidation of its session. */
 export interface ResumingClient {
-  /** False once the connection is gone or going. */
+  /** False once the connection is closing or closed. */
   readonly isOpen: boolean;
   onSessionResumed(session: Session): void;
   onSessionRefused(sessionId: bigint, reason: string): void;
   closeAfterReplies(reason: string): void;
 }
 
-/** Why a connection is closed whose client has shown the session's password on another one. */
+/** Why a connection is closed when its client resumes the session on another one. */
 export const SUPERSEDED = 'its session has moved to another connection';
 
-/** Where sessions are that live here. */
+/** Opens sessions of this server's clients. */
 export interface SessionOpener {
   open(id: bigint, timeoutMs: number, nowMs: number): Session;
 }
@@ -25,11 +25,11 @@ interface Question {
 }
 
 /**
- * What a learner asks its leader about sessions of clients that come back (REVALIDATE).
+ * A learner's questions to its leader about sessions of reconnecting clients (REVALIDATE).
  *
- * The leader answers in the order of the questions, behind everything that was asked for the session before. So that this
- * includes the writes of the session's other connections here, those are closed when a new one asks, not when it is
- * answered: whatever the new one writes, no txn that comes after the answer belongs to them.
+ * The leader answers them in order, after all earlier requests of the session. Other connections of the session to
+ * this server are closed when a new one asks, not when it is answered. So their writes are forwarded before the
+ * question, and no txn after the answer belongs to them.
  */
 export class Revalidations {
   readonly #sessions: SessionOpener;
@@ -60,7 +60,7 @@ export class Revalidations {
     else client.onSessionRefused(sessionId, `session ${formatSessionId(sessionId)} is unknown or has expired`);
   }
 
-  /** The role is over: no answer comes any more. */
+  /** The role is over: no more answers arrive. */
   drop(): void {
     this.#questions.clear();
   }

@@ -12,7 +12,7 @@ export interface SessionTimeoutLimits {
 /**
  * Decides a connect request (ZooKeeperServer.processConnectRequest).
  *
- * A resumed session takes the newly requested timeout for its expiry; the one that is stored stays as it was.
+ * A resumed session expires by the newly requested timeout; the stored timeout stays the same.
  */
 export function decideConnect(
   request: ConnectRequest,

@@ -1,14 +1,14 @@
-/** The server that a session was created at. */
+/** The server that created the session. */
 export function serverIdOf(sessionId: bigint): number {
   return Number(BigInt.asUintN(8, sessionId >> 56n));
 }
 
 /**
- * Hands out session ids: the server's id in the top byte, 40 bits of the time of its start, then a counter
+ * Generates session ids: the server's id in the top byte, 40 bits of its start time, then a counter
  * (SessionTrackerImpl.initializeNextSessionId).
  *
- * Apache takes the monotonic clock, which starts anew with the machine; the wall clock keeps ids of one server apart
- * over restarts, because a session id must never be used twice.
+ * Apache uses the monotonic clock, which starts from zero after a reboot. The wall clock keeps the ids of one server
+ * distinct across restarts, because a session id must never be reused.
  */
 export class SessionIds {
   #next: bigint;

@@ -1,28 +1,28 @@
 import type { ConnectDecision } from './connect-decision.ts';
 import type { Session } from './session.ts';
 
-/** Sessions of which nothing may be heard until then. */
+/** Sessions that expire at the same time unless they are touched. */
 export interface ExpiryBucket {
   /** Monotonic milliseconds. */
   readonly expiresAtMs: number;
   readonly sessions: readonly Session[];
 }
 
-/** The sessions as a server sees them: one that decides when they end, or a learner, whose leader does. */
+/** The sessions that a server knows. A leader or standalone server decides when they expire; a learner does not. */
 export interface SessionTable {
-  /** Sessions that are known, wherever their clients are connected. */
+  /** All known sessions, also those of clients that are connected to other servers. */
   readonly count: number;
   get(id: bigint): Session | undefined;
   values(): IterableIterator<Session>;
-  /** True for an id that may not be given to a new session. */
+  /** True for an id that must not be given to a new session. */
   isTaken(id: bigint): boolean;
-  /** Something was heard of the session. @returns false when it has been silent for so long that it may have expired */
+  /** The client has sent something. @returns false when it was silent for so long that the session may have expired */
   touch(session: Session, nowMs: number): boolean;
-  /** Its end has been asked for: nothing more is accepted from it. */
+  /** A closeSession is in flight: nothing more is accepted from the session. */
   setClosing(session: Session): void;
   remove(session: Session): void;
-  /** A client that has shown the session's password wants to go on with it. */
+  /** A client with the right password resumes the session. */
   resume(id: bigint, timeoutMs: number, nowMs: number): ConnectDecision;
-  /** The buckets that are not empty, earliest first; none where sessions do not expire. */
+  /** Non-empty buckets, earliest first; none where sessions do not expire. */
   buckets(): readonly ExpiryBucket[];
 }

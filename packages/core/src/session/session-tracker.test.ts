@@ -27,7 +27,7 @@ describe('SessionTracker', () => {
     expect(ticked(tracker, 200, 9000)).toEqual([{ at: 4000, ids: [1n] }]);
   });
 
-  it('begins the whole timeout anew when a session is touched', () => {
+  it('restarts the full timeout when a session is touched', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
     const session = new Session(1n, 3000);
     tracker.add(session, 0);
@@ -52,7 +52,7 @@ describe('SessionTracker', () => {
     expect(tracker.get(1n)).toBe(session);
   });
 
-  it('says that a session lives until its end begins, and not of one that it does not know', () => {
+  it('reports a session as live until it is closing, and an unknown one as not live', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
     const session = new Session(1n, 3000);
     expect(tracker.isLive(1n)).toBe(false);
@@ -72,7 +72,7 @@ describe('SessionTracker', () => {
     expect(ticked(tracker, 0, 9000)).toEqual([{ at: 3000, ids: [1n] }]);
   });
 
-  it.each([0, -1, -(2 ** 31)])('ends a session with the timeout %d, which is none, at the next tick', (timeoutMs) => {
+  it.each([0, -1, -(2 ** 31)])('expires a session with the invalid timeout %d at the next tick', (timeoutMs) => {
     const tracker = new SessionTracker(TICK_MS, 0);
     const session = new Session(2n, 3000);
     tracker.add(new Session(1n, timeoutMs), 200);
@@ -81,7 +81,7 @@ describe('SessionTracker', () => {
     expect(ticked(tracker, 300, 9000)).toEqual([{ at: 1000, ids: [1n, 2n] }]);
   });
 
-  it('gives the clients a tick to be heard when the process itself was stopped', () => {
+  it('gives clients one more tick after the process was suspended', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
     const heard = new Session(1n, 3000);
     tracker.add(heard, 0);
@@ -89,17 +89,17 @@ describe('SessionTracker', () => {
     tracker.onTick(1000);
     tracker.onTick(60_000);
     expect(tracker.takeDue(60_000)).toBeNull();
-    tracker.touch(heard, 60_050); // its ping waited in the kernel meanwhile
+    tracker.touch(heard, 60_050); // its ping was in a kernel buffer meanwhile
     expect(ticked(tracker, 60_100, 62_000)).toEqual([{ at: 62_000, ids: [2n] }]);
   });
 
-  it('gives those that are due one after the other, and who is heard of meanwhile lives on', () => {
+  it('returns due sessions one by one, and keeps those alive that are touched meanwhile', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
     const sessions = Array.from({ length: 20_000 }, (_, i) => new Session(BigInt(i), 3000));
     for (const session of sessions) tracker.add(session, 0);
     for (const at of [1000, 2000, 3000, 4000]) tracker.onTick(at);
     for (let i = 0; i < 10; i++) expect(tracker.takeDue(4000)?.id).toBe(BigInt(i));
-    // Those that are left are due still.
+    // The remaining ones are still due.
     expect(tracker.nextDeadlineMs).toBeLessThanOrEqual(4000);
     tracker.touch(sessions[10]!, 4001);
     tracker.setClosing(sessions[11]!);
@@ -113,7 +113,7 @@ describe('SessionTracker', () => {
     ]);
   });
 
-  it('gives those that are left a tick to be heard when the process is stopped in between', () => {
+  it('gives the remaining due sessions one more tick after the process was suspended in between', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
     for (let id = 1n; id <= 4n; id++) tracker.add(new Session(id, 3000), 0);
     for (const at of [1000, 2000, 3000, 4000]) tracker.onTick(at);
@@ -123,7 +123,7 @@ describe('SessionTracker', () => {
     expect(ticked(tracker, 60_100, 64_000)).toEqual([{ at: 62_000, ids: [2n, 3n, 4n] }]);
   });
 
-  it('expires those of the next tick, too, when the process is stopped while others are given', () => {
+  it('expires those of the next tick, too, when the process is suspended while due ones are taken', () => {
     const tracker = new SessionTracker(TICK_MS, 0);
     for (let id = 1n; id <= 2n; id++) tracker.add(new Session(id, 3000), 0);
     tracker.add(new Session(3n, 5500), 0);

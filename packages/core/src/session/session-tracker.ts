@@ -4,22 +4,23 @@ import { formatSessionId, type Session, SessionOwner } from './session.ts';
 import type { ExpiryBucket, SessionTable } from './session-table.ts';
 
 /**
- * Decides when sessions expire, and who may speak for them (SessionTrackerImpl, ExpiryQueue). Kept by the server that
- * proposes: alone, or as the leader for all servers.
+ * Decides when sessions expire and which server owns them (SessionTrackerImpl, ExpiryQueue). Used by a standalone
+ * server, and by the leader for all servers.
  *
- * Sessions stand in buckets, one per tick: a session that must be heard of by t expires at the first multiple of the
- * tick that is later than t. Touching a session within the same tick costs one comparison.
+ * Sessions are kept in buckets, one per tick: a session that is due at t expires at the first multiple of the tick
+ * after t. Touching a session again within the same tick costs one comparison.
  *
- * A session never expires before its timeout has passed since it was last heard of, and at most one tick later, or as much
- * later as it takes to end those that are due with it: that is done in parts, and who is heard of meanwhile lives on.
+ * A session never expires before its timeout has passed since the last touch, and normally at most one tick later. It
+ * may be later when many are due together: they are ended in parts, and a session that is touched meanwhile stays
+ * alive.
  */
 export class SessionTracker implements SessionTable {
   readonly #tickMs: number;
   readonly #sessions = new Map<bigint, Session>();
   readonly #buckets = new Map<number, Set<Session>>();
-  /** The next bucket to look at; every earlier one has been emptied. */
+  /** The next bucket to process; all earlier ones are empty. */
   #nextBucketMs: number;
-  /** What that bucket held when it was due; those that have been heard of since are in another one. */
+  /** The contents of that bucket when it became due; sessions touched since are in another one. */
   #due: readonly Session[] = NONE;
   #dueTaken = 0;
   #lastTickMs: number;
@@ -43,12 +44,12 @@ export class SessionTracker implements SessionTable {
     return this.#sessions.has(id);
   }
 
-  /** Every session that is known, those that are closing among them. */
+  /** All known sessions, including closing ones. */
   values(): IterableIterator<Session> {
     return this.#sessions.values();
   }
 
-  /** False of a session that is closing, and of one that is not known. */
+  /** False for closing and for unknown sessions. */
   isLive(id: bigint): boolean {
     return this.#sessions.get(id)?.isClosing === false;
   }
@@ -65,7 +66,7 @@ export class SessionTracker implements SessionTable {
   }
 
   /**
-   * A learner asks something for a session. One that nobody has spoken for is the learner's from now on.
+   * Admits a request that a learner has forwarded for a session. The learner becomes the owner if there is none.
    *
    * @param owner the learner's server id
    * @returns ok; sessionExpired when it is unknown or closing, sessionMoved when its client is at another server
@@ -77,7 +78,7 @@ export class SessionTracker implements SessionTable {
     return session.owner === owner ? ErrorCode.ok : ErrorCode.sessionMoved;
   }
 
-  /** The session's client is connected to a server, with a new timeout. @returns null when there is no session to go on with */
+  /** The client has connected to a server, with a new timeout. @returns null when there is no session to resume */
   move(id: bigint, owner: number, timeoutMs: number, nowMs: number): Session | null {
     const session = this.#sessions.get(id);
     if (session === undefined || session.isClosing) return null;
@@ -93,10 +94,10 @@ export class SessionTracker implements SessionTable {
     return { kind: 'refuse', reason: `session ${formatSessionId(id)} ${state}` };
   }
 
-  /** Something was heard of the session; its whole timeout begins anew, unless it is closing. */
+  /** Restarts the session's timeout, unless it is closing. */
   touch(session: Session, nowMs: number): true {
     if (session.isClosing) return true;
-    // A timeout that is none comes from another server, or from a log; the session must not live for ever by it.
+    // An invalid timeout may come from another server or from a log; it must not make the session live forever.
     session.dueMs = nowMs + Math.max(session.timeoutMs, 0);
     const expiresAtMs = this.#bucketAfter(session.dueMs);
     if (expiresAtMs <= session.expiresAtMs) return true;
@@ -108,13 +109,13 @@ export class SessionTracker implements SessionTable {
     return true;
   }
 
-  /** A closing session needs no deadline any more; it is forgotten when its closeSession has been applied. */
+  /** A closing session no longer expires; it is removed when its closeSession is applied. */
   setClosing(session: Session): void {
     session.isClosing = true;
     this.#leaveBucket(session);
   }
 
-  /** The session has a new timeout from now on, possibly shorter. */
+  /** Sets a new timeout, which may be shorter, and restarts it. */
   setTimeoutMs(session: Session, timeoutMs: number, nowMs: number): void {
     session.timeoutMs = timeoutMs;
     this.#leaveBucket(session);
@@ -127,10 +128,10 @@ export class SessionTracker implements SessionTable {
   }
 
   /**
-   * Time has passed: called before sessions are taken.
+   * Called before sessions are taken.
    *
-   * When the process itself was stopped, what its clients sent meanwhile still waits in the kernel. So a tick that
-   * comes more than half a tick late expires nobody: the clients get one more tick to be heard.
+   * If this process was suspended, what its clients have sent meanwhile is still in kernel buffers. So a tick that
+   * comes more than half a tick late expires no session: the clients get one more tick.
    */
   onTick(nowMs: number): void {
     const lateMs = nowMs - this.#lastTickMs;
@@ -138,11 +139,11 @@ export class SessionTracker implements SessionTable {
     if (nowMs >= this.#nextBucketMs && lateMs > 1.5 * this.#tickMs) this.#postponeDueBuckets(nowMs);
   }
 
-  /** Takes a session whose bucket is due; it stays known until `remove`. @returns null when there is none */
+  /** Takes a session whose bucket is due; it stays known until `remove`. @returns null when none is due */
   takeDue(nowMs: number): Session | null {
     for (; this.#nextBucketMs <= nowMs; this.#nextBucketMs += this.#tickMs) {
       const bucket = this.#buckets.get(this.#nextBucketMs) ?? EMPTY;
-      // Taking one after the other out of a set takes a look at all that were there before.
+      // Copied, because taking sessions one by one from the front of a Set visits all deleted entries each time.
       if (this.#dueTaken === 0) this.#due = [...bucket];
       while (this.#dueTaken < this.#due.length) {
         const session = this.#due[this.#dueTaken++]!;
@@ -161,7 +162,7 @@ export class SessionTracker implements SessionTable {
     this.#dueTaken = 0;
   }
 
-  /** The buckets that are not empty, earliest first. */
+  /** Non-empty buckets, earliest first. */
   buckets(): readonly ExpiryBucket[] {
     return [...this.#buckets]
       .filter(([, sessions]) => sessions.size > 0)

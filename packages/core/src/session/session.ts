@@ -1,35 +1,35 @@
-/** Which server a session's client is connected to, as the server that proposes knows it: a learner's id, or one of these. */
+/** The server that a session's client is connected to, as the leader knows it: a learner's id or one of these. */
 export const SessionOwner = {
-  /** Nobody has spoken for it since this server began to propose. */
+  /** Unknown: no server has sent a request of the session since this server began to lead. */
   none: -1,
-  /** The server that proposes itself. */
+  /** The leader or standalone server itself. */
   local: -2,
 } as const;
 
 /**
- * A session as the server that its client is connected to sees it, and the one that decides about its life.
+ * A session, as known by the server that its client is connected to and by the one that decides when it expires.
  *
- * It outlives connections: a client that comes back with id and password is the same session. It ends when the client
- * closes it or when nothing was heard of it for its timeout; then its ephemerals go, by one closeSession txn.
+ * It outlives connections: a client that reconnects with its id and password resumes it. It ends when the client closes
+ * it or when it times out; its ephemerals are deleted by the same closeSession txn.
  */
 export class Session {
   readonly id: bigint;
-  /** Negotiated at the last connect; milliseconds. */
+  /** Milliseconds, as negotiated at the last connect. */
   timeoutMs: number;
   /**
-   * The end of the bucket in which it expires; monotonic milliseconds, a multiple of the tick. Kept by the tracker. On a
-   * learner, when it is refused for having been silent.
+   * The end of the bucket in which it expires; monotonic milliseconds, a multiple of the tick. Maintained by the
+   * tracker. On a learner: when its requests start being refused because it was silent.
    */
   expiresAtMs = 0;
-  /** Where sessions expire: when its timeout is over, to the millisecond. Kept by the tracker. */
+  /** Where sessions expire: the exact end of its timeout, monotonic milliseconds. Maintained by the tracker. */
   dueMs = 0;
-  /** Set when a closeSession has been proposed: nothing more is accepted from it. */
+  /** Set once a closeSession is requested: nothing more is accepted from it. */
   isClosing = false;
-  /** A learner's id or a `SessionOwner`: whose requests for the session are accepted. Kept where sessions expire. */
+  /** On a leader: the server whose requests for the session are accepted, a learner's id or a `SessionOwner`. */
   owner: number = SessionOwner.none;
-  /** Only the server that its client is connected to knows it. Kept by `LocalSessions`. */
+  /** Only known to the server that its client is connected to. Maintained by `LocalSessions`. */
   isLocal = false;
-  /** On a learner: something was heard of it since the leader was told last. Kept by `LearnerSessions`. */
+  /** On a learner: touched since the last report to the leader. Maintained by `LearnerSessions`. */
   isHeard = false;
 
   constructor(id: bigint, timeoutMs: number) {

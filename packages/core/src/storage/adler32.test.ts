@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ADLER_START, adler32 } from './adler32.ts';
 
-/** The definition, one modulo a byte. */
+/** The definition, with one modulo per byte. */
 function definition(bytes: Uint8Array): number {
   let a = 1;
   let b = 0;
@@ -13,7 +13,7 @@ function definition(bytes: Uint8Array): number {
 }
 
 describe('adler32', () => {
-  it('has the value that the definition gives for a known text', () => {
+  it('equals the definition for a known text', () => {
     const bytes = new TextEncoder().encode('Wikipedia');
     expect(adler32(ADLER_START, bytes, 0, bytes.length)).toBe(0x11e60398);
   });
@@ -25,7 +25,7 @@ describe('adler32', () => {
     }
   });
 
-  it('agrees with the definition wherever the bytes begin in their memory, and however few they are', () => {
+  it('agrees with the definition at any alignment, and for any small length', () => {
     const memory = new Uint8Array(400).fill(255);
     for (let start = 0; start < 5; start++) {
       const bytes = memory.subarray(start);

@@ -3,22 +3,23 @@ import { WordView } from '../base/word-view.ts';
 /**
  * Adler-32 (RFC 1950), the checksum of log entries and snapshots: two sums modulo 65521, the second one of the first.
  *
- * Four bytes a step, in lanes of 16 bits:
+ * Four bytes per step, in 16-bit lanes:
  *
  *     word, lowest byte first      b0 b1 b2 b3
  *     even := word & 0x00ff00ff    b0    b2        odd := word >>> 8 & 0x00ff00ff    b1    b3
  *
- * `even` and `odd` sum the words of a run, `evenBefore` and `oddBefore` sum what these were before each word. After 22 words a
- * lane of the latter is at most 255 × (0 + … + 21), still 16 bits. 1 KiB takes 0.33 µs, byte by byte 0.63.
+ * `even` and `odd` sum the words of a run, `evenBefore` and `oddBefore` sum the previous values of these at each word.
+ * After 22 words a lane of the latter is at most 255 × (0 + … + 21), still 16 bits. 1 KiB takes 0.33 µs, 0.63 byte by
+ * byte.
  */
 
-/** The checksum of no bytes; where every calculation starts. */
+/** The checksum of no bytes; the initial value. */
 export const ADLER_START = 1;
 
 const MODULUS = 65521;
 const WORDS_PER_RUN = 22;
 const LANES = 0x00ff00ff;
-/** Of the bytes that were summed last: a log is written to, and read from, the same memory for a while. */
+/** A view of the last bytes: a log is written from, and read into, the same memory for a while. */
 const VIEW = new WordView();
 
 /**
@@ -58,7 +59,8 @@ export function adler32(checksum: number, bytes: Uint8Array, start: number, end:
     const sum2 = even >>> 16;
     const sum3 = odd >>> 16;
     const before = (evenBefore & 0xffff) + (evenBefore >>> 16) + (oddBefore & 0xffff) + (oddBefore >>> 16);
-    // A byte of a word is counted in the sums at itself and at those behind it: 4, 3, 2 and 1 times, and 4 times in each later word.
+    // A byte of a word counts in the sums of its own and of later positions: 4, 3, 2 and 1 times, and 4 times per later
+    // word.
     b = (b + (a * count + before + sum0) * 4 + sum1 * 3 + sum2 * 2 + sum3) % MODULUS;
     a = (a + sum0 + sum1 + sum2 + sum3) % MODULUS;
   }

@@ -1,4 +1,4 @@
-/** What Apache's server wrote, read here; and what is written here, byte for byte as Apache's server wrote it. */
+/** Files written by an Apache server are read; files written here equal, byte for byte, those of an Apache server. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { JuteReader, OpCode, readTxnEntry, type TxnEntry, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
@@ -20,7 +20,7 @@ function diskWith(...names: string[]): MemoryDisk {
   return disk;
 }
 
-/** A reader of its own, as short as the format allows: it trusts the file. */
+/** An independent reader, as short as the format allows: it trusts the file. */
 function entriesOf(bytes: Uint8Array): TxnEntry[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const entries: TxnEntry[] = [];
@@ -45,7 +45,7 @@ describe("a directory of Apache's server", () => {
     expect(host.eventsOf('digest-mismatch')).toEqual([]);
   });
 
-  it('gives the same database from its fuzzy snapshot as from its first one', () => {
+  it('recovers the same database from its fuzzy snapshot as from its first one', () => {
     const fromNewest = new StorageHost(diskWith('snapshot.0', 'snapshot.a', 'log.1', 'log.c')).recover();
     const fromFirst = new StorageHost(diskWith('snapshot.0', 'log.1', 'log.c')).recover();
     expect(fromFirst.summary?.txns).toBeGreaterThan(fromNewest.summary!.txns);
@@ -53,7 +53,7 @@ describe("a directory of Apache's server", () => {
     expect(fromFirst.eventsOf('digest-mismatch')).toEqual([]);
   });
 
-  it('has the digest of every txn, which the tree has too when it is replayed from nothing', () => {
+  it('contains the digest of every txn, equal to that of a tree replayed from scratch', () => {
     const database = new Database({ extendedTypesEnabled: true, digestEnabled: true }, { emit() {} });
     for (const { header, txn, digest } of [...entriesOf(fixture('log.1')), ...entriesOf(fixture('log.c'))]) {
       database.apply(header, txn, SILENT_EVENTS);
@@ -64,9 +64,9 @@ describe("a directory of Apache's server", () => {
   });
 });
 
-describe('what is written here', () => {
+describe('files written here', () => {
   it.each(['log.1', 'log.c'])(
-    "is Apache's %s again, but for its dbid and to the last zero, when its txns are appended one by one",
+    "equals Apache's %s except for the dbid, when its txns are appended one by one",
     (name) => {
       const disk = diskWith();
       disk.makeDirectory(TEST_DIRECTORY, () => {});
@@ -88,7 +88,7 @@ describe('what is written here', () => {
     },
   );
 
-  it('has the header and the end that Apache gives a snapshot, and the part that the 3.9 line adds', () => {
+  it('a snapshot has the header and end of an Apache snapshot, and the part that 3.9 adds', () => {
     const disk = diskWith(...readdirSync(FIXTURES));
     const host = new StorageHost(disk).recover();
     host.startAppending();

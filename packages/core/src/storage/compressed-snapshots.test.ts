@@ -14,7 +14,7 @@ import { Database } from '../tree/database.ts';
 import { MemoryDisk } from './memory-disk.ts';
 import { NewestSnapshot } from './snapshot-store.ts';
 
-/** A server that has written so many txns and stopped, and what it had then. */
+/** The disk of a server that has written this many txns and stopped, and its final state. */
 function writtenDisk(
   options: Partial<CoreOptions>,
   count = 200,
@@ -35,7 +35,7 @@ function snapshotsOf(disk: MemoryDisk): string[] {
 }
 
 describe.each(['gz', 'snappy'] as const)('snapshots compressed by %s', (snapshotCompression) => {
-  it('are named so, the first one too, and read at the next start, whatever it writes itself', () => {
+  it('have the suffix, the first one too, and are read at the next start, whatever that is configured to write', () => {
     const { disk, state } = writtenDisk({ snapshotCompression });
     expect(snapshotsOf(disk)).toContain(`snapshot.0.${snapshotCompression}`);
     for (const name of snapshotsOf(disk))
@@ -49,7 +49,7 @@ describe.each(['gz', 'snappy'] as const)('snapshots compressed by %s', (snapshot
     expect(bytes, 'those of a plain snapshot').toBe(file.length - (snapshotCompression === 'gz' ? 2 : 8) - 3);
   });
 
-  it('give way to an older one when the newest is cut, and stop the start when none is whole', () => {
+  it('are skipped for an older one when the newest is cut, and stop the start when none is whole', () => {
     const { disk, state } = writtenDisk({ snapshotCompression });
     const names = snapshotsOf(disk).sort((a, b) => Number.parseInt(a.slice(9), 16) - Number.parseInt(b.slice(9), 16));
     const cut = (name: string, bytes: number): void => {
@@ -68,7 +68,7 @@ describe.each(['gz', 'snappy'] as const)('snapshots compressed by %s', (snapshot
     expect(new StorageHost(disk).recover().failure?.message).toMatch(/none can be loaded; the newest: it is cut short/);
   });
 
-  it('are counted by the purge, and are what a history is cut behind', () => {
+  it('are counted by the purge, and serve as the base of a truncation', () => {
     const options = { snapshotCompression, purgeIntervalMs: 1, purgeRetainCount: 3, ensemble: TEST_ENSEMBLE };
     const { disk } = writtenDisk(options);
     const host = new StorageHost(disk, options).recover();
@@ -103,7 +103,7 @@ describe.each(['gz', 'snappy'] as const)('snapshots compressed by %s', (snapshot
   });
 });
 
-it('a compressed snapshot is passed over where nothing decompresses it', () => {
+it('a compressed snapshot is skipped where there is no codec', () => {
   const { disk } = writtenDisk({ snapshotCompression: 'gz' }, 5);
   const warnings: unknown[] = [];
   const ports = { disk, trace: { emit: (event: unknown) => void warnings.push(event) } };
@@ -115,5 +115,5 @@ it('a compressed snapshot is passed over where nothing decompresses it', () => {
       failure = error;
     },
   }).load();
-  expect(String(failure)).toMatch(/it is compressed, and there is nothing here to decompress it/);
+  expect(String(failure)).toMatch(/it is compressed, and no codec is available/);
 });

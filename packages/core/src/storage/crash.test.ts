@@ -5,7 +5,7 @@ import { type AppendedTxn, Dice, databaseAt, describeDatabase, StorageHost } fro
 import { MemoryDisk } from './memory-disk.ts';
 import type { Survivors } from './memory-file.ts';
 
-/** What must hold after a restart, whatever happened before it. */
+/** Invariants after a restart, whatever happened before it. */
 function expectRecovered(host: StorageHost, history: readonly AppendedTxn[], durable: Zxid, story: string): void {
   expect(host.failure, story).toBeNull();
   const { lastZxid } = host.database!;
@@ -20,7 +20,7 @@ function expectRecovered(host: StorageHost, history: readonly AppendedTxn[], dur
 const SMALL: Partial<CoreOptions> = { preallocateBytes: 8192, snapCount: 24, purgeIntervalMs: 1, purgeRetainCount: 3 };
 
 describe('after a power cut', () => {
-  it('every durable txn is there and nothing was invented, at whatever completion the power is cut', () => {
+  it('every durable txn is there and nothing else, at whatever completion the power is cut', () => {
     const ways: [string, () => Survivors, Partial<CoreOptions>?][] = [
       ['what was not synced is lost', () => 'nothing'],
       ['all that was written is there', () => 'everything', { snapshotCompression: 'gz' }],
@@ -64,7 +64,7 @@ describe('after a power cut', () => {
     }
   });
 
-  it('the same holds over many lives of one directory, ended by power cuts, kills and stops', () => {
+  it('the same holds over many restarts with one directory, after power cuts, kills and stops', () => {
     for (let seed = 1; seed <= 60; seed++) {
       const dice = new Dice(seed);
       const disk = new MemoryDisk();
@@ -99,7 +99,7 @@ describe('after a power cut', () => {
     }
   });
 
-  it('a batch of many pages, of which any may be missing, is cut and never needs an operator', () => {
+  it('a batch of many pages, any of which may be missing, is cut and never needs an operator', () => {
     for (let seed = 1; seed <= 200; seed++) {
       const dice = new Dice(seed);
       const disk = new MemoryDisk();
@@ -119,8 +119,8 @@ describe('after a power cut', () => {
   });
 });
 
-describe('a process that ends', () => {
-  it('before its last sync leaves txns that the next one makes durable before it goes on behind them', () => {
+describe('a process that is killed', () => {
+  it('before its last sync leaves txns that the next process makes durable before it appends', () => {
     for (let deliveries = 0; deliveries < 12; deliveries++) {
       const disk = new MemoryDisk();
       const host = new StorageHost(disk).recover();
@@ -147,7 +147,7 @@ describe('a process that ends', () => {
     }
   });
 
-  it('in the middle of a write leaves an entry that is cut, which the next start removes', () => {
+  it('in the middle of a write leaves a partial entry, which the next start removes', () => {
     for (let seed = 1; seed <= 50; seed++) {
       const dice = new Dice(seed);
       const disk = new MemoryDisk();
@@ -165,7 +165,7 @@ describe('a process that ends', () => {
 });
 
 describe('after a sync that failed', () => {
-  it('what the next process finds and takes for durable is durable, although a sync alone would not make it so', () => {
+  it('what the next process reads and considers durable is durable, although a sync alone would not make it so', () => {
     const disk = new MemoryDisk();
     const host = new StorageHost(disk, SMALL).recover().startAppending();
     const dice = new Dice(11);

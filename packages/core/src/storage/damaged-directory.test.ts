@@ -1,4 +1,4 @@
-/** Any file of a directory, damaged in any way: a start has the whole history, or there is none. */
+/** Any file of a directory, damaged in any way: a start recovers the whole history, or it is refused. */
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../base/options.ts';
 import {
@@ -13,12 +13,12 @@ import {
 } from '../testing/storage-host.ts';
 import type { MemoryDisk } from './memory-disk.ts';
 
-/** On each of six directories; 300 were looked at once. */
+/** For each of six directories; 300 were run once. */
 const ROUNDS = 40;
 
 describe('a directory with one damaged file', () => {
   it.each([
-    ['of a server of its own', null],
+    ['of a standalone server', null],
     ['of an ensemble', TEST_ENSEMBLE],
   ])('%s starts with all that was acknowledged, or does not start', (_, ensemble) => {
     const options: Partial<CoreOptions> = { ensemble, preallocateBytes: 4096, snapCount: 12, logBytesMax: 2048 };

@@ -1,6 +1,6 @@
 /**
- * The two directories of a server, or the one, before anything in them is read: made, held for this server alone, listed,
- * and cleared of what a crash has left unfinished.
+ * The one or two directories of a server, before anything in them is read: created, locked for this server, listed, and
+ * cleaned of what a crash has left unfinished.
  *
  *     create ─► hold ─► list ─► sweep ─┬─────────────────────────► opened
  *                         ▲            └─► complete an install ─┐
@@ -15,7 +15,7 @@ import { looksWhole, removeUnfinished } from './snapshot-store.ts';
 
 export interface DataDirectoriesEvents {
   onDirectoriesOpened(snapshotEntries: readonly DirectoryEntry[], logEntries: readonly DirectoryEntry[]): void;
-  /** Those that are held already stay held until `release`. */
+  /** Directories that are locked already stay locked until `release`. */
   onDirectoriesRefused(error: Error): void;
 }
 
@@ -28,7 +28,7 @@ export class DataDirectories {
   #snapshotEntries: readonly DirectoryEntry[] = [];
   #logEntries: readonly DirectoryEntry[] = [];
 
-  /** @param context `isHeld`: this server holds its directories already */
+  /** @param context `isHeld`: this server has locked its directories already */
   constructor(
     ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
     options: CoreOptions,
@@ -90,7 +90,7 @@ export class DataDirectories {
     });
   }
 
-  /** With two directories, a file in the wrong one means that they were one, or the other way round, before. */
+  /** A misplaced file means that the two directories were one before, or the reverse. */
   #checkDirectories(): void {
     const { snapshotDirectory, logDirectory } = this.#options;
     if (logDirectory !== snapshotDirectory) {
@@ -117,7 +117,7 @@ export class DataDirectories {
     });
   }
 
-  /** A crash has cut the installation of a leader's snapshot short, behind the point of no return. */
+  /** A crash interrupted the installation of a leader's snapshot, after the point of no return. */
   #completeInstall({ name, size }: DirectoryEntry): void {
     const { disk } = this.#ports;
     const { snapshotDirectory } = this.#options;
@@ -128,7 +128,7 @@ export class DataDirectories {
         return this.#refuse(
           new Error(
             `${path} is cut short: it was to replace all logs and snapshots, of which some may be gone. Copy the ` +
-              'directory from a healthy server, or empty it and let this server join its ensemble anew',
+              'directory from a healthy server, or empty it and let this server rejoin its ensemble',
           ),
         );
       }
@@ -140,7 +140,7 @@ export class DataDirectories {
     });
   }
 
-  /** Lets others have what this server holds. */
+  /** Unlocks the directories. */
   release(): void {
     for (const directory of this.#held) this.#ports.disk.release(directory);
   }

@@ -15,9 +15,9 @@ export type DiskOperation =
   | 'preallocate'
   | 'truncate';
 
-/** Hears of what has taken place, before its completion is told. */
+/** Notified of each effect that has taken place, before its completion is delivered. */
 export interface DiskObserver {
-  /** All of a write, or the part that was written before it failed or its process ended. */
+  /** A whole write, or the part that was written before it failed or its process ended. */
   onWritten(path: string, position: number, bytes: Uint8Array): void;
   onSynced(path: string): void;
   onRenamed(source: string, target: string): void;
@@ -25,14 +25,14 @@ export interface DiskObserver {
   onFailed(operation: DiskOperation, path: string): void;
 }
 
-/** An effect on a disk in memory that has been asked for and has not taken place yet. */
+/** An effect on a memory disk that has been requested and has not taken place yet. */
 export interface DiskEffect {
-  /** The open file that it belongs to, whose effects take place in order; null for one of a directory. */
+  /** The open file that it belongs to, whose effects take place in order; null for an effect on a directory. */
   readonly file: DiskFile | null;
   readonly operation: DiskOperation;
   readonly path: string;
-  /** Takes place and tells its completion. */
+  /** Performs the effect and delivers its completion. */
   readonly run: (error: DiskError | null) => void;
-  /** Of a write: takes place up to some byte, as when the process ends in its middle. */
+  /** For a write: performs it up to some byte, as when the process ends in the middle. */
   readonly runPart: ((random: Random) => void) | null;
 }

@@ -19,13 +19,13 @@ function textOf(disk: MemoryDisk): string {
   return new TextDecoder().decode(disk.peek(PATH) ?? new Uint8Array(0));
 }
 
-/** Zxid and acceptedEpoch, as they stand in the file. */
+/** Zxid and acceptedEpoch in the file. */
 function markOf(disk: MemoryDisk): [zxid: number, acceptedEpoch: number] {
   const [zxid = '', acceptedEpoch = ''] = textOf(disk).split(' ');
   return [Number.parseInt(zxid, 16), Number(acceptedEpoch)];
 }
 
-/** zlib's, in its plainest form. */
+/** An independent Adler-32, in its simplest form. */
 function adlerOf(text: string): string {
   let a = 1;
   let b = 0;
@@ -48,7 +48,7 @@ describe('the mark of what is durable', () => {
     expect(textOf(host.disk)).toBe(`${`c00000001 12 ${adlerOf('c00000001 12')}`.padEnd(63)}\n`);
   });
 
-  it('is at what was acknowledged when the process ends, and durable a second after', () => {
+  it('equals what was acknowledged when the process ends, and is durable a second later', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     for (let i = 1; i <= 3; i++) {
       host.append(NOTHING);
@@ -83,7 +83,7 @@ describe('the mark of what is durable', () => {
     expect(markOf(host.disk)).toEqual([1, 0]);
   });
 
-  it('is never above what the log has, wherever a truncation, an installation or the life of a server is cut short', () => {
+  it('is never above the end of the log, wherever a truncation, an installation or the server is interrupted', () => {
     const ways: ((seed: number) => Survivors)[] = [() => 'nothing', () => 'everything', (seed) => new Dice(seed)];
     const { disk: grown, history } = grownDirectory(new Dice(2), MEMBER);
     const { zxid } = history[history.length >> 1]!.header;
@@ -114,7 +114,7 @@ describe('the mark of what is durable', () => {
     }
   });
 
-  it('that cannot be lowered keeps the history from being cut or replaced', () => {
+  it('that cannot be lowered prevents the history from being cut or replaced', () => {
     for (const work of ['truncate', 'install'] as const) {
       const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
       for (let i = 0; i < 3; i++) host.append(NOTHING);
@@ -124,7 +124,7 @@ describe('the mark of what is durable', () => {
       else host.installSnapshot(new StorageHost().recover().database!);
       host.settle();
       expect(host.failure?.message).toMatch(
-        /^cannot (cut the log behind|install the snapshot).*cannot write .*durableZxid: EIO/,
+        /^cannot (cut the log after|install the snapshot).*cannot write .*durableZxid: EIO/,
       );
       host.disk.kill();
       const again = new StorageHost(host.disk, MEMBER).recover();
@@ -133,7 +133,7 @@ describe('the mark of what is durable', () => {
     }
   });
 
-  it('holds no longer when another program has accepted a later epoch, and perhaps truncated the log', () => {
+  it('is void when another program has accepted a later epoch, and perhaps truncated the log', () => {
     const { disk } = grownDirectory(new Dice(2), { ...MEMBER, snapCount: 1000 });
     const host = new StorageHost(disk, MEMBER).recover();
     const { lastZxid } = host.history!;
@@ -152,7 +152,7 @@ describe('the mark of what is durable', () => {
     expect(markOf(cut)).toEqual([again.history!.lastZxid, 9]);
   });
 
-  it('tells of an acceptedEpoch that was lost or restored, and holds no longer', () => {
+  it('reveals that acceptedEpoch was lost or restored, and is void', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     host.storage.writeEpoch('acceptedEpoch', 12);
     host.settle();
@@ -190,7 +190,7 @@ describe('the mark of what is durable', () => {
     expect(markOf(host.disk)).toEqual([makeZxid(4, 1), 5]);
   });
 
-  it('that is damaged is reported, and says nothing', () => {
+  it('that is damaged is reported and ignored', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     host.append(NOTHING);
     host.settle();
@@ -215,7 +215,7 @@ describe('the mark of what is durable', () => {
     }
   });
 
-  it('that cannot be written stays behind, which is reported once, and the server goes on', () => {
+  it('that cannot be written stays behind, which is reported once, and the server continues', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     host.append(NOTHING);
     host.settle();
@@ -226,7 +226,7 @@ describe('the mark of what is durable', () => {
     }
     expect(host).toMatchObject({ failure: null, durable: 4 });
     expect(host.eventsOf('warning').map(({ message }) => message)).toEqual([
-      expect.stringContaining('durableZxid stays behind what is acknowledged, until the next start'),
+      expect.stringContaining('durableZxid lags behind what is acknowledged until the next start'),
     ]);
     host.storage.stop();
     host.settle();
@@ -235,16 +235,16 @@ describe('the mark of what is durable', () => {
   });
 
   it.each(['open', 'create', 'write', 'sync', 'syncDirectory'] as const)(
-    'that cannot be made at the start is reported, and the server goes on, when the disk fails at its %s',
+    'that cannot be created at the start is reported, and the server continues, when the disk fails at its %s',
     (operation) => {
       const disk = new MemoryDisk();
-      // Other files come before it.
+      // Other files are accessed first.
       const isOfOthers = operation === 'syncDirectory' ? { skip: 4 } : { path: 'durableZxid' };
       const skip = operation === 'open' ? { skip: 1 } : {};
       disk.failNext({ operation, code: 'ENOSPC', ...isOfOthers, ...skip });
       const host = new StorageHost(disk, MEMBER).recover().startAppending();
       expect(host.eventsOf('warning').map(({ message }) => message)).toEqual([
-        expect.stringMatching(/^durableZxid is not kept until the next start: .*ENOSPC/),
+        expect.stringMatching(/^durableZxid is not written until the next start: .*ENOSPC/),
       ]);
       host.append(NOTHING);
       host.settle();
@@ -270,7 +270,7 @@ describe('the mark of what is durable', () => {
     ]);
   });
 
-  it('does not keep a server from starting whose log another program has continued, or a snapshot covers', () => {
+  it('does not stop the start after another program has continued the log, or when a snapshot covers it', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     for (let i = 0; i < 3; i++) host.append(NOTHING);
     host.settle();

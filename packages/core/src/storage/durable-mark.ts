@@ -1,21 +1,21 @@
 /**
- * `durableZxid`: up to where this server has told others that the log is durable, outside of the log itself.
+ * `durableZxid`: up to where this server has reported the log as durable to others, stored outside of the log itself.
  *
- *     batch synced ─► the mark written, not synced ─► acknowledged ─► … ─► the mark synced, once a second
+ *     batch synced ─► mark written, not synced ─► acknowledged ─► … ─► mark synced, once a second
  *
- * A log whose end is damaged cannot say whether something is missing from it. The mark can. It says no more than is known,
- * and a start goes on without one that cannot be read or written:
+ * A log whose end is damaged cannot show whether something is missing from it. The mark can. It never claims more than
+ * is known, and a start continues without a mark that cannot be read or written:
  *
- * 1. It is written after the sync of what it tells of. So whatever of it a crash leaves, it is never too high.
- * 2. It is with the kernel before anybody is told: when a process ends, it is as high as what was acknowledged. When the
- *    machine ends, it is what was synced a second before, or later.
- * 3. It is lowered, durably, before a truncation or an installation takes anything away.
- * 4. It holds only while `acceptedEpoch` is the one that it names: an Apache server that has used the directory since may
- *    have truncated it, and has accepted a later epoch then.
+ * 1. It is written after the sync of the txns that it covers. So whatever a crash leaves of it, it is never too high.
+ * 2. It is in the kernel before anything is acknowledged: when the process ends, it is as high as what was
+ *    acknowledged. When the machine crashes, it is what was synced a second before, or later.
+ * 3. It is lowered, durably, before a truncation or an installation removes anything.
+ * 4. It is valid only while `acceptedEpoch` is the one that it names: an Apache server that has used the directory
+ *    since may have truncated it, and has then accepted a later epoch.
  *
- * The file has one line of 64 bytes, replaced in place; a device writes it whole or not at all:
+ * The file has one line of 64 bytes, overwritten in place; a device writes it whole or not at all:
  *
- *     <zxid, hexadecimal> <acceptedEpoch> <Adler-32 of the text before, hexadecimal>, filled up with spaces
+ *     <zxid, hexadecimal> <acceptedEpoch> <Adler-32 of the text before, hexadecimal>, padded with spaces
  */
 import { formatZxid, maxZxid, parseZxid, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import type { Durable } from '../base/durable.ts';
@@ -26,7 +26,7 @@ import { EpochFiles } from './epoch-files.ts';
 export const DURABLE_MARK_NAME = 'durableZxid';
 
 const MARK_BYTES = 64;
-/** A mark that was written is synced after this long. */
+/** Delay after which a written mark is synced. */
 const SYNC_AFTER_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
 const MARK_TEXT = /^([0-9a-f]{1,16}) (\d{1,16}) ([0-9a-f]{8}) *\n$/;
@@ -45,13 +45,13 @@ export class DurableMark {
   #acceptedEpoch = 0;
   #dueMs = NEVER;
 
-  /** @param directory the one of the epoch files */
+  /** @param directory that of the epoch files */
   constructor(ports: Pick<Ports, 'disk' | 'clock' | 'trace'>, directory: string) {
     this.#ports = ports;
     this.#directory = directory;
   }
 
-  /** Makes the mark say this, durably. After an error it says that, or what it said before, or nothing. */
+  /** Sets the mark, durably. After an error it has the new text, the old one, or none. */
   settle({ zxid, acceptedEpoch }: DurableMarkText, done: DiskDone): void {
     const { disk } = this.#ports;
     this.#zxid = zxid;
@@ -90,7 +90,7 @@ export class DurableMark {
     });
   }
 
-  /** The same where the log is to lose what is behind `zxid`. */
+  /** Lowers the mark, durably, before the log loses what is after `zxid`. */
   lower(zxid: Zxid, done: DiskDone): void {
     const lowest = zxid < this.#zxid ? zxid : this.#zxid;
     this.settle({ zxid: lowest, acceptedEpoch: this.#acceptedEpoch }, done);
@@ -103,13 +103,13 @@ export class DurableMark {
     this.#write();
   }
 
-  /** This epoch is in the file `acceptedEpoch`, durably. */
+  /** The file `acceptedEpoch` durably holds this epoch. */
   enter(acceptedEpoch: number): void {
     this.#acceptedEpoch = acceptedEpoch;
     this.#write();
   }
 
-  /** When `onTick` has something to do; Infinity = never. Monotonic milliseconds. */
+  /** When `onTick` has to be called; Infinity = never. Monotonic milliseconds. */
   get dueMs(): number {
     return this.#dueMs;
   }
@@ -122,7 +122,7 @@ export class DurableMark {
     });
   }
 
-  /** Syncs what was written; `done` follows with a later event. */
+  /** Syncs what was written; `done` is called in a later event. */
   close(done: () => void): void {
     const file = this.#file;
     this.#file = null;
@@ -139,7 +139,7 @@ export class DurableMark {
 
   #write(): void {
     if (this.#file === null) return;
-    // In whole milliseconds, as `onTick` counts.
+    // In whole milliseconds, the resolution of `onTick`.
     if (this.#dueMs === NEVER) this.#dueMs = Math.floor(this.#ports.clock.monotonicMs()) + SYNC_AFTER_MS;
     writeMark(this.#line, this.#zxid, this.#acceptedEpoch);
     this.#file.note(0, this.#line, this.#fail);
@@ -150,11 +150,11 @@ export class DurableMark {
     this.#giveUp();
     this.#ports.trace.emit({
       kind: 'warning',
-      message: `${DURABLE_MARK_NAME} stays behind what is acknowledged, until the next start: ${message}`,
+      message: `${DURABLE_MARK_NAME} lags behind what is acknowledged until the next start: ${message}`,
     });
   };
 
-  /** Nothing is noted any more, which says less than is true and never more. */
+  /** Stops updating the mark, which then claims less than is true, never more. */
   #giveUp(): void {
     this.#file?.close();
     this.#file = null;
@@ -163,10 +163,10 @@ export class DurableMark {
 }
 
 /**
- * Reads what this server has acknowledged at least.
+ * Reads the lower bound of what this server has acknowledged.
  *
- * @param done `durable` is ZXID_NONE when the mark does not hold any more, and null when there is none that can be read;
- *   `fault` says why it cannot be relied on where something is wrong
+ * @param done `durable` is ZXID_NONE when the mark is no longer valid, and null when there is no readable mark; `fault`
+ *   says why it cannot be relied on, if something is wrong
  */
 export function readDurableMark(
   disk: Disk,
@@ -182,7 +182,7 @@ export function readDurableMark(
       const mark = parseMark(bytes);
       if (mark === null) return done(null, `${path} is damaged`);
       new EpochFiles(disk, directory).read('acceptedEpoch', (epochError, acceptedEpoch) => {
-        // An error is told when the epoch is read for itself.
+        // An error is reported when the epoch is read for itself.
         const holds = epochError === null && acceptedEpoch === mark.acceptedEpoch;
         done(holds ? mark.zxid : ZXID_NONE, epochError === null ? faultOfEpoch(path, mark, acceptedEpoch) : null);
       });
@@ -190,7 +190,7 @@ export function readDurableMark(
   });
 }
 
-/** Epochs are only ever raised: a mark of a later one shows that the file was lost, damaged or restored. */
+/** Epochs only increase: a mark of a later one shows that the file was lost, damaged or restored. */
 function faultOfEpoch(path: string, mark: DurableMarkText, acceptedEpoch: number | null): string | null {
   if (mark.acceptedEpoch <= (acceptedEpoch ?? 0)) return null;
   const found = acceptedEpoch === null ? 'is missing' : `holds ${acceptedEpoch}`;
@@ -206,7 +206,7 @@ function parseMark(bytes: Uint8Array): DurableMarkText | null {
   return { zxid, acceptedEpoch };
 }
 
-/** @param line all of the file's bytes */
+/** @param line the whole file */
 function writeMark(line: Uint8Array, zxid: Zxid, acceptedEpoch: number): void {
   line.fill(SPACE);
   const end = writeText(line, 0, `${formatZxid(maxZxid(zxid, ZXID_ZERO))} ${acceptedEpoch}`);
@@ -214,7 +214,7 @@ function writeMark(line: Uint8Array, zxid: Zxid, acceptedEpoch: number): void {
   line[MARK_BYTES - 1] = LINE_FEED;
 }
 
-/** @returns where it ends */
+/** @returns the end of the text */
 function writeText(bytes: Uint8Array, at: number, text: string): number {
   for (let i = 0; i < text.length; i++) bytes[at + i] = text.charCodeAt(i);
   return at + text.length;

@@ -31,7 +31,7 @@ describe('an epoch file', () => {
     expect(read(disk)).toBe(12);
   });
 
-  it('is the old one or the new one wherever the power is cut, and the new one once it is told durable', () => {
+  it('is the old one or the new one wherever the power is cut, and the new one once it is reported durable', () => {
     for (let cutAfter = 0; cutAfter < 8; cutAfter++) {
       for (const survivors of ['nothing', 'everything'] as const) {
         const disk = emptyDisk();
@@ -64,7 +64,7 @@ describe('an epoch file', () => {
     expect(read(disk), 'what is left does not stand in the way').toBe(5);
   });
 
-  it('with other content is an error that names it', () => {
+  it('with invalid content is an error that names the file', () => {
     const disk = emptyDisk();
     disk.poke('/data/currentEpoch', new TextEncoder().encode('-1'));
     expect(String(read(disk))).toMatch('/data/currentEpoch holds "-1" instead of an epoch in decimal digits');

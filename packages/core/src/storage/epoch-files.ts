@@ -1,29 +1,30 @@
 /**
- * `acceptedEpoch` and `currentEpoch`: the epochs that this server has promised and is in (QuorumPeer).
+ * `acceptedEpoch` and `currentEpoch`: the epochs that this server has promised and entered (QuorumPeer).
  *
  * ASCII decimal without a newline, written under another name, synced, renamed, and the directory synced, before a
- * `Durable` epoch is minted. A lone Apache server neither reads nor writes them; one of an ensemble creates missing ones
- * from the epoch of its last zxid, and does not start when that zxid is of a later epoch than `currentEpoch`.
+ * `Durable` epoch is created. A standalone Apache server neither reads nor writes them; one of an ensemble creates
+ * missing ones from the epoch of its last zxid, and does not start when that zxid is of a later epoch than
+ * `currentEpoch`.
  */
 
 import { type Durable, type EpochFileName, onDisk } from '../base/durable.ts';
 import type { Disk, DiskError } from '../base/ports.ts';
 
 const EPOCH_TEXT = /^\s*(\d{1,16})\s*$/;
-/** No epoch has as many digits as this. */
+/** Longer than any epoch. */
 const READ_BYTES = 64;
 
 export class EpochFiles {
   readonly #disk: Disk;
   readonly #directory: string;
 
-  /** @param directory the one of the snapshots (`dataDir/version-2`) */
+  /** @param directory that of the snapshots (`dataDir/version-2`) */
   constructor(disk: Disk, directory: string) {
     this.#disk = disk;
     this.#directory = directory;
   }
 
-  /** Reads one file; null when it is missing. Content that is no number is an error. */
+  /** Reads one file; null when it is missing. Content that is not a number is an error. */
   read(name: EpochFileName, done: (error: Error | null, epoch: number | null) => void): void {
     const path = `${this.#directory}/${name}`;
     this.#disk.open(path, { readOnly: true }, (error, file) => {
@@ -42,7 +43,7 @@ export class EpochFiles {
     });
   }
 
-  /** Replaces one file. After an error the old one or the new one is there, never a part. */
+  /** Replaces one file, atomically: after an error it is the old one or the new one. */
   write(
     name: EpochFileName,
     epoch: number,

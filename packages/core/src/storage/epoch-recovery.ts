@@ -1,11 +1,11 @@
 /**
- * The epoch files as a recovery finds them, and as it leaves them for the log that it has read.
+ * The epoch files during recovery: read, and raised to match the log.
  *
- * A lone Apache server has none; written here, they say what an ensemble's server would conclude from the last zxid, and
- * let it open the directory also when this server has gone on to a later epoch.
+ * A standalone Apache server has none; written here, they hold what a server of an ensemble would derive from the last
+ * zxid, and let it open the directory even after this server has moved on to a later epoch.
  *
- * In an ensemble the last zxid raises `currentEpoch` as well: a log is a contiguous part of its epoch's history, and a
- * crash may come between the first txns of an epoch and the file.
+ * In an ensemble the last zxid raises `currentEpoch` too: a log is a contiguous part of its epoch's history, and a
+ * crash may happen between the first txns of an epoch and the write of the file.
  */
 import { epochOf, MAX_EPOCH, type Zxid } from '@meerkat/protocol';
 import type { EpochFileName } from '../base/durable.ts';
@@ -18,7 +18,7 @@ export interface RecoveredEpochs {
 }
 
 export interface EpochRecoveryEvents {
-  /** The files hold these, durably but for their names. */
+  /** The files hold these epochs, durably except for their names. */
   onEpochsRecovered(epochs: RecoveredEpochs): void;
   onEpochsRefused(error: Error): void;
 }
@@ -40,7 +40,7 @@ export class EpochRecovery {
     this.#events = events;
   }
 
-  /** @param lastZxid where the log ends */
+  /** @param lastZxid last zxid of the log */
   start(lastZxid: Zxid): void {
     const epoch = Math.max(0, epochOf(lastZxid));
     this.#files.read('acceptedEpoch', (error, accepted) => {
@@ -49,7 +49,7 @@ export class EpochRecovery {
         if (currentError !== null) return this.#refuse('currentEpoch cannot be read', currentError);
         const fault = this.#isEnsemble ? faultOf(this.#directory, accepted, current, epoch) : null;
         if (fault !== null) return this.#events.onEpochsRefused(fault);
-        // Accepted first, so that it is never behind.
+        // acceptedEpoch first, so that it is never behind.
         this.#raise('acceptedEpoch', accepted, Math.max(epoch, current ?? 0), (acceptedEpoch) => {
           this.#raise('currentEpoch', current, epoch, (currentEpoch) => {
             const epochs = { acceptedEpoch: Math.max(acceptedEpoch, currentEpoch), currentEpoch };
@@ -60,7 +60,7 @@ export class EpochRecovery {
     });
   }
 
-  /** Tells what the file holds from now on, durably. */
+  /** Raises an epoch if necessary, durably; `then` receives what the file holds. */
   #raise(name: EpochFileName, found: number | null, epoch: number, then: (epoch: number) => void): void {
     if (found !== null && found >= epoch) {
       then(found);
@@ -78,20 +78,20 @@ export class EpochRecovery {
   }
 }
 
-/** What to do about a file whose content is damaged. */
+/** Advice for a file with damaged content. */
 const REJOIN =
-  'The file is damaged, and what this server has promised or entered is not known any more. While a majority of the other ' +
-  'servers is healthy, empty the directory and let this server join anew; or restore it from a backup';
-const REMAKE = 'The file is damaged: remove it, and this server makes it again from its log';
+  'The file is damaged, and what this server has promised or entered is unknown. While a majority of the other ' +
+  'servers is healthy, empty the directory and let this server rejoin; or restore it from a backup';
+const REMAKE = 'The file is damaged: remove it, and this server recreates it from its log';
 
-/** @param epoch the one of the log's last zxid */
+/** @param epoch that of the log's last zxid */
 function faultOf(directory: string, accepted: number | null, current: number | null, epoch: number): Error | null {
   if (current !== null && current > (accepted ?? epoch)) return faultOfOrder(directory, accepted, current);
   const latest = Math.max(accepted ?? 0, current ?? 0);
   return latest > MAX_EPOCH ? faultOfNumber(directory, latest, current ?? epoch) : null;
 }
 
-/** Its zxids would be no exact numbers. */
+/** Its zxids could not be represented exactly. */
 function faultOfNumber(directory: string, found: number, current: number): Error {
   const name = current > MAX_EPOCH ? 'currentEpoch' : 'acceptedEpoch';
   return new Error(
@@ -105,6 +105,6 @@ function faultOfOrder(directory: string, accepted: number | null, current: numbe
   return new Error(
     `${directory}: ${found} although currentEpoch holds ${current}. A server promises an epoch before it enters it, so ` +
       'one of the two files was lost or comes from elsewhere, and this server might promise an epoch twice. Restore the ' +
-      'directory, or, while a majority of the other servers is healthy, empty it and let this server join anew',
+      'directory, or, while a majority of the other servers is healthy, empty it and let this server rejoin',
   );
 }

@@ -1,4 +1,4 @@
-/** Writes of the epoch files, one after the other: each replaces a file by another one of the same name. */
+/** Writes of the epoch files, one at a time. */
 
 import type { Durable, EpochFileName } from '../base/durable.ts';
 import type { Disk, DiskError } from '../base/ports.ts';
@@ -6,7 +6,7 @@ import { EpochFiles } from './epoch-files.ts';
 
 export interface EpochWritesEvents {
   onEpochWritten(name: EpochFileName, epoch: Durable<number>): void;
-  /** Nothing is written any more. */
+  /** Nothing more is written. */
   onEpochFailed(name: EpochFileName, error: DiskError): void;
   /** The answer to `close`. */
   onEpochsClosed(): void;
@@ -29,7 +29,7 @@ export class EpochWrites {
     this.#events = events;
   }
 
-  /** True while the disk has not answered. */
+  /** True while a write is in progress. */
   get isBusy(): boolean {
     return this.#isWriting;
   }
@@ -40,7 +40,7 @@ export class EpochWrites {
     if (!this.#isWriting) this.#writeNext();
   }
 
-  /** Writes that have not begun are given up; `onEpochsClosed` follows the one that has, if there is one. */
+  /** Drops writes that have not begun; `onEpochsClosed` follows, after the one in progress if there is one. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.length = 0;

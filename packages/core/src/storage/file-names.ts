@@ -1,12 +1,12 @@
 /**
- * The names that Apache gives its files (FileTxnLog, FileSnap, Util): `log.<zxid>` by the first entry,
- * `snapshot.<zxid>` by the last applied zxid when the snapshot began, with `.gz` or `.snappy` behind it when it is
- * compressed; zxids in lower-case hexadecimal without padding.
+ * The file names of Apache (FileTxnLog, FileSnap, Util): `log.<zxid>` by the first entry, `snapshot.<zxid>` by the last
+ * applied zxid when the snapshot began, with the suffix `.gz` or `.snappy` when it is compressed; zxids in lower-case
+ * hexadecimal without padding.
  */
 import { formatZxid, parseZxid, type Zxid } from '@meerkat/protocol';
 import type { Compression, DirectoryEntry } from '../base/ports.ts';
 
-/** A log or snapshot file: what its name says. */
+/** A log or snapshot file with the zxid of its name. */
 export interface ZxidFile {
   readonly name: string;
   readonly zxid: Zxid;
@@ -16,9 +16,9 @@ export interface ZxidFile {
 
 const LOG_PREFIX = 'log.';
 const SNAPSHOT_PREFIX = 'snapshot.';
-/** Neither Apache nor this server takes such a name for a snapshot, so that a half-written one is never read. */
+/** Neither Apache nor this server considers such a file a snapshot, so that a half-written one is never read. */
 const UNFINISHED_PREFIX = 'unfinished-snapshot.';
-/** A snapshot that came from a leader: whole, synced, and about to replace all the rest (`snapshot-install.ts`). */
+/** A leader's snapshot: whole, synced, and about to replace all other files (`snapshot-install.ts`). */
 const INSTALLING_PREFIX = 'installing-snapshot.';
 const COMPRESSIONS: readonly Compression[] = ['gz', 'snappy'];
 
@@ -38,7 +38,7 @@ export function installingSnapshotName(zxid: Zxid, compression: Compression | nu
   return INSTALLING_PREFIX + formatZxid(zxid) + suffixOf(compression);
 }
 
-/** The zxid of a snapshot that is being installed, or null when the name is another. */
+/** The zxid of a snapshot that is being installed; null for any other name. */
 export function installingZxid(name: string): Zxid | null {
   return zxidBehind(INSTALLING_PREFIX, withoutSuffix(name));
 }
@@ -57,7 +57,7 @@ export function snapshotFilesOf(entries: readonly DirectoryEntry[]): ZxidFile[] 
   return filesOf(entries, (name) => zxidBehind(SNAPSHOT_PREFIX, withoutSuffix(name)));
 }
 
-/** How a snapshot of this name or path is compressed; null: it is plain. */
+/** Compression of a snapshot with this name or path; null: none. */
 export function compressionOf(name: string): Compression | null {
   return COMPRESSIONS.find((compression) => name.endsWith(suffixOf(compression))) ?? null;
 }
@@ -80,6 +80,7 @@ function filesOf(entries: readonly DirectoryEntry[], zxidOf: (name: string) => Z
     const zxid = zxidOf(name);
     if (zxid !== null) files.push({ name, zxid, size });
   }
-  // Two names of one zxid are a plain and a compressed snapshot; the plain one counts as the newer, it is read faster.
+  // Two names of one zxid are a plain and a compressed snapshot; the plain one sorts as the newer, as it is read
+  // faster.
   return files.sort((one, other) => one.zxid - other.zxid || other.name.length - one.name.length);
 }

@@ -1,17 +1,17 @@
 /**
- * The newest txns that a start replays, as bytes: what a leader sends to learners that are only a little behind.
+ * The newest txns that a start replays, as bytes: a leader sends them to learners that are only slightly behind.
  *
  *     ring of entries ─► { zxid, block, start, end }          blocks of 64 KiB, filled one after the other
  *
- * A million replayed txns pass through here to leave 500, so that an entry costs a copy and four numbers, and views are
- * made of those that stay.
+ * A million replayed txns pass through here and 500 remain, so an entry costs only a copy and four numbers; views are
+ * created for the remaining ones only.
  */
 import type { JuteReader, Zxid } from '@meerkat/protocol';
 import type { HistoryEntry } from '../zab/history.ts';
 
 const BLOCK_BYTES = 64 * 1024;
 
-/** Bytes of all payloads together, beyond which the oldest ones go. */
+/** Total payload bytes above which the oldest entries are dropped. */
 export const TAIL_BYTES_MAX: number = 4 * 1024 * 1024;
 
 interface Slot {
@@ -38,7 +38,7 @@ export class HistoryTail {
     this.#bytesMax = bytesMax;
   }
 
-  /** Takes a copy of what is between the reader's position and its end. */
+  /** Copies the bytes between the reader's position and its end. */
   add(zxid: Zxid, payload: Pick<JuteReader, 'bytes' | 'position' | 'end'>): void {
     if (this.countMax <= 0) return;
     const { bytes, position, end } = payload;
@@ -66,7 +66,7 @@ export class HistoryTail {
     while (this.#bytes > this.#bytesMax) this.#dropOldest();
   }
 
-  /** What is kept, oldest first. */
+  /** The kept entries, oldest first. */
   entries(): HistoryEntry[] {
     return Array.from({ length: this.#count }, (_, i) => {
       const { zxid, block, start, end } = this.#slots[(this.#first + i) % this.countMax]!;

@@ -8,7 +8,7 @@ import { MemoryDisk } from './memory-disk.ts';
 const NOTHING: Txn = { type: OpCode.error, error: -101 };
 const MEMBER: Partial<CoreOptions> = { ensemble: TEST_ENSEMBLE };
 
-/** The payloads of a log file, read as plainly as the format allows. */
+/** The payloads of a log file, read as simply as the format allows. */
 function payloadsOf(bytes: Uint8Array): Uint8Array[] {
   const payloads: Uint8Array[] = [];
   for (let at = 16; at + 12 < bytes.length && getInt(bytes, at + 8) > 0; ) {
@@ -19,7 +19,7 @@ function payloadsOf(bytes: Uint8Array): Uint8Array[] {
   return payloads;
 }
 
-/** The disk of a server that wrote txns of these zxids and ended in an orderly way. */
+/** The disk of a server that wrote txns of these zxids and was stopped gracefully. */
 function diskWith(zxids: readonly number[], options: Partial<CoreOptions> = {}): MemoryDisk {
   const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
   for (const zxid of zxids) host.append(NOTHING, { zxid });
@@ -36,8 +36,8 @@ function textOf(disk: MemoryDisk, name: string): string {
   return new TextDecoder().decode(disk.peek(`${TEST_DIRECTORY}/${name}`)!);
 }
 
-describe('the history that a recovery gives', () => {
-  it('ends with the newest txns of the log, as the bytes that stand there', () => {
+describe('the history that a recovery returns', () => {
+  it('ends with the newest txns of the log, as the logged bytes', () => {
     const disk = diskWith([1, 2, 3, makeZxid(2, 1), makeZxid(2, 2)]);
     const { history } = new StorageHost(disk, MEMBER).recover();
     const payloads = payloadsOf(disk.peek(`${TEST_DIRECTORY}/log.1`)!);
@@ -46,7 +46,7 @@ describe('the history that a recovery gives', () => {
     expect(history).toMatchObject({ lastZxid: makeZxid(2, 2), currentEpoch: 2, acceptedEpoch: 2 });
   });
 
-  it('keeps as many of them as learners are caught up from memory, and none in a server of its own', () => {
+  it('keeps as many of them as learners are sent from memory, and none in a standalone server', () => {
     const disk = diskWith(Array.from({ length: 50 }, (_, i) => i + 1));
     const few = { ensemble: { ...TEST_ENSEMBLE, commitLogCount: 7 } };
     const { history } = new StorageHost(disk, few).recover();
@@ -55,7 +55,7 @@ describe('the history that a recovery gives', () => {
     expect(new StorageHost(disk).recover().history!.tail).toEqual([]);
   });
 
-  it('has no txns when the newest snapshot is behind all of the log', () => {
+  it('has no txns when the newest snapshot is newer than the whole log', () => {
     const host = new StorageHost(diskWith([1, 2, 3]), MEMBER).recover();
     host.storage.allowSnapshots();
     host.storage.onTick(1000);
@@ -95,14 +95,14 @@ describe('the epoch files at a start in an ensemble', () => {
     expect([textOf(disk, 'acceptedEpoch'), textOf(disk, 'currentEpoch')]).toEqual(['3', '3']);
   });
 
-  it('say more than the last txn does', () => {
+  it('may be ahead of the last txn', () => {
     const disk = diskWith([makeZxid(3, 1)]);
     poke(disk, 'acceptedEpoch', '8');
     poke(disk, 'currentEpoch', '5');
     expect(new StorageHost(disk, MEMBER).recover().history).toMatchObject({ acceptedEpoch: 8, currentEpoch: 5 });
   });
 
-  it('stop it when an epoch was entered that was not promised', () => {
+  it('stop the start when an epoch was entered that was not promised', () => {
     const disk = diskWith([makeZxid(3, 1)]);
     poke(disk, 'acceptedEpoch', '4');
     poke(disk, 'currentEpoch', '5');
@@ -118,7 +118,7 @@ describe('the epoch files at a start in an ensemble', () => {
     );
   });
 
-  it.each(['acceptedEpoch', 'currentEpoch'])('stop it when %s is of no epoch that there can be', (name) => {
+  it.each(['acceptedEpoch', 'currentEpoch'])('stop the start when %s holds an impossible epoch', (name) => {
     const disk = diskWith([makeZxid(3, 1)]);
     poke(disk, 'acceptedEpoch', '2097152');
     poke(disk, name, '2097152');
@@ -127,7 +127,7 @@ describe('the epoch files at a start in an ensemble', () => {
     );
   });
 
-  it('may have left half a file under another name', () => {
+  it('may include a partial file under another name', () => {
     const disk = diskWith([makeZxid(3, 1)]);
     poke(disk, 'currentEpoch.tmp', '');
     poke(disk, 'acceptedEpoch.tmp', 'x');
@@ -139,7 +139,7 @@ describe('the epoch files at a start in an ensemble', () => {
     expect(disk.names(TEST_DIRECTORY).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  it('are durable once the recovery has told them, also when a killed process left their names in memory', () => {
+  it('are durable once the recovery has reported them, even if a killed process left their names unsynced', () => {
     for (let deliveries = 0; deliveries < 8; deliveries++) {
       // In the directory of the logs the reader syncs the names.
       const options = { ...MEMBER, logDirectory: '/log' };

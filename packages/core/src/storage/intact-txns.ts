@@ -1,6 +1,6 @@
 /**
- * Txns that stand whole behind a place in a log where no valid entry stands: what a crash can leave of one write, or the
- * proof that something went wrong later (`log-damage.ts`).
+ * Whole txns in a log after a position without a valid entry: what a crash can leave of one write, or proof of later
+ * damage (`log-damage.ts`).
  */
 import { epochOf, getInt, isZxid, type Zxid } from '@meerkat/protocol';
 import { ENTRY_FRAME_BYTES, ENTRY_PAYLOAD_BYTES_MIN, entryTimeAt, entryZxidAt, isWholeEntry } from './log-format.ts';
@@ -9,24 +9,25 @@ export interface IntactTxns {
   readonly count: number;
   readonly firstZxid: Zxid;
   readonly lastZxid: Zxid;
-  /** Where the first one and the last one begin, from the start of the bytes. */
+  /** Offsets of the first and the last one in the bytes. */
   readonly firstAt: number;
   readonly lastAt: number;
-  /** Wall milliseconds of the oldest and of the youngest. */
+  /** Wall-clock milliseconds of the oldest and of the youngest. */
   readonly oldestMs: number;
   readonly youngestMs: number;
 }
 
 /**
- * Looks for entries with a right checksum, wherever they begin.
+ * Finds entries with a correct checksum at any offset.
  *
- * @param after their zxids are above it, and not of a far later epoch: what looks like an entry inside of data is none
+ * @param after lower bound of their zxids, which must not be of a far later epoch either: data that looks like an entry
+ *   is none
  */
 export function findIntactTxns(bytes: Uint8Array, after: Zxid): IntactTxns | null {
   let found: IntactTxns | null = null;
   const last = bytes.length - ENTRY_FRAME_BYTES - ENTRY_PAYLOAD_BYTES_MIN;
   for (let at = 0; at <= last; ) {
-    // The upper half of a checksum is zero; nearly everything else ends here.
+    // The upper half of a checksum is zero; nearly every other position is rejected here.
     if (bytes[at + 3] !== 0 || getInt(bytes, at) !== 0) {
       at++;
       continue;
@@ -45,14 +46,14 @@ export function findIntactTxns(bytes: Uint8Array, after: Zxid): IntactTxns | nul
   return found;
 }
 
-/** @returns null when no entry stands there */
+/** @returns null when there is no entry */
 function zxidOfEntry(bytes: Uint8Array, at: number, length: number, after: Zxid): Zxid | null {
   const zxid = entryZxidAt(bytes, at);
   if (!isZxid(zxid) || zxid <= after || epochOf(zxid) > epochOf(after) + EPOCHS_AHEAD_MAX) return null;
   return isWholeEntry(bytes, at, length) ? zxid : null;
 }
 
-/** Of epochs in which nothing is written there may be many, but not that many. */
+/** Epochs without txns are possible, but not this many in a row. */
 const EPOCHS_AHEAD_MAX = 1_000_000;
 
 function extend(found: IntactTxns | null, bytes: Uint8Array, at: number, zxid: Zxid): IntactTxns {

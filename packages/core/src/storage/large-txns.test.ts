@@ -1,4 +1,4 @@
-/** Whatever the log and the snapshots have been given, however large, the next start reads. */
+/** Any txn that the log and the snapshots accept, however large, is read at the next start. */
 import { type Acl, OPEN_ACL, OpCode, type Txn, txnBytesMaxOf } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { MemoryDisk } from './memory-disk.ts';
 const TXN_BYTES_MAX = txnBytesMaxOf(0xfffff, null);
 const KIB = 1024;
 
-/** Lengths around what is read and joined at once, up to the longest that a txn leaves room for. */
+/** Lengths around what is read and joined at once, up to the maximum length of a txn. */
 const bytes = fc.oneof(
   fc.nat(2000),
   fc.constantFrom(64, 256, 512, 1024).chain((kib) => fc.integer({ min: kib * KIB - 60, max: kib * KIB + 60 })),
@@ -23,7 +23,7 @@ const spec = fc.record({
   length: bytes,
 });
 
-/** A txn whose largest part takes about `length` bytes. @param count of children that the root has had, it included */
+/** A txn whose largest part takes about `length` bytes. @param count children the root has had, this one included */
 function txnOf({ kind, length }: { readonly kind: Kind; readonly length: number }, count: number): Txn {
   switch (kind) {
     case 'data':
@@ -54,7 +54,7 @@ function entries(count: number): readonly Acl[] {
   return Array.from({ length: count }, (_, i) => ({ perms: 31, scheme: 'ip', id: `10.${i % 100}` }));
 }
 
-/** What the digest does not tell is looked at by itself. */
+/** State that the digest does not cover. */
 function shapeOf(database: Database): unknown {
   const { tree, sessions, lastZxid } = database;
   const acls = tree.acls.entries().map(([, list]) => list);
@@ -70,7 +70,7 @@ function restarted(host: StorageHost): StorageHost {
 }
 
 describe('a start', () => {
-  it('reads whatever was written, from the log and from snapshots', () => {
+  it('reads everything that was written, from the log and from snapshots', () => {
     fc.assert(
       fc.property(
         fc.array(spec, { minLength: 1, maxLength: 6 }),
@@ -91,7 +91,7 @@ describe('a start', () => {
   });
 
   it('reads an entry that is longer than any that is proposed now', () => {
-    // As servers wrote it that bounded nothing: the end of a session with 30,000 ephemerals of long names.
+    // As written by servers without a limit: the end of a session with 30,000 ephemerals of long names.
     const host = new StorageHost().recover().startAppending();
     const paths = Array.from({ length: 30_000 }, (_, i) => `/${i}${'n'.repeat(2300)}`);
     host.append({ type: OpCode.createSession, timeoutMs: 4000 });

@@ -27,7 +27,7 @@ function writtenDirectory(
   return new Map(host.disk.names(TEST_DIRECTORY).map((name) => [name, host.disk.peek(`${TEST_DIRECTORY}/${name}`)!]));
 }
 
-/** A little data of its own for each txn, among it bytes that look like the end of an entry. */
+/** A little distinct data for each txn, including bytes that look like the end of an entry. */
 function littleData(i: number): Uint8Array {
   return Uint8Array.from({ length: 5 + i * 7 }, (_, k) => 0x40 + ((i + k) % 4));
 }
@@ -38,7 +38,7 @@ function diskWith(files: ReadonlyMap<string, Uint8Array>, log: Uint8Array): Memo
   return disk;
 }
 
-/** Where each entry starts, and where the last one ends; read with the lengths alone. */
+/** Where each entry starts, and where the last one ends, from the lengths alone. */
 function entryPositions(log: Uint8Array): number[] {
   const view = new DataView(log.buffer, log.byteOffset, log.byteLength);
   const positions = [HEADER_BYTES];
@@ -49,7 +49,7 @@ function entryPositions(log: Uint8Array): number[] {
   return positions;
 }
 
-/** As if nothing of the end of the log had been acknowledged. */
+/** Recovers without a mark, as if nothing at the end of the log had been acknowledged. */
 function recover(files: ReadonlyMap<string, Uint8Array>, log: Uint8Array): StorageHost {
   const unmarked = new Map([...files].filter(([name]) => name !== 'durableZxid'));
   return new StorageHost(diskWith(unmarked, log), OPTIONS).recover();
@@ -62,7 +62,7 @@ interface Reading {
   readonly disk: MemoryDisk;
 }
 
-/** Reads log.1 alone behind snapshot.0: what recovery does to it, without a database. */
+/** Reads log.1 after snapshot.0: the reader's part of a recovery, without a database. */
 function read(log: Uint8Array, disk: MemoryDisk = new MemoryDisk()): Reading {
   if (log.length > 0) disk.poke(LOG, log);
   const trace: TraceEvent[] = [];
@@ -106,7 +106,7 @@ describe('a torn tail', () => {
   const end = positions.at(-1)!;
   const lastEntryAt = positions.at(-2)!;
 
-  it('of whatever length is cut, reported, and gone for the next start, with zeros behind it or nothing', () => {
+  it('of any length is cut, reported, and gone at the next start, whether or not zeros follow', () => {
     for (const isPadded of [true, false]) {
       for (let cutAt = HEADER_BYTES; cutAt < end; cutAt++) {
         const torn = isPadded ? log.slice() : log.slice(0, cutAt);
@@ -115,7 +115,7 @@ describe('a torn tail', () => {
         const reading = read(torn);
         expect(reading.failure, `cut at ${cutAt}`).toBeNull();
         expect(reading.lastZxid, `cut at ${cutAt}`).toBe(whole);
-        // An entry of which there are only the four zeros that every checksum begins with is not there at all.
+        // An entry with only the four zeros that every checksum begins with cannot be seen at all.
         const isSeen = torn.subarray(positions[whole]).some((byte) => byte !== 0);
         const cut = { kind: 'log-tail-cut', file: LOG, position: positions[whole] };
         expect(reading.trace).toEqual(isSeen ? [expect.objectContaining(cut)] : []);
@@ -126,7 +126,7 @@ describe('a torn tail', () => {
     }
   });
 
-  it('goes on with the next zxid in a new file, which a server restarted once more reads behind the cut one', () => {
+  it('is followed by the next zxid in a new file, which another restart reads after the cut one', () => {
     const torn = log.slice(0, end - 3);
     const host = recover(files, torn).startAppending();
     const { header } = host.append({ type: OpCode.error, error: -101 });
@@ -137,7 +137,7 @@ describe('a torn tail', () => {
     expect(host.disk.names(TEST_DIRECTORY)).toContain('log.6');
   });
 
-  it('may lack a unit in its middle and have whole entries behind it: all of it is cut', () => {
+  it('may lack a unit in its middle and have whole entries after it: all of it is cut', () => {
     const data = Uint8Array.from({ length: 1500 }, (_, i) => (i % 250) + 1);
     const bytes = writtenDirectory(8, () => data).get('log.1')!;
     const at = entryPositions(bytes);
@@ -152,7 +152,7 @@ describe('a torn tail', () => {
     }
   });
 
-  it('in an earlier file is left alone when the next file goes on where it ends, as after a crash of Apache’s', () => {
+  it('in an earlier file is kept when the next file continues where it ends, as after a crash of Apache', () => {
     const next = recover(files, log.slice(0, lastEntryAt + 20)).startAppending();
     next.append({ type: OpCode.error, error: -101 });
     next.settle();
@@ -186,11 +186,11 @@ describe('a last file without entries', () => {
     expect(host.eventsOf('log-tail-cut')).toHaveLength(1);
   });
 
-  // A killed process leaves its last write up to some byte: header and first batch are one.
+  // A killed process leaves its last write up to some byte: header and first batch are one write.
   it.each([0, 4096])(
-    'of a header that stops at some byte, with %d zeros behind it, is removed and reported',
+    'with a header that stops at some byte, followed by %d zeros, is removed and reported',
     (zeros) => {
-      // Zxid 5 before it, behind which the file goes on: ~5 as the dbid.
+      // Zxid 5 before it, after which the file continues: ~5 as the dbid.
       const header = Uint8Array.of(0x5a, 0x4b, 0x4c, 0x47, 0, 0, 0, 2, 255, 255, 255, 255, 255, 255, 255, 250);
       const faults: string[] = [];
       for (let cut = 1; cut < header.length; cut++) {
@@ -198,7 +198,7 @@ describe('a last file without entries', () => {
         bytes.set(header.subarray(0, cut));
         const host = recover(new Map([...files, ['log.6', bytes]]), files.get('log.1')!);
         const names = host.disk.names(TEST_DIRECTORY);
-        // With zeros behind its first half it is an empty file of Apache's, which stays.
+        // With zeros after its first half it is an empty file of Apache, which is kept.
         const isLeft = names.includes('log.6') && !(zeros > 0 && (cut === 8 || cut === 9));
         if (host.failure !== null || host.database?.lastZxid !== 5 || isLeft) {
           faults.push(`${cut} bytes: ${host.failure?.message ?? names.join(' ')}`);
@@ -208,7 +208,7 @@ describe('a last file without entries', () => {
     },
   );
 
-  it('is begun anew under the same name by the next txn', () => {
+  it('is recreated under the same name by the next txn', () => {
     const header = files.get('log.1')!.slice(0, HEADER_BYTES);
     const host = recover(new Map([...files, ['log.6', header]]), files.get('log.1')!).startAppending();
     host.append({ type: OpCode.error, error: -101 });
@@ -218,14 +218,14 @@ describe('a last file without entries', () => {
   });
 });
 
-describe('bits that changed in acknowledged entries', () => {
+describe('flipped bits in acknowledged entries', () => {
   const refused = /log\.1 at position \d+: .*does not start\. Restore/s;
 
   it('stop the start, whichever byte has changed, with file, position and what to do', () => {
     const log = writtenDirectory(6, littleData).get('log.1')!;
     const end = entryPositions(log).at(-1)!;
     for (let at = 0; at < end; at++) {
-      // The dbid of the header says nothing and is not looked at.
+      // The dbid of the header carries no checksum and is not examined.
       if (at >= 8 && at < HEADER_BYTES) continue;
       for (const bit of [0, 3, 7]) {
         const rotten = log.slice();
@@ -237,7 +237,7 @@ describe('bits that changed in acknowledged entries', () => {
     }
   });
 
-  it('stop the start also where the data is all zeros, like something that was never written', () => {
+  it('stop the start even where the data is all zeros, as if never written', () => {
     const log = writtenDirectory(4, () => new Uint8Array(1200)).get('log.1')!;
     const end = entryPositions(log).at(-1)!;
     for (let at = HEADER_BYTES; at < end; at += 5) {
@@ -249,7 +249,7 @@ describe('bits that changed in acknowledged entries', () => {
     }
   });
 
-  it('stop the start when bytes were changed into others, also in the last entry', () => {
+  it('stop the start when whole bytes changed, even in the last entry', () => {
     const log = writtenDirectory(12).get('log.1')!;
     const positions = entryPositions(log);
     const dice = new Dice(5);
@@ -267,7 +267,7 @@ describe('bits that changed in acknowledged entries', () => {
     }
   });
 
-  it('stop the start when more follows than one batch can be, although a unit is missing', () => {
+  it('stop the start when more follows than fits in one batch, although a unit is missing', () => {
     const log = writtenDirectory(40, () => new Uint8Array(500_000).fill(7)).get('log.1')!;
     const holed = log.slice();
     holed.fill(0, 1024, 1536);
@@ -300,7 +300,7 @@ describe('a hole in the sequence of zxids', () => {
     expect(start(files).database?.lastZxid).toBe(15);
     files.delete('log.6');
     expect(start(files).failure?.message).toMatch(
-      /log\.b at position 0: it goes on behind zxid 0xa, but the log has 0x5 before it: txns are missing/,
+      /log\.b at position 0: it continues after zxid 0xa, but the log has 0x5 before it: txns are missing/,
     );
   });
 
@@ -308,7 +308,7 @@ describe('a hole in the sequence of zxids', () => {
     const files = withFiles(15, 5);
     files.delete('log.1');
     expect(start(files).failure?.message).toMatch(
-      /log\.6 .*goes on behind zxid 0x5, but the snapshot ends with 0x0: txns are missing/,
+      /log\.6 .*continues after zxid 0x5, but the snapshot ends with 0x0: txns are missing/,
     );
   });
 

@@ -1,27 +1,29 @@
 /**
- * Judges the place in a log file where no valid entry follows any more: the end, a crash's doing, or rot.
+ * Classifies the position in a log file after which no valid entry follows: the end, the effect of a crash, or
+ * corruption.
  *
- * **A crash leaves bytes out; it never changes them.** Everything before the last batch was synced (`txn-log.ts`), so
- * that only the last batch can be incomplete. Its bytes were given to the kernel in one write over zeros; when the
- * process ends they are there up to some byte; when the machine ends, each unit of 512 bytes (the least that a device
- * writes) is there or still zero, in any order. So after a crash one finds, behind the last valid entry:
+ * **A crash omits bytes; it never changes them.** Everything before the last batch was synced (`txn-log.ts`), so only
+ * the last batch can be incomplete. Its bytes were passed to the kernel in one write over zeros; after the end of the
+ * process they are there up to some byte; after a crash of the machine, each unit of 512 bytes (the smallest write of a
+ * device) is there or still zero, in any combination. So after a crash, the last valid entry is followed by:
  *
  *     end        nothing but zeros
- *     cut        an entry that stops somewhere, and nothing but zeros behind it
- *     holed      an entry that lacks a whole unit, perhaps with other parts of the batch, even whole entries, behind it
+ *     cut        an entry that stops somewhere, and nothing but zeros after it
+ *     holed      an entry that lacks a whole unit, perhaps with other parts of the batch, even whole entries, after it
  *
  * In the last two cases nothing from there on was acknowledged, and recovery cuts it. Everything else was changed after
- * it had been written, and may have been acknowledged: the start stops. That is so even for the very last entry when
- * all of it is there and only its checksum is wrong.
+ * it had been written, and may have been acknowledged: the start is refused, even for the very last entry when all of
+ * it is there and only its checksum is wrong.
  *
- * A block of the device that turns into zeros looks like the third. What separates the two is what stands whole behind it:
- * a crash leaves of one write only. Of our own log the mark says how far it was acknowledged (`durable-mark.ts`, looked at
- * by the reader), and no write is longer than `BATCH_BYTES_MAX` and one entry. Of Apache's nothing is known but that
- * it syncs after 1000 txns at the latest: txns that were made over more than a second, or more than so many, were hardly of
- * one write. Without forceSync anything may be missing after the end of the machine, and nothing proves more.
+ * A device block that turns into zeros looks like the third case. What distinguishes the two are the whole entries
+ * after it: a crash leaves those of one write only. For our own log the mark records how far it was acknowledged
+ * (`durable-mark.ts`, checked by the reader), and no write is longer than `BATCH_BYTES_MAX` and one entry. Of Apache's
+ * logs it is only known that they are synced after at most 1000 txns: txns that were made over more than a second, or
+ * more than so many, were hardly part of one write. Without forceSync anything may be missing after a crash of the
+ * machine, and nothing is proof.
  *
- * What stays in doubt: damage in what our server has written since the mark was last synced, a second before the machine
- * ended, and in the last write of Apache's.
+ * What remains undecided: damage in what our server wrote after the last sync of the mark, a second before the crash of
+ * the machine, and in Apache's last write.
  */
 import { epochOf, getInt, isZxid, type Zxid } from '@meerkat/protocol';
 import { isNext } from '../zab/recent-log.ts';
@@ -39,33 +41,33 @@ import {
 } from './log-format.ts';
 import { BATCH_BYTES_MAX } from './txn-log.ts';
 
-/** The least that a device writes or leaves out. */
+/** The smallest unit that a device writes or omits. */
 export const UNIT_BYTES = 512;
 
 /**
- * How far behind the last valid entry a crash can leave anything: more than a batch of ours (`BATCH_BYTES_MAX`), and
+ * How far after the last valid entry a crash can leave anything: more than one of our batches (`BATCH_BYTES_MAX`), and
  * more than what Apache writes between two syncs (1000 requests) unless they are very large.
  */
 export const WINDOW_BYTES: number = 16 * 1024 * 1024;
 
 export interface LogTail {
-  /** Position in the file of the first byte behind the last valid entry. */
+  /** Position in the file of the first byte after the last valid entry. */
   readonly position: number;
-  /** The bytes from there on, without the zeros that end the file; cut off at `keptBytesOf` of them. */
+  /** The bytes from there on, without trailing zeros; at most `keptBytesOf` of them. */
   readonly bytes: Uint8Array;
-  /** How many bytes there are from `position` to the last one that is not zero. */
+  /** Number of bytes from `position` to the last one that is not zero. */
   readonly length: number;
 }
 
-/** What is known of the log before the tail, and of who wrote it. */
+/** What is known about the log before the tail, and about its writer. */
 export interface LogTailContext {
   /** The last entry before the tail. */
   readonly last: Zxid;
-  /** Who says how much of the log was written without a sync. */
+  /** The writer, which determines how much of the log was written without a sync. */
   readonly writer: LogWriter;
 }
 
-/** `marked`: ours, in a directory that has a mark. `unsynced`: anybody without forceSync. `other`: all the rest. */
+/** `marked`: ours, in a directory with a mark. `unsynced`: any writer without forceSync. `other`: all others. */
 export type LogWriter = 'marked' | 'unsynced' | 'other';
 
 export type LogTailJudgement = { readonly kind: 'end' } | TornOrRotten;
@@ -73,11 +75,11 @@ export type LogTailJudgement = { readonly kind: 'end' } | TornOrRotten;
 export interface TornOrRotten {
   readonly kind: 'torn' | 'rotten';
   readonly reason: string;
-  /** What stands whole behind the place. */
+  /** Whole txns after the position. */
   readonly intact: IntactTxns | null;
 }
 
-/** How many bytes of a tail the judgement needs, given its first ones: the entry there, and the window behind it. */
+/** How many bytes of a tail the check needs, given its first ones: the entry there, and the window after it. */
 export function keptBytesOf(head: Uint8Array): number {
   if (head.length < ENTRY_HEAD_BYTES) return WINDOW_BYTES;
   const length = getInt(head, 8);
@@ -95,20 +97,20 @@ export function judgeLogTail(tail: LogTail, context: LogTailContext): LogTailJud
     : { kind: 'rotten', reason: `${reason}, and ${proof}`, intact };
 }
 
-/** Looks for proof that some of what stands whole behind a hole was written after the entry there had been synced. */
+/** Looks for proof that some whole entry after a hole was written after the entry there had been synced. */
 function findLaterWrite(tail: LogTail, intact: IntactTxns, { last, writer }: LogTailContext): string | null {
   if (writer === 'unsynced') return null;
   if (writer === 'marked')
-    return intact.lastAt >= BATCH_BYTES_MAX ? 'whole txns follow farther behind than one write reaches' : null;
-  // How long nothing was written before that proves nothing.
+    return intact.lastAt >= BATCH_BYTES_MAX ? 'whole txns follow farther away than one write reaches' : null;
+  // A period without any writes before that proves nothing.
   const oldestMs = Math.min(intact.oldestMs, timeOfTorn(tail, last) ?? intact.oldestMs);
   const seconds = (intact.youngestMs - oldestMs) / 1000;
-  if (seconds >= 1) return `what follows whole was made up to ${seconds.toFixed(1)} s later`;
+  if (seconds >= 1) return `the whole txns after it were made up to ${seconds.toFixed(1)} s later`;
   const isFar = epochOf(intact.lastZxid) === epochOf(last) && intact.lastZxid - last > APACHES_BATCH_TXNS_MAX;
   return isFar ? 'more whole txns follow than Apache’s servers write without a sync' : null;
 }
 
-/** When the entry that is not whole was made; null when its head is not there. */
+/** When the incomplete entry was made; null when its head is missing. */
 function timeOfTorn({ bytes, position }: LogTail, last: Zxid): number | null {
   const isInOneUnit = (position % UNIT_BYTES) + ENTRY_HEAD_BYTES + ENTRY_PAYLOAD_BYTES_MIN <= UNIT_BYTES;
   const zxid = entryZxidAt(bytes, 0);
@@ -118,7 +120,7 @@ function timeOfTorn({ bytes, position }: LogTail, last: Zxid): number | null {
 /** SyncRequestProcessor's default of `zookeeper.maxBatchSize`. */
 const APACHES_BATCH_TXNS_MAX = 1000;
 
-/** What a crash has torn is zeros where something should be; everything else is rot. */
+/** What a crash has torn is zeros in place of data; everything else is corruption. */
 function lookAtTail({ bytes, length, position }: LogTail): { readonly isTorn: boolean; readonly reason: string } {
   if (length > bytes.length) return rotten(`more follows (${length} bytes) than a crash can leave`);
   if (position === 0 && length < LOG_HEADER_BYTES) return torn(`its header is cut after ${length} bytes`);
@@ -172,7 +174,7 @@ function findChange(bytes: Uint8Array, length: number, payloadLength: number): s
   return null;
 }
 
-/** The length of a payload that starts here, fits the checksum and is followed by 0x42; null when there is none. */
+/** The length of a payload that starts here, matches the checksum and is followed by 0x42; null if there is none. */
 function findWholePayload(bytes: Uint8Array, length: number, stored: number): number | null {
   let checksum = ADLER_START;
   let checkedTo = ENTRY_HEAD_BYTES;
@@ -192,7 +194,7 @@ function findWholePayload(bytes: Uint8Array, length: number, stored: number): nu
  * Whether flipping one bit of the payload gives the stored checksum.
  *
  * A byte that is larger by d makes the first sum larger by d, and the second by d times the number of bytes from there
- * to the end. So the difference of the first sums names the bit, and that of the second names the byte.
+ * to the end. So the difference of the first sums identifies the bit, and that of the second the byte.
  */
 function isOneBitAway(bytes: Uint8Array, end: number, length: number, stored: number, actual: number): boolean {
   const differenceA = modulo((stored & 0xffff) - (actual & 0xffff));
@@ -225,7 +227,7 @@ function isPowerOfTwo(value: number): boolean {
  * Looks for a unit that was never written: all of it is zero, or all of it from the entry's first byte on (then the
  * unit is an older version of itself, which ended there).
  *
- * @param entryEnd the units looked at begin before it
+ * @param entryEnd units that begin before it are examined
  * @param length bytes that are there; a unit that reaches beyond has a byte that is not zero
  * @returns the position in the file where the hole begins, or null
  */
@@ -234,7 +236,7 @@ function findHole(bytes: Uint8Array, position: number, entryEnd: number, length:
   while (start < entryEnd) {
     const end = start + UNIT_BYTES - ((position + start) % UNIT_BYTES);
     if (end > length) return null;
-    // The first four bytes of an entry are zero anyway, so that their absence explains nothing.
+    // The first four bytes of an entry are zero anyway, so their absence proves nothing.
     const isTelling = start > 0 || end > 4;
     if (isTelling && isZero(bytes, start, end)) return position + start;
     start = end;

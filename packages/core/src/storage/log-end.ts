@@ -1,11 +1,11 @@
 /**
- * What becomes of the end of a log file once it has been read (`log-damage.ts` judges it):
+ * Handles the end of a log file once it has been read (`log-damage.ts` classifies it):
  *
  *     the last file      made durable, or cut, or removed when nothing was ever in it, or a fault
  *     an earlier one     made durable as it is; where it is torn, the next file shows whether a txn is missing
  *
- * What was read may be in the kernel's memory only: the process that wrote it may have been killed before its sync. The
- * txns behind it will be acknowledged from a file of their own, and a power cut must not leave them without these.
+ * What was read may be in the kernel's memory only: the process that wrote it may have been killed before its sync.
+ * Later txns will be acknowledged from a new file, and must not survive a power cut without the ones before.
  */
 import { hexZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import { type DiskDone, DiskError, type DiskFile, type Ports } from '../base/ports.ts';
@@ -27,10 +27,10 @@ export interface LogEndOptions extends StorageDirectories {
 export interface ReadLog {
   readonly file: ZxidFile;
   readonly isLastFile: boolean;
-  /** What its header says; false when it has none. */
+  /** According to its header; false when it has none. */
   readonly isOurs: boolean;
   readonly tail: LogTail;
-  /** Zxid of the last entry before the tail, in whichever file. */
+  /** Zxid of the last entry before the tail, in any file. */
   readonly last: Zxid;
   /** The longest entry of the file. */
   readonly entryBytesMax: number;
@@ -39,11 +39,11 @@ export interface ReadLog {
 /** The damaged end of a file that is not the last. */
 export interface TornEnd {
   readonly text: string;
-  /** Whole txns stand behind it. */
+  /** Whole txns follow it. */
   readonly hasMore: boolean;
 }
 
-/** Told once: an error of the disk, a fault that stops the start, or how the reading goes on. */
+/** Called once: a disk error, a fault that stops the start, or how reading continues. */
 export type LogEndDone = (error: DiskError | null, fault: string | null, torn: TornEnd | null) => void;
 
 export class LogEnd {
@@ -55,7 +55,7 @@ export class LogEnd {
     this.#options = options;
   }
 
-  /** @param opened is closed */
+  /** @param opened will be closed */
   settle(opened: DiskFile, read: ReadLog, done: LogEndDone): void {
     const { tail, last, isLastFile } = read;
     const judgement = judgeLogTail(tail, { last, writer: this.#writerOf(read) });
@@ -82,7 +82,7 @@ export class LogEnd {
     return isOurs && this.#options.durable !== null ? 'marked' : 'other';
   }
 
-  /** What stops the start where the entries of a file end; null when nothing does. */
+  /** The fault at the end of a file's entries that stops the start; null without one. */
   #damageOf({ last, isLastFile }: ReadLog, found: TornOrRotten | null): LogDamage | null {
     const durable = isLastFile ? (this.#options.durable ?? ZXID_NONE) : ZXID_NONE;
     const isMissing = durable > last;
@@ -91,7 +91,7 @@ export class LogEnd {
     return kind === 'rotten' || isMissing ? { reason, intact, last, durable, isLastFile } : null;
   }
 
-  /** The same of a last file whose header is missing or cut, as a crash leaves it before anything else is in it. */
+  /** The same for a last file whose header is missing or cut, as a crash leaves it before anything else is in it. */
   #damageOfUnborn({ file, tail, last }: ReadLog, found: TornOrRotten | null): LogDamage | null {
     const durable = this.#options.durable ?? ZXID_NONE;
     const mayBeUnborn = tail.length <= LOG_HEADER_BYTES || !this.#options.forceSync;
@@ -106,7 +106,7 @@ export class LogEnd {
     return { text, hasMore: intact !== null };
   }
 
-  /** Cuts what a crash has torn; it is kept under another name. */
+  /** Cuts what a crash has torn; a copy is kept under another name. */
   #cut(read: ReadLog, { reason, intact }: TornOrRotten, done: DiskDone): void {
     const { disk, trace } = this.#ports;
     const { logDirectory } = this.#options;
@@ -131,7 +131,7 @@ export class LogEnd {
     });
   }
 
-  /** Removes a last file whose header never reached the disk: there is nothing in it, or nothing that was synced. */
+  /** Removes a last file whose header never reached the disk: it has no content, or none that was synced. */
   #removeUnborn({ file, tail, last }: ReadLog, done: DiskDone): void {
     const { disk, trace } = this.#ports;
     const { logDirectory } = this.#options;

@@ -1,6 +1,6 @@
 /**
- * Why a log stops the start, for people: where, what is known, and what to do. Each says no more than what is known, and
- * none advises a cut that would take whole txns along.
+ * Messages for a log that stops the start: where, what is known, and what to do. They claim no more than is known, and
+ * never advise a cut that would remove whole txns.
  */
 import { hexZxid, type Zxid } from '@meerkat/protocol';
 import type { IntactTxns } from './intact-txns.ts';
@@ -11,13 +11,13 @@ export interface FilePosition {
 }
 
 export interface LogDamage {
-  /** null: nothing but that the log ends here. */
+  /** null: only that the log ends here. */
   readonly reason: string | null;
-  /** Behind the place, in the same file. */
+  /** After the position, in the same file. */
   readonly intact: IntactTxns | null;
-  /** The last txn before the place. */
+  /** The last txn before the position. */
   readonly last: Zxid;
-  /** What this server has acknowledged at least; ZXID_NONE: not known. */
+  /** The lower bound of what this server has acknowledged; ZXID_NONE: unknown. */
   readonly durable: Zxid;
   readonly isLastFile: boolean;
 }
@@ -25,7 +25,7 @@ export interface LogDamage {
 const RESTORE = 'Restore the directory from a backup or copy it from a healthy server';
 /** The file of `durable-mark.ts`. */
 const FORGET = 'remove the file durableZxid, beside acceptedEpoch';
-const READ_ON = 'docs/storage.md, "When a start is refused", says what is left without either';
+const READ_ON = 'docs/storage.md, "When a start is refused", describes the remaining options';
 
 export function describeDamage(place: FilePosition, { reason, intact, last, durable, isLastFile }: LogDamage): string {
   const isMissing = durable > last;
@@ -52,7 +52,7 @@ export function describeDamage(place: FilePosition, { reason, intact, last, dura
   parts.push(`Acknowledged txns ${isMissing ? 'are' : 'may be'} damaged or missing, so this server does not start.`);
   const isNothingElse = intact === null && isLastFile;
   const cut = `truncate -s ${place.position} ${place.path}`;
-  const goOn = `to go on without what stands there, keep a copy and run: ${cut}${isMissing ? `; ${FORGET}` : ''}`;
+  const goOn = `to continue without these bytes, keep a copy and run: ${cut}${isMissing ? `; ${FORGET}` : ''}`;
   parts.push(`${RESTORE}; ${isNothingElse ? goOn : READ_ON}`);
   return parts.join(' ');
 }
@@ -62,9 +62,9 @@ const EARLY_END =
   'directory is another one, or a copy made while the server was running. Put back what is missing, or restore the ' +
   `directory from a backup or copy it from a healthy server; if the log is as it should be, ${FORGET}`;
 
-/** @param torn what is known of a damaged end of the file before; null: nothing is */
+/** @param torn what is known about a damaged end of the previous file; null: nothing */
 export function describeMissing(place: FilePosition, reason: string, torn: string | null): string {
-  const damage = torn === null ? '' : ` The file before is damaged: ${torn}.`;
+  const damage = torn === null ? '' : ` The previous file is damaged: ${torn}.`;
   return (
     `${place.path} at position ${place.position}: ${reason}.${damage} Acknowledged txns may be missing, so this server does ` +
     'not start. Restore the file that is missing or damaged from a backup, or copy the directory from a healthy server; ' +
@@ -72,7 +72,7 @@ export function describeMissing(place: FilePosition, reason: string, torn: strin
   );
 }
 
-/** The log ends as a log does, and too early. */
+/** The log ends normally, but too early. */
 export function describeLost(directory: string, last: Zxid, durable: Zxid): string {
   return (
     `the log in ${directory} ends with zxid ${hexZxid(last)}, and this server had acknowledged all up to ${hexZxid(durable)}. ` +

@@ -1,6 +1,6 @@
 /**
- * What log files there are, oldest first, and where in them some of the entries begin: known without asking the disk, for
- * learners that are behind and for the next role.
+ * The log files, oldest first, and the positions of some of their entries: known without reading the disk, for learners
+ * that are behind and for the next role.
  *
  *     log.100000001   ├────●────●────●──┤   a mark every 64 KiB, where this process has read or written the file
  *     log.100004a3f   ├────●────●──┤
@@ -20,15 +20,17 @@ interface LogFile extends ZxidFile {
   readonly marks: { readonly zxid: Zxid; readonly position: number }[];
 }
 
-/** Bytes between two marks, at least. */
+/** Minimum distance of two marks in bytes. */
 const MARK_DISTANCE_BYTES = 64 * 1024;
 
 export class LogFiles {
   #files: LogFile[] = [];
-  /** The one that entries are read from. */
+  /** The file that entries are being read from. */
   #reading: LogFile | null = null;
 
-  /** Oldest first. `size` counts header and entries; of files that no start has read since, also what was grown ahead. */
+  /**
+   * Oldest first. `size` counts header and entries; for files not read since the start, also their preallocated space.
+   */
   get files(): readonly ZxidFile[] {
     return this.#files;
   }
@@ -40,12 +42,12 @@ export class LogFiles {
 
   onStarted(zxid: Zxid, size: number): void {
     const name = logName(zxid);
-    // A file that a crash left before its first entry is created anew.
+    // A file that a crash left without any entry is created again.
     this.forget([name]);
     this.#files.push({ name, zxid, size, marks: [] });
   }
 
-  /** The entry `zxid` of a file that is being read begins here; entries come in order. */
+  /** The entry `zxid` of a file that is being read begins here; called in the order of entries. */
   onEntryRead(name: string, zxid: Zxid, position: number): void {
     if (this.#reading?.name !== name) this.#reading = this.#files.find((other) => other.name === name) ?? null;
     if (this.#reading !== null) this.#mark(this.#reading, zxid, position);
@@ -57,8 +59,8 @@ export class LogFiles {
   }
 
   /**
-   * A place at or before the entry `zxid` from which it can be read, with `count` entries and `bytesMax` bytes before it
-   * if the same file has them; null when no file has a mark so early.
+   * A place at or before the entry `zxid` from which it can be read, preceded by `count` entries and `bytesMax` bytes
+   * if the same file has them; null when no file has a mark that early.
    */
   placeBefore(zxid: Zxid, count: number, bytesMax: number): LogPlace | null {
     const file = this.#files[this.indexOf(zxid)];
@@ -89,7 +91,7 @@ export class LogFiles {
     this.#files = this.#files.filter(({ name }) => !names.includes(name));
   }
 
-  /** Index of the file that has the entry `zxid`, or would have it; −1 when the log begins later. */
+  /** Index of the file that has, or would have, the entry `zxid`; −1 when the log begins later. */
   indexOf(zxid: Zxid): number {
     return this.#files.findLastIndex((file) => file.zxid <= zxid);
   }

@@ -6,11 +6,11 @@
  *     entry   := long checksum, int length, payload (length bytes), byte 0x42 'B'  (13 bytes and the payload)
  *     payload := TxnHeader, txn, TxnDigest?        checksum := Adler-32 of the payload
  *
- * The file is grown ahead with zeros; a length of zero is where the entries end.
+ * Files are preallocated with zeros; the entries end at a length of zero.
  *
- * The dbid is the one difference: Apache's servers write 0 and look at it nowhere. Here it is ~z, a negative number, where z
- * is the last zxid of the history before the file's first entry. It tells our files from Apache's, and lets a reader see
- * that a file or the end of one is missing, across epochs too (`log-sequence.ts`).
+ * The dbid is the only difference: Apache writes 0 and never reads it. Here it is ~z, a negative number, where z is the
+ * last zxid of the history before the file's first entry. It distinguishes our files from Apache's, and lets a reader
+ * detect a missing file or a missing end of one, across epochs too (`log-sequence.ts`).
  */
 import {
   counterOf,
@@ -33,15 +33,15 @@ import { assert } from '../base/assert.ts';
 import { ADLER_START, adler32 } from './adler32.ts';
 
 export const LOG_HEADER_BYTES = 16;
-/** Checksum and length in front of the payload. */
+/** Checksum and length before the payload. */
 export const ENTRY_HEAD_BYTES = 12;
-/** What an entry takes besides its payload. */
+/** Size of an entry without its payload. */
 export const ENTRY_FRAME_BYTES: number = ENTRY_HEAD_BYTES + 1;
 /** 'B', the last byte of an entry. */
 export const END_OF_ENTRY = 0x42;
 /**
- * A length beyond this is damage, and an entry with a right checksum below it is read, whatever wrote it and whatever
- * `jute.maxbuffer` is now. What is written is never above `RECORD_BYTES_MAX`; before there was a limit, the end of a
+ * A greater length is damage, and an entry below it with a correct checksum is read, whatever wrote it and whatever
+ * `jute.maxbuffer` is now. No entry written now exceeds `RECORD_BYTES_MAX`; before there was a limit, the end of a
  * session or an ACL could be longer.
  */
 export const PAYLOAD_BYTES_MAX: number = 4 * RECORD_BYTES_MAX;
@@ -52,7 +52,7 @@ export const ENTRY_PAYLOAD_BYTES_MIN = 32;
 const LOG_MAGIC = 0x5a4b4c47;
 const LOG_VERSION = 2;
 const DBID_AT = 8;
-/** Offset of the zxid in a payload, behind session id and cxid. */
+/** Offset of the zxid in a payload, after session id and cxid. */
 const ZXID_OFFSET = 12;
 const TIME_OFFSET = 20;
 /** Apache grows a file when no more than this is left of it. */
@@ -69,7 +69,9 @@ export function logHeader(before: Zxid): Uint8Array {
   return bytes;
 }
 
-/** What a header says about the history before the file; null when Apache's server wrote it, which says nothing. */
+/**
+ * The last zxid before the file, according to its header; null for an Apache server's file, which does not record it.
+ */
 export function zxidBeforeLog(header: Uint8Array): Zxid | null {
   const epoch = ~getInt(header, DBID_AT);
   const before = epoch * 0x100000000 + (~getInt(header, DBID_AT + 4) >>> 0);
@@ -84,7 +86,7 @@ export function faultOfLogHeader(bytes: Uint8Array): string | null {
   return version === LOG_VERSION ? null : `its version is ${version} instead of ${LOG_VERSION}`;
 }
 
-/** True when the bytes are a header up to some byte that is not its last, and zeros or nothing behind that. */
+/** True for the beginning of a header, followed by zeros or nothing. */
 export function isCutLogHeader(bytes: Uint8Array): boolean {
   if (bytes.length >= LOG_HEADER_BYTES && faultOfLogHeader(bytes) === null) return false;
   const header = logHeader(ZXID_ZERO);
@@ -93,7 +95,7 @@ export function isCutLogHeader(bytes: Uint8Array): boolean {
   return same === DBID_AT || bytes.subarray(same, LOG_HEADER_BYTES).every((byte) => byte === 0);
 }
 
-/** Appends one entry; `treeDigest` null leaves the digest out, as Apache does when digests are off. */
+/** Appends one entry; with `treeDigest` null without a digest, as Apache does when digests are off. */
 export function writeLogEntry(writer: JuteWriter, header: TxnHeader, txn: Txn, treeDigest: bigint | null): void {
   const start = writer.position;
   writer.ensure(ENTRY_HEAD_BYTES);
@@ -112,10 +114,10 @@ export function writeLogPayload(writer: JuteWriter, payload: Uint8Array): void {
   frameLogEntry(writer, start);
 }
 
-/** Puts checksum, length and end around the payload that stands behind the room for them. */
+/** Fills in checksum, length and end around the payload. */
 function frameLogEntry(writer: JuteWriter, start: number): void {
   const end = writer.position;
-  assert(end - start - ENTRY_HEAD_BYTES <= PAYLOAD_BYTES_MAX, 'nothing is written that would not be read');
+  assert(end - start - ENTRY_HEAD_BYTES <= PAYLOAD_BYTES_MAX, 'an entry that is written can be read back');
   writer.byte(END_OF_ENTRY);
   const bytes = writer.bytes;
   putInt(bytes, start, 0);
@@ -123,13 +125,13 @@ function frameLogEntry(writer: JuteWriter, start: number): void {
   putInt(bytes, start + 8, end - start - ENTRY_HEAD_BYTES);
 }
 
-/** The zxid of the entry whose checksum stands at `at`; its epoch half and its counter half make one exact number. */
+/** The zxid of the entry at `at`; its epoch half and its counter half form one exact number. */
 export function entryZxidAt(bytes: Uint8Array, at: number): number {
   const zxidAt = at + ENTRY_HEAD_BYTES + ZXID_OFFSET;
   return getInt(bytes, zxidAt) * 0x100000000 + (getInt(bytes, zxidAt + 4) >>> 0);
 }
 
-/** The wall milliseconds of the entry whose checksum stands at `at`. */
+/** The wall-clock milliseconds of the entry at `at`. */
 export function entryTimeAt(bytes: Uint8Array, at: number): number {
   const timeAt = at + ENTRY_HEAD_BYTES + TIME_OFFSET;
   return getInt(bytes, timeAt) * 0x100000000 + (getInt(bytes, timeAt + 4) >>> 0);
@@ -140,7 +142,7 @@ export function payloadZxid(payload: Uint8Array): number {
   return getInt(payload, ZXID_OFFSET) * 0x100000000 + (getInt(payload, ZXID_OFFSET + 4) >>> 0);
 }
 
-/** True when an entry with a payload of `length` bytes stands at `at`, complete and with the right checksum. */
+/** True when there is an entry with a payload of `length` bytes at `at`, complete and with the correct checksum. */
 export function isWholeEntry(bytes: Uint8Array, at: number, length: number): boolean {
   const end = at + ENTRY_HEAD_BYTES + length;
   return (
@@ -151,10 +153,10 @@ export function isWholeEntry(bytes: Uint8Array, at: number, length: number): boo
 }
 
 /**
- * How large Apache makes a file before it writes an entry at `position` (FilePadding.calculateFileSizeWithPadding).
+ * To which size Apache grows a file before it writes an entry at `position` (FilePadding.calculateFileSizeWithPadding).
  *
- * @param size what the file was grown to before; for a new file the bytes of its header
- * @param preallocateBytes ≤ 0: the file is never grown ahead
+ * @param size to which the file was grown before; for a new file the bytes of its header
+ * @param preallocateBytes ≤ 0: files are not preallocated
  */
 export function paddedLogSize(position: number, size: number, preallocateBytes: number): number {
   if (preallocateBytes <= 0 || position + GROWTH_MARGIN_BYTES < size) return size;

@@ -25,7 +25,7 @@ const MEMBER: Partial<CoreOptions> = {
 };
 const ALL = Number.MAX_SAFE_INTEGER as Zxid;
 
-/** Every payload of the log by its zxid, read as plainly as the format allows. */
+/** Every payload of the log by its zxid, read as simply as the format allows. */
 function payloadsOf(disk: MemoryDisk): Map<number, Uint8Array> {
   const payloads = new Map<number, Uint8Array>();
   for (const name of disk.names(TEST_DIRECTORY)) {
@@ -55,7 +55,7 @@ function zxidsOf(entries: readonly HistoryEntry[] | null): number[] | null {
   return entries === null ? null : entries.map(({ zxid }) => zxid);
 }
 
-/** Three epochs of some txns over several files. */
+/** Three epochs of some txns each, over several files. */
 function memberWith(counts: readonly number[], options: Partial<CoreOptions> = MEMBER): StorageHost {
   const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
   for (const [i, count] of counts.entries()) {
@@ -68,8 +68,8 @@ function memberWith(counts: readonly number[], options: Partial<CoreOptions> = M
   return host;
 }
 
-describe('the history on the disk', () => {
-  it('is read from any txn to any later one, over files and epochs, as the bytes that were logged', () => {
+describe('the history on disk', () => {
+  it('is read from any txn to any later one, across files and epochs, as the logged bytes', () => {
     const host = memberWith([70, 3, 100]);
     const payloads = payloadsOf(host.disk);
     const zxids = [...payloads.keys()].sort((a, b) => a - b);
@@ -113,7 +113,7 @@ describe('the history on the disk', () => {
     expect(zxidsOf(read(host, makeZxid(1, 3)))).toEqual([makeZxid(1, 4)]);
   });
 
-  it('comes in batches, each of which goes on where the last one ended without looking for its place', () => {
+  it('is read in batches, each of which continues where the last one ended without searching', () => {
     const host = new StorageHost(new MemoryDisk(), { ensemble: TEST_ENSEMBLE, preallocateBytes: 1 << 20 });
     host.recover().startAppending().beginEpoch(1);
     const acl = [{ perms: 31, scheme: 'world', id: 'anyone' }];
@@ -139,7 +139,7 @@ describe('the history on the disk', () => {
     expect(most, 'reads of one batch').toBeLessThanOrEqual(3);
   });
 
-  it('is there for as long as the log reaches back to its beginning', () => {
+  it('is available while the log reaches back to its beginning', () => {
     const host = memberWith([10]);
     expect(read(host, makeZxid(1, 0)), 'right in front of the first txn').toHaveLength(10);
     expect(read(host, 0), 'what came before the first epoch is not known').toBeNull();
@@ -162,7 +162,7 @@ describe('the history on the disk', () => {
     expect(read(host, makeZxid(2, 6))).toEqual([]);
   });
 
-  it('is not read over a zxid that an Apache server has left out', () => {
+  it('is not read across a zxid that an Apache server has skipped', () => {
     const disk = new MemoryDisk();
     const empty = new StorageHost(new MemoryDisk()).recover();
     disk.poke(`${TEST_DIRECTORY}/snapshot.0`, empty.disk.peek(`${TEST_DIRECTORY}/snapshot.0`)!);
@@ -175,7 +175,7 @@ describe('the history on the disk', () => {
     expect(read(host, makeZxid(1, 2))).toHaveLength(2);
   });
 
-  it('is not read where a bit of it has changed, in an entry or behind the last one of a file', () => {
+  it('is not read where a bit was flipped, in an entry or after the last one of a file', () => {
     const { disk } = memberWith([70, 3, 40]);
     disk.crash('nothing');
     const pristine = [...payloadsOf(disk).keys()];
@@ -197,7 +197,7 @@ describe('the history on the disk', () => {
     }
   });
 
-  it('is not read when the disk fails, and may be asked for again', () => {
+  it('is not read when the disk fails, and may be requested again', () => {
     const host = memberWith([70]);
     for (const operation of ['open', 'read'] as const) {
       host.disk.failNext({ operation, code: 'EIO' });
@@ -207,7 +207,7 @@ describe('the history on the disk', () => {
     expect(host.failure).toBeNull();
   });
 
-  it('read while the log is written, by several at once, is always right, whatever is purged meanwhile', () => {
+  it('is read correctly while the log is written, by several learners at once, whatever is purged meanwhile', () => {
     let batches = 0;
     let refusals = 0;
     for (let seed = 1; seed <= 30; seed++) {
@@ -235,7 +235,7 @@ describe('the history on the disk', () => {
             learner.isAsking = false;
             if (entries === null) {
               refusals++;
-              // It would get a snapshot, and go on behind that.
+              // This learner would get a snapshot, and continue after that.
               learner.after = host.database!.lastZxid;
               return;
             }
@@ -264,7 +264,7 @@ describe('the history on the disk', () => {
   });
 });
 
-describe('what a learner would cost', () => {
+describe('the cost of a learner', () => {
   it('is the entries of the files from the one that has its zxid on, and the newest snapshot', () => {
     const { disk, storage } = memberWith([70, 3, 40]);
     const logs = disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('log.'));

@@ -1,11 +1,11 @@
 /**
- * Txns that were logged, read back for learners that are behind, while the log is being written.
+ * Reads logged txns back for learners that are behind, while the log is being written.
  *
  *     after ─► the file that has it ─► … skipped … ─► after+1, … ─► upTo, or enough bytes ─► cursor for the next call
  *
- * What is read is durable, so that it stands there whole: the caller names a zxid up to which that is so. Whatever is not
- * as it must be (a gap, a wrong checksum, a file that the purge has taken, a log that begins too late) gives null, and the
- * learner gets a snapshot instead: an answer is a contiguous part of the history or none.
+ * Only durable txns are read, so they must be complete: the caller passes a zxid up to which that holds. If anything is
+ * wrong (a gap, a bad checksum, a file removed by the purge, a log that begins too late) the result is null, and the
+ * learner gets a snapshot instead: a result is always a contiguous part of the history.
  */
 import { getInt, isZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { Disk, DiskError, DiskFile } from '../base/ports.ts';
@@ -35,14 +35,14 @@ export interface HistoryRange {
   readonly bytesMax: number;
 }
 
-/** Where the entry behind `zxid` begins. */
+/** Where the entry after `zxid` begins. */
 interface Cursor {
   readonly zxid: Zxid;
   readonly file: ZxidFile;
   readonly position: number;
 }
 
-/** One for each learner that catches up at the same time; a call without one looks for its place anew. */
+/** One for each learner that catches up at the same time; a call without one has to find its position. */
 const CURSORS_MAX = 16;
 const SLICE_BYTES = 256 * 1024;
 const SLICE_BYTES_MIN = 16 * 1024;
@@ -60,25 +60,25 @@ export class LogHistory {
   }
 
   /**
-   * Reads the txns after `after`, at most up to `upTo`. A call that continues where an earlier one ended does not look
-   * for its place again.
+   * Reads the txns after `after`, at most up to `upTo`. A call that continues where an earlier one ended does not
+   * search again.
    *
-   * @param done told once, with a later event: the entries in order, none when `upTo` is not above `after`; null when the
-   *   log does not have them all. Nobody else writes to the payloads.
+   * @param done called once, in a later event: the entries in order, none when `upTo` is not above `after`; null when
+   *   the log does not have them all. The payloads are not modified afterwards.
    */
   read(range: HistoryRange, done: HistoryDone): void {
     const index = this.#cursors.findIndex(({ zxid }) => zxid === range.after);
     const cursor = index < 0 ? null : this.#cursors.splice(index, 1)[0]!;
     const cursors = this.#cursors;
     new HistoryRead(this.#disk, this.#logDirectory, this.#files, range, cursor, (entries, next) => {
-      // After a truncation the cursors of before are another list.
+      // After a truncation, `clear` has replaced the list.
       if (next !== null) cursors.push(next);
       if (cursors.length > CURSORS_MAX) cursors.shift();
       done(entries);
     }).start();
   }
 
-  /** The log has become another one. */
+  /** Drops all cursors: the log was truncated or replaced. */
   clear(): void {
     this.#cursors = [];
   }
@@ -94,7 +94,7 @@ class HistoryRead {
   #bytes = 0;
   /** The last entry passed. */
   #lastZxid: Zxid = ZXID_NONE;
-  /** True once `after` has been passed: entries are taken. */
+  /** True once `after` has been passed: entries are collected. */
   #isThere = false;
   #file: ZxidFile | null = null;
   #position = 0;
@@ -131,7 +131,7 @@ class HistoryRead {
     else this.#open(this.#file);
   }
 
-  /** An answer needs an event, also where nothing has to be read for it. */
+  /** Results are delivered as an event, even if nothing has to be read. */
   #answerLater(entries: readonly HistoryEntry[] | null): void {
     this.#disk.list(this.#logDirectory, () => this.#done(entries, null));
   }
@@ -164,7 +164,7 @@ class HistoryRead {
         this.#end(file, false);
         return;
       }
-      // Zeros where an entry was look like the end of the file before.
+      // A zeroed entry looks like the end of the previous file.
       const before = zxidBeforeLog(bytes);
       if (before !== null && this.#lastZxid !== ZXID_NONE && before !== this.#lastZxid) {
         this.#end(file, false);
@@ -227,7 +227,7 @@ class HistoryRead {
         this.#lastZxid = zxid;
         return true;
       }
-      // The log may begin right behind `after`; one that had entries before has a gap.
+      // The log may begin right after `after`; if it had entries before, there is a gap.
       if (last !== ZXID_NONE || zxid !== after + 1) return false;
       this.#isThere = true;
     } else if (!isNext(last, zxid)) {
@@ -239,7 +239,7 @@ class HistoryRead {
     return true;
   }
 
-  /** The entries of a file end with zeros, and go on in the next one: the last entry wanted is still to come. */
+  /** Zeros follow the entries of a file, and the next file continues: the last entry wanted has not been read yet. */
   #onFileEnd(file: DiskFile, bytes: Uint8Array): void {
     const zxid = this.#file!.zxid;
     const next = this.#files.files.find((other) => other.zxid > zxid);

@@ -1,11 +1,11 @@
 /**
- * Writes the end of the log once more, as it was read, and syncs it.
+ * Writes the end of the log again, as it was read, and syncs it.
  *
- * The process before this one may have ended because a sync failed. The kernel then takes the pages for clean: it shows
- * what was written, a later sync succeeds and writes nothing, and the next power cut takes txns away that a reader took
- * for durable. Written again, the pages are dirty again, and the sync means what it says.
+ * The previous process may have ended because a sync failed. The kernel then considers the pages clean: it shows what
+ * was written, a later sync succeeds without writing anything, and the next power cut removes txns that a reader
+ * considered durable. Rewritten, the pages are dirty again, and the sync is effective.
  *
- * What can be concerned is the last batch, since each is written after the one before it was synced (`txn-log.ts`).
+ * Only the last batch can be affected, since each is written after the previous one was synced (`txn-log.ts`).
  */
 import type { Disk, DiskError, DiskFile } from '../base/ports.ts';
 import { BATCH_BYTES_MAX } from './txn-log.ts';
@@ -14,7 +14,7 @@ import { BATCH_BYTES_MAX } from './txn-log.ts';
 const SLICE_BYTES = 1024 * 1024;
 
 /**
- * @param end where the entries end; nothing behind it is touched
+ * @param end where the entries end; nothing after it is touched
  * @param entryBytesMax the longest entry of the file
  */
 export function rewriteLogEnd(

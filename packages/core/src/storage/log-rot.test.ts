@@ -1,4 +1,6 @@
-/** Logs of servers that have ended, damaged afterwards: a start lacks nothing that was acknowledged, or there is none. */
+/**
+ * Logs that are damaged after their server has ended: a start misses nothing that was acknowledged, or it is refused.
+ */
 import { OpCode, type Zxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../base/options.ts';
@@ -11,7 +13,7 @@ const LOG = `${TEST_DIRECTORY}/log.1`;
 const DOES_NOT_START =
   /Acknowledged txns (are|may be) damaged or missing, so this server does not start\. Restore|So acknowledged txns are missing, and this server does not start: log files were cut/;
 
-/** A server that has acknowledged each of these writes, one after the other, and was killed. */
+/** A server that was killed after acknowledging each of these writes, one at a time. */
 function killedServer(count: number): { readonly disk: MemoryDisk; readonly end: number } {
   const host = new StorageHost(new MemoryDisk(), OPTIONS).recover().startAppending();
   for (let i = 0; i < count; i++) {
@@ -25,7 +27,7 @@ function killedServer(count: number): { readonly disk: MemoryDisk; readonly end:
   return { disk: host.disk, end: log.findLastIndex((byte) => byte !== 0) + 1 };
 }
 
-/** The same directory, with other bytes in the log. */
+/** The same directory with a modified log. */
 function withLog(disk: MemoryDisk, change: (log: Uint8Array) => Uint8Array): MemoryDisk {
   const copy = copyDisk(disk);
   copy.poke(LOG, change(copy.peek(LOG)!.slice()));
@@ -62,7 +64,7 @@ describe('the log of a server that was killed', () => {
     expect(refusals).toBe(Math.ceil(end / bytes));
   });
 
-  it('says what is known: where, what is missing, what is whole behind it; and advises no cut that takes that along', () => {
+  it('reports where, what is missing and what is whole after it, and advises no cut that would remove that', () => {
     const { message } = start(zeroed(disk, 4096, 512)).failure!;
     expect(message).toMatch(
       /an entry lacks the bytes from 4096 on\. The log before ends with zxid 0x\w+, and this server had acknowledged all up to 0x3c\. Behind it \d+ txns are whole, 0x\w+ to 0x3c, from position \d+ on\./,
@@ -74,7 +76,7 @@ describe('the log of a server that was killed', () => {
     expect(ofTheLast).toMatch(/truncate -s \d+ \/data\/version-2\/log\.1; remove the file durableZxid/);
   });
 
-  it('whose first block is gone stops the start, and the file stays', () => {
+  it('whose first block is gone stops the start, and the file is kept', () => {
     for (const bytes of [16, 512, 4096, end, 16_384]) {
       const damaged = zeroed(disk, 0, bytes);
       expect(start(damaged).failure?.message).toMatch('its header is missing, which is durable before anything else');
@@ -82,7 +84,7 @@ describe('the log of a server that was killed', () => {
     }
   });
 
-  it('stops the start wherever the file ends too early, and goes on when everything is there', () => {
+  it('stops the start wherever the file ends too early, and is recovered when everything is there', () => {
     for (let size = 0; size < end; size += 61) {
       const host = start(withLog(disk, (log) => log.slice(0, size)));
       expect(host.failure?.message, `cut at ${size}`).toMatch(DOES_NOT_START);
@@ -90,7 +92,7 @@ describe('the log of a server that was killed', () => {
     expect(start(withLog(disk, (log) => log.slice(0, end))).failure).toBeNull();
   });
 
-  it('is not missed: neither the file, nor all logs and snapshots', () => {
+  it('stops the start when the file, or all logs and snapshots, are missing', () => {
     const without = (isGone: (name: string) => boolean): StorageHost => {
       const copy = new MemoryDisk();
       for (const name of disk.names(TEST_DIRECTORY)) {
@@ -105,7 +107,7 @@ describe('the log of a server that was killed', () => {
     }
   });
 
-  it('may be cut on purpose: without the mark the start goes on', () => {
+  it('may be cut on purpose: without the mark the start succeeds', () => {
     const host = start(zeroed(disk, end - 20, 512));
     const position = Number(/truncate -s (\d+)/.exec(host.failure!.message)![1]);
     const cut = withLog(disk, (log) => log.slice(0, position));
@@ -117,7 +119,7 @@ describe('the log of a server that was killed', () => {
     expect(start(cut).database?.lastZxid).toBe(COUNT - 1);
   });
 
-  it('whatever blocks are zeroed, doubled or changed: nothing that was acknowledged is missing, or there is no start', () => {
+  it('with any blocks zeroed, doubled or changed: nothing acknowledged is missing, or the start is refused', () => {
     const dice = new Dice(11);
     let starts = 0;
     for (let round = 0; round < 400; round++) {
@@ -143,8 +145,8 @@ describe('the log of a server that was killed', () => {
   });
 });
 
-describe('a write that the end of the machine has torn', () => {
-  it('is cut although its txns are hours apart, and kept; what was acknowledged is there', () => {
+describe('a write torn by a crash of the machine', () => {
+  it('is cut although its txns are hours apart, and a copy is kept; what was acknowledged is there', () => {
     for (let seed = 1; seed <= 60; seed++) {
       const dice = new Dice(seed);
       const host = new StorageHost(new MemoryDisk(), OPTIONS).recover().startAppending();
@@ -172,7 +174,7 @@ describe('a write that the end of the machine has torn', () => {
     }
   });
 
-  it('is not cut while there is no room to keep it', () => {
+  it('is not cut while there is no room for a copy', () => {
     const { disk } = killedServer(10);
     const end = disk.peek(LOG)!.findLastIndex((byte) => byte !== 0) + 1;
     const torn = withLog(disk, (log) => log.fill(0x01, end + 4, end + 20));
@@ -200,7 +202,7 @@ describe('a log that was written without forceSync', () => {
     return host.disk;
   }
 
-  it('is cut at a hole, however much stands behind it: the end of the machine leaves out what it likes', () => {
+  it('is cut at a hole, however much follows it: a crash of the machine may omit anything', () => {
     const disk = zeroed(unsyncedServer(), 2048, 512);
     const host = new StorageHost(disk, unsynced).recover();
     expect(host.failure).toBeNull();
@@ -209,7 +211,7 @@ describe('a log that was written without forceSync', () => {
     ]);
   });
 
-  it('is set aside when its header is not there', () => {
+  it('is set aside when its header is missing', () => {
     const disk = zeroed(unsyncedServer(), 0, 512);
     const content = disk.peek(LOG)!;
     const host = new StorageHost(disk, unsynced).recover();
@@ -236,15 +238,15 @@ describe('a log without a mark, as Apache’s server leaves it', () => {
   const txnsEvery = (ms: number, count = 100): BuiltTxn[] =>
     Array.from({ length: count }, (_, i) => ({ zxid: i + 1, time: 1_700_000_000_000 + i * ms }));
 
-  it('with a hole behind which whole txns follow that are seconds younger stops the start', () => {
+  it('with a hole followed by whole txns that are seconds younger stops the start', () => {
     for (const bytes of [512, 4096]) {
       const host = start(diskWith(txnsEvery(250), (log) => log.fill(0, 512, 512 + bytes)));
-      expect(host.failure?.message).toMatch(/what follows whole was made up to \d+\.\d s later/);
+      expect(host.failure?.message).toMatch(/the whole txns after it were made up to \d+\.\d s later/);
       expect(host.failure?.message).toMatch(DOES_NOT_START);
     }
   });
 
-  it('counts from the torn entry, when its head is there, and not from when nothing was written', () => {
+  it('counts from the torn entry, when its head is there, and not from an idle period before it', () => {
     // An entry whose head is in one unit, and its last bytes in the next.
     const torn = Array.from({ length: 500 }, (_, i) => i).find((i) => (16 + i * ENTRY_BYTES) % 512 === 464)!;
     const hole = Math.ceil((16 + torn * ENTRY_BYTES) / 512) * 512;
@@ -253,16 +255,16 @@ describe('a log without a mark, as Apache’s server leaves it', () => {
       return start(diskWith(txns, (log) => log.fill(0, hole, hole + 512)));
     };
     expect(startWith(torn).database?.lastZxid).toBe(torn);
-    expect(startWith(torn + 1).failure?.message).toMatch('and what follows whole was made up to 9.0 s later');
-    expect(startWith(torn + 30).failure?.message).toMatch('and what follows whole was made up to 9.0 s later');
+    expect(startWith(torn + 1).failure?.message).toMatch('and the whole txns after it were made up to 9.0 s later');
+    expect(startWith(torn + 30).failure?.message).toMatch('and the whole txns after it were made up to 9.0 s later');
   });
 
-  it('with a hole behind which more follow than the server writes without a sync stops the start', () => {
+  it('with a hole followed by more txns than the server writes without a sync stops the start', () => {
     const host = start(diskWith(txnsEvery(0, 2000), (log) => log.fill(0, 1024, 1536)));
     expect(host.failure?.message).toMatch('more whole txns follow than Apache’s servers write without a sync');
   });
 
-  it('with a hole that one write can have is cut, and what is cut is kept', () => {
+  it('with a hole that one write can leave is cut, and a copy is kept', () => {
     const disk = diskWith(txnsEvery(1), (log) => log.fill(0, 1024, 1536));
     const host = start(disk);
     expect(host.failure).toBeNull();
@@ -288,7 +290,7 @@ describe('a log without a mark, as Apache’s server leaves it', () => {
     expect(disk.names(TEST_DIRECTORY)).not.toContain('log.1');
   });
 
-  it('torn in the middle of the history, with whole txns behind it, hides nothing behind a new epoch', () => {
+  it('torn inside the history, with whole txns after it, does not hide missing txns behind a new epoch', () => {
     const next = 2 ** 32 + 1;
     for (const [hole, isRefused] of [
       [512, true],
@@ -299,7 +301,9 @@ describe('a log without a mark, as Apache’s server leaves it', () => {
       const host = start(disk);
       expect(host.failure !== null, `hole at ${hole}`).toBe(isRefused);
       if (isRefused)
-        expect(host.failure!.message).toMatch(/epoch 1 begins here.*The file before is damaged: .*log\.1 at position/);
+        expect(host.failure!.message).toMatch(
+          /epoch 1 begins here.*The previous file is damaged: .*log\.1 at position/,
+        );
       else expect(host.database!.lastZxid).toBe(next as Zxid);
     }
   });

@@ -1,4 +1,4 @@
-/** The entries of a log file that another thread scans ahead, one by one: each is whole, and of a plain create more is known. */
+/** The entries of a log file that another thread scans ahead: each is whole, and more is known about a plain create. */
 import {
   type FileScans,
   ROW_DIGEST,
@@ -15,22 +15,22 @@ import { ScanAhead } from './scan-ahead.ts';
 
 export interface LogScanEvents {
   /**
-   * @param at where the entry begins in `bytes`
+   * @param at offset of the entry in `bytes`
    * @param length of its payload
    * @param position of the entry in its file
-   * @param known of a plain create
-   * @returns false to end it
+   * @param known for a plain create
+   * @returns false to stop the scan
    */
   onScannedEntry(bytes: Uint8Array, at: number, length: number, position: number, known: KnownZnode | null): boolean;
-  /** Entries of rows [row, rowsEnd) come next. */
+  /** The entries of rows [row, rowsEnd) follow next. */
   onScannedAhead(rows: Int32Array, row: number, rowsEnd: number): void;
-  /** Memory that the tree may take. @returns true when it has */
+  /** Memory that the tree may take. @returns true when it has taken it */
   onMemory(memory: ArrayBuffer): boolean;
-  /** What begins at `position` is to be read. */
+  /** The caller must read on from `position`. */
   onScanEnd(position: number): void;
 }
 
-/** Entries that are looked at together, before the first of them is checked. */
+/** Entries that are prefetched together, before the first of them is checked. */
 export const AHEAD_MAX = 16;
 
 export class LogScan {
@@ -46,12 +46,12 @@ export class LogScan {
     });
   }
 
-  /** @param bytes that are still to be read of it */
+  /** @param bytes how many are still to be read */
   open(path: string, bytes: number): void {
     this.#scan.open(path, bytes);
   }
 
-  /** Asked behind each slice that was read; see `FileScan`. */
+  /** Called after each slice that was read; see `FileScan`. */
   canStart(): boolean {
     return this.#scan.canStart();
   }
@@ -60,7 +60,7 @@ export class LogScan {
     this.#scan.start(from, end, 0);
   }
 
-  /** Nothing follows. */
+  /** No more entries are needed. */
   close(): void {
     this.#scan.close();
   }

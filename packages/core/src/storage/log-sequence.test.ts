@@ -9,10 +9,10 @@ import { MemoryDisk } from './memory-disk.ts';
 const NOTHING: Txn = { type: OpCode.error, error: -101 };
 const MEMBER: Partial<CoreOptions> = { ensemble: TEST_ENSEMBLE };
 
-/** What a header of ours says comes before the file, and its zxids; without the first one it is Apache's. */
+/** The zxid before the file according to its header, and its zxids; without the former it is a file of Apache. */
 type File = readonly [before: number | null, ...txns: (number | BuiltTxn)[]];
 
-/** A directory with the snapshot of an empty database and these logs, each named by its first zxid. */
+/** A directory with the snapshot of an empty database and these logs, each named after its first zxid. */
 function diskWith(...files: readonly File[]): MemoryDisk {
   const empty = new StorageHost().recover();
   const disk = new MemoryDisk();
@@ -33,8 +33,8 @@ function warningsOf(host: StorageHost): string[] {
   return host.eventsOf('warning').map(({ message }) => message);
 }
 
-describe('a log of ours', () => {
-  it('says in each header which txn comes before the file', () => {
+describe('our own log', () => {
+  it('names in each header the txn before the file', () => {
     const host = new StorageHost(new MemoryDisk(), { ...MEMBER, logBytesMax: 1 }).recover().startAppending();
     const dbids: string[] = [];
     for (const zxid of [makeZxid(1, 1), makeZxid(1, 2), makeZxid(4, 1)]) {
@@ -48,18 +48,18 @@ describe('a log of ours', () => {
 
   it.each<[string, string, ...File[]]>([
     ['a txn inside a file', 'the next txn is zxid 0x4, but the log has 0x2 before it', [0, 1, 2, 4]],
-    ['a file between two', 'log.4 .*goes on behind zxid 0x3, but the log has 0x1 before it', [0, 1], [3, 4]],
-    ['the end of a file', 'goes on behind zxid 0x3, but the log has 0x2 before it', [0, 1, 2], [3, 4]],
-    ['the first file', 'goes on behind zxid 0x3, but the snapshot ends with 0x0', [3, 4]],
+    ['a file between two', 'log.4 .*continues after zxid 0x3, but the log has 0x1 before it', [0, 1], [3, 4]],
+    ['the end of a file', 'continues after zxid 0x3, but the log has 0x2 before it', [0, 1, 2], [3, 4]],
+    ['the first file', 'continues after zxid 0x3, but the snapshot ends with 0x0', [3, 4]],
     [
       'the end of an epoch',
-      'goes on behind zxid 0x100000002, but the log has 0x100000001',
+      'continues after zxid 0x100000002, but the log has 0x100000001',
       [0, makeZxid(1, 1)],
       [makeZxid(1, 2), makeZxid(2, 1)],
     ],
-    ['a whole epoch', 'goes on behind zxid 0x100000002, but the snapshot', [makeZxid(1, 2), makeZxid(2, 1)]],
+    ['a whole epoch', 'continues after zxid 0x100000002, but the snapshot', [makeZxid(1, 2), makeZxid(2, 1)]],
     ['the start of an epoch', 'epoch 2 begins with zxid 0x200000002', [0, makeZxid(1, 1), makeZxid(2, 2)]],
-  ])('that lacks %s stops the start, of a server of its own as well', (_what, message, ...files) => {
+  ])('that lacks %s stops the start, even of a standalone server', (_what, message, ...files) => {
     for (const options of [MEMBER, {}]) {
       const disk = diskWith(...files);
       const { failure } = start(disk, options);
@@ -70,25 +70,20 @@ describe('a log of ours', () => {
 
   it.each<[string, string, ...File[]]>([
     ['a txn twice', 'zxid 0x2 follows 0x3: the order is broken', [0, 1, 2, 3, 2, 3, 4]],
-    [
-      'txns that the next file does not know',
-      'goes on behind zxid 0x2, but the log has 0x3 before it',
-      [0, 1, 2, 3],
-      [2, 4],
-    ],
+    ['txns unknown to the next file', 'continues after zxid 0x2, but the log has 0x3 before it', [0, 1, 2, 3], [2, 4]],
   ])('with %s stops the start', (_what, message, ...files) => {
     expect(start(diskWith(...files)).failure?.message).toMatch(message);
   });
 
-  it('continues one of Apache’s, and is continued by one', () => {
+  it('continues a log of Apache, and is continued by one', () => {
     const host = start(diskWith([null, 1, 2, 4], [4, 5, 6], [null, 7, 9, 10], [10, makeZxid(1, 1)]));
     expect(host.failure).toBeNull();
     expect(host.history!.lastZxid).toBe(makeZxid(1, 1));
   });
 });
 
-describe('a log of Apache’s', () => {
-  it('that has txns twice gives each once, and says so once for each file', () => {
+describe('a log of Apache', () => {
+  it('with duplicate txns returns each once, and reports them once per file', () => {
     const again = { zxid: 3, error: -2 };
     const host = start(diskWith([null, 1, 2, 3, 2, again, 4, 4, 5], [null, 4, 5, 6, 7]));
     expect(host.failure).toBeNull();
@@ -100,7 +95,7 @@ describe('a log of Apache’s', () => {
     ]);
   });
 
-  it('that leaves out zxids is read, and says so once for each file', () => {
+  it('with skipped zxids is read, and reports them once per file', () => {
     const host = start(diskWith([null, 1, 3, 10_000, 10_001], [null, 10_003, 10_004]));
     expect(host.failure).toBeNull();
     expect(host.history!.lastZxid).toBe(10_004);
@@ -111,7 +106,7 @@ describe('a log of Apache’s', () => {
     ]);
   });
 
-  it('may leave out the first zxids of an epoch', () => {
+  it('may skip the first zxids of an epoch', () => {
     const host = start(diskWith([null, makeZxid(1, 2), makeZxid(2, 3)]));
     expect(host.failure).toBeNull();
     expect(host.history!.lastZxid).toBe(makeZxid(2, 3));
@@ -134,7 +129,7 @@ describe('a log of Apache’s', () => {
     expect(failure?.message).not.toMatch('truncate -s');
   });
 
-  it('whose epoch begins late behind another file stops a member of an ensemble, and is reported by a server of its own', () => {
+  it('whose epoch begins late after another file stops a member, and is reported by a standalone server', () => {
     const files: File[] = [
       [null, makeZxid(1, 1)],
       [null, makeZxid(2, 10)],
@@ -162,7 +157,7 @@ describe('a log of Apache’s', () => {
     expect(start(disk).history!.lastZxid, 'nothing comes back').toBe(4);
   });
 
-  it('written by its 3.8.0 while a client sent multis with null paths is read whole', () => {
+  it('written by 3.8.0 while a client sent multis with null paths is read completely', () => {
     const directory = new URL('fixtures/apache-3.8.0-holes/', import.meta.url);
     const disk = new MemoryDisk();
     for (const name of ['snapshot.0', 'log.1']) {

@@ -1,37 +1,39 @@
 /**
- * The zxids of a log, entry by entry and file by file: whether a txn is missing between two of them.
+ * Checks the zxids of a log, entry by entry and file by file, for missing txns.
  *
- * In files of ours each zxid follows the one before it, without exception, and the header says what the first one follows
- * (`log-format.ts`): the file before must end with just that. So neither a file nor the end of one is missed.
+ * In our own files each zxid follows the one before it, without exception, and the header names the zxid that the first
+ * one follows (`log-format.ts`): the previous file must end with it. So neither a missing file nor a missing end goes
+ * unnoticed.
  *
- * Apache's servers say nothing, and write two things that we never do:
+ * Apache's files have no such zxid, and Apache writes two things that we never do:
  *
- *     … 41 42 43 | 42 43 44 …      a follower that synchronizes again logs the same txns once more: they are skipped
- *     … 41 43 44 …                 a multi that cannot be processed takes a zxid and no txn: the hole is reported
+ *     … 41 42 43 | 42 43 44 …      a follower that synchronizes again logs the same txns again: they are skipped
+ *     … 41 43 44 …                 a multi that cannot be processed takes a zxid but logs no txn: the hole is reported
  *
- * Two entries that stand side by side were written one after the other, whatever lies between their zxids. Between two files,
- * though, or the snapshot and the first file, it may be a file that is missing: there a hole is accepted only if it is
- * small (`HOLE_BETWEEN_FILES_MAX`). Where the epoch changes, nobody knows how many txns the old one had. An epoch begins with
- * counter 1; where one of Apache's does not, the same holds in an ensemble, and a server of its own reports it.
+ * Two adjacent entries were written one after the other, whatever the distance of their zxids. Between two files,
+ * though, or the snapshot and the first file, a file may be missing: there a hole is accepted only if it is small
+ * (`HOLE_BETWEEN_FILES_MAX`). Where the epoch changes, the number of txns of the old one is unknown. An epoch begins
+ * with counter 1; where one of Apache's does not, the same rule applies in an ensemble, and a standalone server reports
+ * it.
  */
 import { counterOf, epochOf, hexZxid, type Zxid } from '@meerkat/protocol';
 import { isNext } from '../zab/recent-log.ts';
 import type { ZxidFile } from './file-names.ts';
 
 export interface LogSequenceOptions {
-  /** The history up to here is known: entries up to this zxid are of no interest. */
+  /** The history up to here is known: entries up to this zxid are ignored. */
   readonly after: Zxid;
-  /** True when an epoch that begins with another counter than 1 lacks txns: every epoch had a leader of its own. */
+  /** True when an epoch that begins with another counter than 1 lacks txns: every epoch had a different leader. */
   readonly isEnsemble: boolean;
 }
 
-/** Zxids without a txn between two of Apache's files; more are a missing file. */
+/** Zxids without a txn that are accepted between two of Apache's files; more mean a missing file. */
 const HOLE_BETWEEN_FILES_MAX = 8;
 
 export class LogSequence {
   readonly #options: LogSequenceOptions;
   #last: Zxid;
-  /** What the header says; null of a file of Apache's. */
+  /** The zxid before the file according to its header; null for a file of Apache. */
   #before: Zxid | null = null;
   #isFirst = true;
   #holes = { count: 0, first: '' };
@@ -43,13 +45,13 @@ export class LogSequence {
     this.#last = options.after;
   }
 
-  /** Zxid of the last entry, or what stands for it before the first. */
+  /** Zxid of the last entry, or its substitute before the first. */
   get last(): Zxid {
     return this.#last;
   }
 
   /**
-   * @param before what the header says to come before the file; null when Apache's server wrote it
+   * @param before the zxid before the file according to its header; null when an Apache server wrote it
    * @returns what is missing before the file, or null
    */
   beginFile(file: ZxidFile, before: Zxid | null): string | null {
@@ -63,22 +65,22 @@ export class LogSequence {
       const isFar = epochOf(file.zxid) === epochOf(last) && file.zxid - last - 1 > HOLE_BETWEEN_FILES_MAX;
       return isFar ? `its name says that it begins with zxid ${hexZxid(file.zxid)}, ${this.#lacking()}` : null;
     }
-    if (before > Math.max(last, 0)) return `it goes on behind zxid ${hexZxid(before)}, ${this.#lacking()}`;
+    if (before > Math.max(last, 0)) return `it continues after zxid ${hexZxid(before)}, ${this.#lacking()}`;
     if (before < last && before > this.#options.after) {
-      return `it goes on behind zxid ${hexZxid(before)}, but the log has ${hexZxid(last)} before it: one of the two is of another history`;
+      return `it continues after zxid ${hexZxid(before)}, but the log has ${hexZxid(last)} before it: one of the two is from another history`;
     }
     return null;
   }
 
-  /** In the middle of a file whose header is not read again. */
+  /** Starts in the middle of a file, whose header is not read again. */
   continueFile(): void {
     this.#before = null;
     this.#isFirst = false;
   }
 
   /**
-   * True when the entry is known already, from the snapshot or because Apache's server wrote it twice. To be asked before
-   * `take`.
+   * True when the entry is already known, from the snapshot or because an Apache server logged it twice. Must be called
+   * before `take`.
    */
   isKnown(zxid: Zxid): boolean {
     if (zxid > this.#last) return false;
@@ -100,7 +102,7 @@ export class LogSequence {
     return null;
   }
 
-  /** What is to be said about the file, once it has been read. */
+  /** The messages about the file, once it has been read. */
   endFile(): readonly string[] {
     const said = [...this.#said];
     const { count, first, last } = this.#repeats;
@@ -114,7 +116,7 @@ export class LogSequence {
       const more = this.#holes.count > 1 ? ` and in ${this.#holes.count - 1} more places` : '';
       said.push(
         `${this.#holes.first}${more} zxids have no txn: Apache's servers give one to a multi that they cannot process. The ` +
-          'txns before and behind are whole',
+          'txns before and after are whole',
       );
     }
     return said;

@@ -6,7 +6,7 @@ const MIB = 1024 * 1024;
 
 type Read = [position: number, length: number, done: (error: null, bytes: Uint8Array) => void];
 
-/** A file whose reads are answered by hand. */
+/** A file whose reads are completed manually. */
 class HeldFile {
   readonly reads: Read[] = [];
   readonly bytes: Uint8Array;
@@ -42,7 +42,7 @@ function open(bytes: Uint8Array, startAt = 0): { file: HeldFile; slices: LogSlic
   return { file, slices, told };
 }
 
-it('asks for two slices in advance, and for the next when one has been taken', () => {
+it('requests two slices in advance, and the next when one has been consumed', () => {
   const { file, slices, told } = open(new Uint8Array(MIB));
   expect(file.reads).toHaveLength(2);
   file.answer();
@@ -51,7 +51,7 @@ it('asks for two slices in advance, and for the next when one has been taken', (
   expect(file.reads).toHaveLength(2);
 });
 
-it('tells of an empty file by a slice without bytes', () => {
+it('reports an empty file with a slice without bytes', () => {
   const { file, told } = open(new Uint8Array(0));
   file.answer();
   expect(told).toEqual(['0 +0, the last']);
@@ -60,7 +60,7 @@ it('tells of an empty file by a slice without bytes', () => {
 it.each([
   { rest: 'zeros', at: null, told: ['zeros'], reads: 0 },
   { rest: 'a byte that a probe meets', at: 2.5 * MIB + 5, told: [], reads: 1 },
-])('looks at a few bytes of each part of the rest, and at all of it only if one is not zero: $rest', (expected) => {
+])('probes a few bytes of each part of the rest, and reads all of it only if one is not zero: $rest', (expected) => {
   const bytes = new Uint8Array(4 * MIB);
   if (expected.at !== null) bytes[expected.at] = 1;
   const { file, slices, told } = open(bytes, MIB);
@@ -72,7 +72,7 @@ it.each([
   expect([told, file.reads.length]).toEqual([expected.told, expected.reads]);
 });
 
-it.each(['release', 'close'] as const)('tells nothing of a file after %s', (end) => {
+it.each(['release', 'close'] as const)('reports nothing about a file after %s', (end) => {
   const { file, slices, told } = open(new Uint8Array(MIB));
   slices[end]();
   file.answer();

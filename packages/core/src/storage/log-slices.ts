@@ -1,24 +1,24 @@
 /**
- * The bytes of one log file after the other, in slices: one is looked at while the next ones are on their way.
+ * The bytes of one log file after another, in slices: one is processed while the next ones are being read.
  *
  *     begin ─► onSlice … ─► release, or close
- *                └─ readRest: behind the entries, where mostly zeros are
+ *                └─ readRest: after the entries, where there are mostly zeros
  *
- * Slices come in the order of their positions; after `release` or `close` none of that file does.
+ * Slices are delivered in the order of their positions; none of a file follows after `release` or `close`.
  */
 import type { DiskError, DiskFile } from '../base/ports.ts';
 import { lengthWithoutZeros } from './log-tail.ts';
 import { SliceReads } from './slice-reads.ts';
 
 export interface LogSlicesEvents {
-  /** @param isMore false for the last slice of the file; one without bytes may be the last, and the only one */
+  /** @param isMore false for the last slice of the file; a slice without bytes can only be the last one */
   onSlice(position: number, bytes: Uint8Array, isMore: boolean): void;
-  /** Of what `readRest` was to read, the bytes that were looked at are zeros. Nothing follows. */
+  /** All bytes examined by `readRest` are zeros. Nothing follows. */
   onZeros(): void;
   onReadFailed(error: DiskError): void;
 }
 
-/** Bytes of one read behind the entries. */
+/** Bytes of one read after the entries. */
 const TAIL_SLICE_BYTES = 1024 * 1024;
 const PROBE_BYTES = 4096;
 const PROBE_DISTANCE_BYTES = 1024 * 1024;
@@ -36,7 +36,7 @@ export class LogSlices {
     });
   }
 
-  /** Bytes of the file, as far as is known by now. */
+  /** Size of the file in bytes, as far as is known. */
   get size(): number {
     return this.#reads.size;
   }
@@ -47,23 +47,23 @@ export class LogSlices {
     this.#reads.begin(file, size, startAt);
   }
 
-  /** Asks for the next slices. The one before may still be looked at, but its rest is joined by now. */
+  /** Requests the next slices. The previous one may still be in use, but its rest has been joined. */
   readAhead(): void {
     this.#reads.readAhead();
   }
 
-  /** The rest of the slice before and the slice in one piece. */
+  /** The rest of the previous slice and the slice as one piece. */
   join(rest: Uint8Array, slice: Uint8Array): Uint8Array {
     return this.#reads.join(rest, slice);
   }
 
   /**
-   * Reads on behind the entries, in bytes that are kept. Where all are zeros so far, it looks at a few bytes of every part
-   * of the rest first, instead of all 64 MiB.
+   * Reads on after the entries, into memory that is not reused. While everything is zero, it first probes a few bytes
+   * of every part of the rest, instead of reading all 64 MiB.
    *
-   * What is overlooked so does no harm. Where an entry would begin there are zeros, so that nothing but the end or a
-   * hole is possible; close to a hole the rest of a batch that a crash tore may lie unseen, which no reader ever reaches;
-   * and more than a crash can leave is so long and dense that a probe meets it.
+   * What the probes miss is harmless. There are zeros where an entry would begin, so that only the end or a hole is
+   * possible; the rest of a batch that a crash tore may go unseen near a hole, but no reader ever reaches it; and more
+   * than a crash can leave is so long and dense that a probe hits it.
    */
   readRest(areZeros: boolean): void {
     if (!this.#reads.isIdle) return;
@@ -71,7 +71,7 @@ export class LogSlices {
     else this.#reads.readKept(TAIL_SLICE_BYTES);
   }
 
-  /** Another thread reads on; reads in flight are dropped. The file stays open, for `resume`. */
+  /** Another thread takes over; reads in flight are dropped. The file stays open, for `resume`. */
   pause(): void {
     this.#reads.drop();
   }
@@ -81,7 +81,7 @@ export class LogSlices {
     this.#reads.resume(position);
   }
 
-  /** Leaves the file to the caller. */
+  /** Transfers the file to the caller. */
   release(): DiskFile {
     return this.#reads.release();
   }

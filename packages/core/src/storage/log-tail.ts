@@ -1,7 +1,7 @@
-/** Collects what stands in a log file behind its last valid entry, slice by slice, for the judgement of `log-damage.ts`. */
+/** Collects the bytes of a log file after its last valid entry, slice by slice, for the check in `log-damage.ts`. */
 import { keptBytesOf, type LogTail } from './log-damage.ts';
 
-/** What stands behind the last valid entry: the bytes that the judgement needs, and how many there are. */
+/** The bytes after the last valid entry that the check needs, and their total number. */
 export class LogTailCollector {
   readonly position: number;
   /** Bytes up to the last one that is not zero. */
@@ -51,12 +51,12 @@ export class LogTailCollector {
   }
 }
 
-/** The number of bytes without the zeros at the end. */
+/** The number of bytes without trailing zeros. */
 export function lengthWithoutZeros(bytes: Uint8Array): number {
   let end = bytes.length;
   while (end > 0 && (bytes.byteOffset + end) % 4 !== 0 && bytes[end - 1] === 0) end--;
   if ((bytes.byteOffset + end) % 4 === 0) {
-    // Four bytes at a time: nearly all of what stands there is zeros.
+    // Four bytes at a time: nearly all of them are zeros.
     const count = end >> 2;
     const words = new Int32Array(bytes.buffer, bytes.byteOffset + end - count * 4, count);
     let word = count;

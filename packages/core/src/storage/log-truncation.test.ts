@@ -30,7 +30,7 @@ function expectHistory(host: StorageHost, history: readonly AppendedTxn[], lastZ
   expect(describeDatabase(host.database!), story).toBe(describeDatabase(databaseAt(history, lastZxid, host.options)));
 }
 
-/** The zxid of a txn in the second half of the history, of which the file goes on behind it. */
+/** The zxid of a txn in the second half of the history after which its file continues. */
 function middleOfFile(disk: MemoryDisk, history: readonly AppendedTxn[]): Zxid {
   const names = zxidsOf(disk);
   const isMiddle = (i: number): boolean => history[i + 1] !== undefined && !names.includes(history[i + 1]!.header.zxid);
@@ -38,7 +38,7 @@ function middleOfFile(disk: MemoryDisk, history: readonly AppendedTxn[]): Zxid {
   return history[index]!.header.zxid;
 }
 
-/** The zxid of the name of every log and snapshot. */
+/** The zxids in the names of all logs and snapshots. */
 function zxidsOf(disk: MemoryDisk): number[] {
   return disk.names(TEST_DIRECTORY).flatMap((name) => {
     const found = /^(?:log|snapshot)\.([0-9a-f]+)$/.exec(name)?.[1];
@@ -47,7 +47,7 @@ function zxidsOf(disk: MemoryDisk): number[] {
 }
 
 describe('a truncation', () => {
-  it('leaves the history up to any of its txns, and the log goes on behind it', () => {
+  it('leaves the history up to any of its txns, and the log continues after it', () => {
     for (let seed = 1; seed <= 10; seed++) {
       const dice = new Dice(seed);
       const { disk, history } = grownDirectory(dice, MEMBER);
@@ -73,7 +73,7 @@ describe('a truncation', () => {
     }
   });
 
-  it('cut short by a lost power leaves the old history up to some txn that is not before it', () => {
+  it('interrupted by a power cut leaves the old history up to some txn that is not before it', () => {
     const ways: [string, (seed: number) => Survivors][] = [
       ['what was not synced is lost', () => 'nothing'],
       ['all that was written is there', () => 'everything'],
@@ -93,7 +93,7 @@ describe('a truncation', () => {
         const isTold = host.recovered === 2;
         disk.crash(survivors(1000 + cutAfter));
         cuts++;
-        // A start that is cut short as well changes nothing.
+        // A start that is interrupted too changes nothing.
         new StorageHost(disk, MEMBER).storage.recover();
         for (let i = 0; i < cutAfter; i++) disk.deliver();
         disk.crash(survivors(2000 + cutAfter));
@@ -111,7 +111,7 @@ describe('a truncation', () => {
     expect(cuts).toBeGreaterThan(75);
   });
 
-  it('cut short never leaves a snapshot without the txns that changed it while it was being written', () => {
+  it('when interrupted never leaves a snapshot without the txns that changed it while it was being written', () => {
     const options = { ...MEMBER, snapCount: 1000, logBytesMax: 0 };
     const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
     host.beginEpoch(1);
@@ -153,7 +153,7 @@ describe('a truncation', () => {
     }
   });
 
-  it('never brings back what it removed, killed and then cut off from the power while it is repeated', () => {
+  it('never restores what it removed, when it is killed and a power cut interrupts its repetition', () => {
     for (let seed = 1; seed <= 12; seed++) {
       const dice = new Dice(seed);
       const { disk, history } = grownDirectory(dice, MEMBER);
@@ -173,7 +173,7 @@ describe('a truncation', () => {
     }
   });
 
-  it('leaves nothing behind the entries, neither zeros nor what was there', () => {
+  it('leaves nothing after the entries, neither zeros nor old data', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     host.beginEpoch(1);
     for (let i = 0; i < 5; i++) host.append({ type: OpCode.error, error: -1 - i });
@@ -181,14 +181,14 @@ describe('a truncation', () => {
     const log = host.disk.peek(`${TEST_DIRECTORY}/log.100000001`)!;
     host.truncate(makeZxid(1, 3));
     host.settle();
-    // Header, and three entries of: head, TxnHeader with its type, int error, digest, end.
+    // Header, and three entries: head, TxnHeader with its type, int error, digest, end.
     const length = 16 + 3 * (12 + 32 + 4 + 12 + 1);
     expect(host.disk.peek(`${TEST_DIRECTORY}/log.100000001`)).toEqual(log.slice(0, length));
     const cut = host.disk.peek(`${TEST_DIRECTORY}/replaced-1-100000003-log.100000001-from-${length}`);
     expect(cut, 'what was cut is kept').toEqual(log.slice(length, length + (2 * (length - 16)) / 3));
   });
 
-  it('to what a snapshot alone has removes the first txn behind it as well', () => {
+  it('to a zxid that only a snapshot has also removes the first txn after it', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     host.beginEpoch(1);
     const history = [0, 1, 2].map(() => host.append(NOTHING));
@@ -219,8 +219,8 @@ describe('a truncation', () => {
 
 const NOTHING: Txn = { type: OpCode.error, error: -101 };
 
-describe('a truncation is refused and touches nothing', () => {
-  /** Refused, and txns can be appended behind what is there. */
+describe('a truncation is refused and changes nothing', () => {
+  /** Refused, and txns can still be appended. */
   function expectRefused(host: StorageHost, zxid: number, reason: string | RegExp): void {
     const { disk } = host;
     const contents = (): string[] =>
@@ -248,7 +248,7 @@ describe('a truncation is refused and touches nothing', () => {
     expectRefused(new StorageHost(disk, MEMBER).recover(), makeZxid(6, 6), 'neither a txn of the log nor a snapshot');
   });
 
-  it('behind which every snapshot is', () => {
+  it('to a zxid before every snapshot', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     host.beginEpoch(1);
     for (let i = 0; i < 5; i++) host.append(NOTHING);
@@ -310,7 +310,7 @@ describe('a disk that fails in a truncation', () => {
     'sync',
   ];
   it.each(operations)(
-    'at its %s stops the server or the truncation, and a later start has one history',
+    'at its %s stops the server or the truncation, and a later start finds a single history',
     (operation) => {
       let failures = 0;
       const { disk: grown, history } = grownDirectory(new Dice(11), MEMBER);
@@ -346,8 +346,10 @@ describe('a disk that fails in a truncation', () => {
 });
 
 /**
- * Delivers everything. @returns after how many completions something was changed or made durable: behind one that only
- * reads, a cut leaves what the one before it has left
+ * Delivers everything.
+ *
+ * @returns the numbers of the completions that changed something or made it durable: a power cut after a mere read is
+ *   the same as one after the completion before
  */
 function changingCompletions(disk: MemoryDisk): number[] {
   const changing: number[] = [];

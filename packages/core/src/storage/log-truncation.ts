@@ -1,17 +1,17 @@
 /**
- * Takes out of the history everything behind a zxid: txns that were proposed, logged here, and never committed. It is
+ * Removes everything after a zxid from the history: txns that were proposed, logged here, and never committed. They are
  * kept under other names (`replaced-files.ts`).
  *
- *     look: base snapshot ≤ zxid ─► the log from there on, to its end ─► is zxid reached?      nothing is touched yet
- *     cut:  snapshots above the base ─► later log files ─► the rest of the file that zxid is in
+ *     check: base snapshot ≤ zxid ─► the log from there on, to its end ─► is zxid reached?      nothing is modified yet
+ *     cut:   snapshots above the base ─► later log files ─► the rest of the file that zxid is in
  *
- * 1. The base is the newest snapshot that is whole and holds nothing behind zxid, its fuzzy part included.
+ * 1. The base is the newest snapshot that is whole and contains nothing after zxid, its fuzzy part included.
  * 2. zxid is a txn of the log or the base itself; from the base on the log lacks nothing. Otherwise it is refused.
- * 3. Everything goes newest first, each step durable before the next one. So wherever the power is cut, what the next
- *    start finds is the old history up to some txn that is not before zxid: without the newer snapshots the log leads on
- *    from the base, and the log only ever loses its end.
- * 4. The file is cut to its entries, so that nothing of old stands behind them. Of files in which an Apache server has
- *    written txns twice, there may be several to cut.
+ * 3. Everything is removed newest first, each step durable before the next one. So after a power cut at any point, the
+ *    next start finds the old history up to some txn that is not before zxid: without the newer snapshots the log
+ *    continues from the base, and the log only ever loses its end.
+ * 4. The file is cut to its entries, so that no old data follows them. If an Apache server has logged txns twice, there
+ *    may be several files to cut.
  */
 import { hexZxid, previousZxid, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 import type { CoreOptions } from '../base/options.ts';
@@ -23,16 +23,16 @@ import { ReplacedSet } from './replaced-files.ts';
 import { type LoadedSnapshot, NewestSnapshot } from './snapshot-store.ts';
 import { TxnLogReader } from './txn-log-reader.ts';
 
-/** Exactly one of the three is told, once, with a later event. */
+/** Exactly one of the three is called, once, in a later event. */
 export interface LogTruncationEvents {
-  /** Nothing on the disk is behind the zxid any more, durably. */
+  /** Nothing on the disk is after the zxid, durably. */
   onTruncated(): void;
-  /** It is impossible, and nothing was touched. */
+  /** It is impossible, and nothing was modified. */
   onTruncateRefused(reason: string): void;
   onTruncateFailed(error: Error): void;
 }
 
-/** The end of a file, from the first entry behind the zxid on. */
+/** The end of a file, from the first entry after the zxid on. */
 interface Cut {
   readonly name: string;
   readonly position: number;
@@ -52,7 +52,7 @@ export class LogTruncation {
   /** Oldest file first. */
   readonly #cuts: Cut[] = [];
 
-  /** @param zxid the last txn that stays. The log is closed, and nobody writes a snapshot or removes files. */
+  /** @param zxid the last txn that is kept. The log must be closed, and no snapshot or purge in progress. */
   constructor(
     ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'trace'>,
     options: CoreOptions,
@@ -80,7 +80,7 @@ export class LogTruncation {
     });
   }
 
-  /** Loads the newest snapshot that is not above `zxidMax`: only then it is known to be whole. */
+  /** Loads the newest snapshot that is not above `zxidMax`: only then is it known to be whole. */
   #findBase(zxidMax: Zxid): void {
     const names = snapshotFilesOf(this.#snapshotEntries).flatMap(({ zxid, name }) => (zxid <= zxidMax ? [name] : []));
     const entries = this.#snapshotEntries.filter(({ name }) => names.includes(name));
@@ -107,7 +107,7 @@ export class LogTruncation {
     const { disk } = this.#ports;
     const zxid = this.#zxid;
     const first = this.#logs.findLastIndex((file) => file.zxid <= base);
-    // One file more, for the case that it goes on beyond where the next one begins.
+    // One more file, in case it continues beyond the beginning of the next one.
     const files = this.#logs.slice(Math.max(first - 1, 0));
     this.#isReached = base === zxid;
     const onEntry = (entryZxid: Zxid, { name, zxid: nameZxid }: ZxidFile, position: number): void => {
@@ -151,7 +151,7 @@ export class LogTruncation {
   }
 
   #refuse(reason: string): void {
-    this.#events.onTruncateRefused(`the history cannot be cut behind zxid ${hexZxid(this.#zxid)}: ${reason}`);
+    this.#events.onTruncateRefused(`the history cannot be cut after zxid ${hexZxid(this.#zxid)}: ${reason}`);
   }
 
   #remove(base: Zxid): void {
@@ -159,11 +159,11 @@ export class LogTruncation {
     const snapshots = snapshotFilesOf(this.#snapshotEntries).filter((file) => file.zxid > base);
     const logs = this.#logs.filter((file) => file.zxid > this.#zxid);
     if (snapshots.length === 0 && logs.length === 0 && this.#cuts.length === 0) {
-      // Nothing follows; the answer needs an event.
+      // Nothing follows; the result needs an event.
       disk.syncDirectory(this.#options.logDirectory, (error) => this.#end(error));
       return;
     }
-    // What goes now, the log need not have any more.
+    // The mark must not cover what is about to be removed.
     this.#mark.lower(this.#zxid, (markError) => {
       if (markError !== null) return this.#end(markError);
       ReplacedSet.begin(disk, this.#options, this.#zxid, (error, set) => {
@@ -207,10 +207,10 @@ export class LogTruncation {
   }
 }
 
-/** True when nothing behind `zxid` is in the snapshot. One that does not say so may hold more. */
+/** True when the snapshot contains nothing after `zxid`. One without a completion zxid may contain more. */
 function isUpTo({ completeZxid }: LoadedSnapshot, zxid: Zxid): boolean {
   return completeZxid !== null && completeZxid <= zxid;
 }
 
-/** What is looked at here was looked at by the recovery, which has told about it. */
+/** The recovery has read the same files, and reported what it found. */
 const SILENT: Trace = { emit() {} };

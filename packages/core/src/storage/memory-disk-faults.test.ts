@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { DiskError, DiskFile } from '../base/ports.ts';
 import { MemoryDisk } from './memory-disk.ts';
 
-/** What an effect ends with, once it has been delivered. */
+/** The outcome of an effect, once it has been delivered. */
 function outcomeOf(disk: MemoryDisk, ask: (done: (error: DiskError | null) => void) => void): string {
   let outcome = 'nothing';
   ask((error) => {
@@ -24,7 +24,7 @@ function createFile(disk: MemoryDisk, path: string): DiskFile {
 }
 
 describe('a memory disk that fails', () => {
-  test('fails again and again, over a power cut too, until it is healed', () => {
+  test('keeps failing, after a power cut too, until it is healed', () => {
     const disk = new MemoryDisk();
     createFile(disk, '/d/f');
     disk.failNext({ operation: 'sync', code: 'EIO', isLasting: true });
@@ -38,7 +38,7 @@ describe('a memory disk that fails', () => {
     expect(outcomeOf(disk, (done) => file.sync(done))).toBe('done');
   });
 
-  test('forgets with the process what was to fail once', () => {
+  test('forgets a one-time fault when the process ends', () => {
     const disk = new MemoryDisk();
     disk.failNext({ operation: 'sync', code: 'EIO' });
     disk.kill();
@@ -46,7 +46,7 @@ describe('a memory disk that fails', () => {
     expect(outcomeOf(disk, (done) => file.sync(done))).toBe('done');
   });
 
-  test('takes nothing more when it is full, and still syncs, cuts and removes', () => {
+  test('accepts no writes when it is full, and still syncs, truncates and removes', () => {
     const disk = new MemoryDisk();
     const file = createFile(disk, '/d/f');
     disk.fill();
@@ -58,7 +58,7 @@ describe('a memory disk that fails', () => {
     expect(outcomeOf(disk, (done) => disk.remove('/d/f', done))).toBe('done');
   });
 
-  test('shows a bit that has rotted, before and after a power cut', () => {
+  test('returns a flipped bit, before and after a power cut', () => {
     const disk = new MemoryDisk();
     disk.poke('/d/f', new Uint8Array([0, 0, 0]));
     expect(disk.flipBit('/d/f', 1, 3)).toBe(true);
@@ -69,7 +69,7 @@ describe('a memory disk that fails', () => {
     expect(disk.flipBit('/d/g', 0, 0)).toBe(false);
   });
 
-  test('says what it is going to do next', () => {
+  test('reports its next effect', () => {
     const disk = new MemoryDisk();
     expect(disk.nextOperation).toBeNull();
     const file = createFile(disk, '/d/f');

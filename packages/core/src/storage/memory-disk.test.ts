@@ -23,7 +23,7 @@ function diskWithFile(): {
 }
 
 describe('the memory disk', () => {
-  it('lets an effect take place when it is delivered, one at a time, in the order in which they were asked for', () => {
+  it('performs effects when they are delivered, one at a time, in the order of the calls', () => {
     const { disk, file, errors, note } = diskWithFile();
     file.write(0, bytes(1, 2), note);
     file.write(2, bytes(3), note);
@@ -35,7 +35,7 @@ describe('the memory disk', () => {
     expect(disk.deliver()).toBe(false);
   });
 
-  it('keeps the order within an open file only, when chance decides it', () => {
+  it('keeps the order within an open file only, when the order is random', () => {
     const orders = new Set<string>();
     for (let seed = 1; seed <= 50; seed++) {
       const { disk, file } = diskWithFile();
@@ -57,7 +57,7 @@ describe('the memory disk', () => {
     expect(orders.size).toBeGreaterThan(8);
   });
 
-  it('shows the process what was written and not synced, and loses it when the power is cut', () => {
+  it('returns unsynced writes to the process, and loses them in a power cut', () => {
     const { disk, file, note } = diskWithFile();
     file.write(0, bytes(1, 2), note);
     file.sync(note);
@@ -70,7 +70,7 @@ describe('the memory disk', () => {
     expect(disk.peek('/d/f')).toEqual(bytes(1, 2));
   });
 
-  it('loses a new name, a removal and a renaming unless the directory was synced', () => {
+  it('loses a creation, a removal and a rename unless the directory was synced', () => {
     const { disk, file, note } = diskWithFile();
     file.write(0, bytes(1), note);
     file.sync(note);
@@ -92,7 +92,7 @@ describe('the memory disk', () => {
     expect(disk.names('/d')).toEqual(['b', 'c']);
   });
 
-  it('keeps any of the units of 512 bytes when chance decides, and always the same for one seed', () => {
+  it('keeps random units of 512 bytes, and always the same for one seed', () => {
     const seen = new Set<string>();
     for (let seed = 0; seed < 200; seed++) {
       const { disk, file, note } = diskWithFile();
@@ -110,7 +110,7 @@ describe('the memory disk', () => {
     expect(seen.size).toBe(16);
   });
 
-  it('fails when told, and what a failed sync lost a later one does not save', () => {
+  it('fails on request, and a later sync does not save what a failed one lost', () => {
     const { disk, file, errors, note } = diskWithFile();
     disk.syncDirectory('/d', note);
     disk.failNext({ operation: 'sync', code: 'EIO' });
@@ -123,7 +123,7 @@ describe('the memory disk', () => {
     expect(disk.peek('/d/f')).toEqual(bytes(0));
   });
 
-  it('takes part of a write that finds the disk full', () => {
+  it('writes a part when the disk is full', () => {
     const { disk, file, errors, note } = diskWithFile();
     disk.failNext({ operation: 'write', code: 'ENOSPC' });
     file.write(0, bytes(1, 2, 3, 4), note);
@@ -131,7 +131,7 @@ describe('the memory disk', () => {
     expect([errors, disk.peek('/d/f')]).toEqual([['ENOSPC'], bytes(1, 2)]);
   });
 
-  it('tells nothing more about files of a process that has ended', () => {
+  it('reports nothing about files of a process that has ended', () => {
     const { disk, file, errors, note } = diskWithFile();
     file.write(0, bytes(1), note);
     disk.kill();
@@ -140,7 +140,7 @@ describe('the memory disk', () => {
     expect([errors, disk.peek('/d/f')]).toEqual([[], bytes()]);
   });
 
-  it('says what is missing, busy or not to be written', () => {
+  it('reports missing, locked and read-only files', () => {
     const { disk, errors, note } = diskWithFile();
     disk.open('/d/none', { readOnly: true }, note);
     disk.remove('/d/none', note);

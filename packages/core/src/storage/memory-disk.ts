@@ -1,11 +1,12 @@
 /**
- * A disk in memory: deterministic, with the two ways in which a disk betrays, losing what was not synced and failing.
+ * A disk in memory: deterministic, with the two failure modes of a disk, losing what was not synced and returning
+ * errors.
  *
- *     effect asked for ─► queue ──deliver()──► takes place, and its completion is told
+ *     effect requested ─► queue ──deliver()──► performed, and its completion delivered
  *
- * Effects take place in the order in which they were asked for, or as `order` decides, one at each `deliver`. Between any two of them the host
- * may end the process (`kill`: what was written stays) or cut the power (`crash`: only what was synced stays, and of the
- * rest whatever chance decides). After either, files opened before are dead: nothing is told about them any more.
+ * Effects are performed in the order in which they were requested, or as `order` decides, one per `deliver`. Between
+ * any two of them the host may end the process (`kill`: what was written stays) or cut the power (`crash`: only what
+ * was synced stays, plus any `survivors`). After either, files opened before are dead: they report nothing.
  */
 import { type DirectoryEntry, type Disk, type DiskDone, DiskError, type DiskFile, type Random } from '../base/ports.ts';
 import type { DiskEffect, DiskObserver, DiskOperation } from './disk-effect.ts';
@@ -18,17 +19,17 @@ export interface DiskFault {
   readonly operation: DiskOperation;
   /** The system's code: ENOSPC, EIO …. */
   readonly code: string;
-  /** The first operations of this kind that still succeed. */
+  /** How many operations of this kind succeed first. */
   readonly skip?: number;
   /** Only on paths that contain this. */
   readonly path?: string;
-  /** Again and again, over the ends of processes and power cuts, until `clearFaults`. Default: once, in this life. */
+  /** Permanent, across process ends and power cuts, until `clearFaults`. Default: once, in the current process. */
   readonly isLasting?: boolean;
 }
 
 const NEEDS_ROOM: readonly DiskOperation[] = ['create', 'write', 'preallocate'];
 
-/** Names of a directory: as the kernel shows them, as they are durable, and the changes in between, in order. */
+/** Names of a directory: current ones, durable ones, and the changes in between, in order. */
 interface MemoryDirectory {
   readonly names: Map<string, MemoryFile>;
   durableNames: Map<string, MemoryFile>;
@@ -39,19 +40,19 @@ export class MemoryDisk implements Disk {
   readonly #directories: Map<string, MemoryDirectory> = new Map();
   readonly #held: Set<string> = new Set();
   #queue: DiskEffect[] = [];
-  /** Index of the effect that `deliver` takes; −1 until somebody asks. */
+  /** Index of the effect that `deliver` will perform; −1 until it has been chosen. */
   #chosen = -1;
   /**
-   * Decides which effect is next among those that wait for no other one: the port promises an order within an open file
-   * and no other. null: the oldest.
+   * Chooses the next effect among those that do not wait for another one: the port guarantees an order within an open
+   * file only. null: the oldest.
    */
   order: Random | null = null;
   readonly #faults: { fault: DiskFault; skip: number }[] = [];
-  /** How many effects of each kind have taken place or failed. */
+  /** How many effects of each kind have been performed or have failed. */
   readonly counts: Map<DiskOperation, number> = new Map();
-  /** null: nobody looks. */
+  /** null: none. */
   observer: DiskObserver | null = null;
-  /** Files of an earlier life of the process are dead. */
+  /** Files of an earlier process are dead. */
   #life = 0;
 
   /* ------------------------------------------------------------------------------------------------- the host ---- */
@@ -60,7 +61,11 @@ export class MemoryDisk implements Disk {
     return this.#queue.length;
   }
 
-  /** Lets an effect take place, the oldest if `order` decides nothing else, and tells its completion. @returns false when there is none */
+  /**
+   * Performs an effect, the oldest unless `order` decides otherwise, and delivers its completion.
+   *
+   * @returns false without any
+   */
   deliver(): boolean {
     const [effect] = this.#queue.splice(this.#choose(), 1);
     this.#chosen = -1;
@@ -72,7 +77,7 @@ export class MemoryDisk implements Disk {
     return true;
   }
 
-  /** What the next effect is, so that the host can say how long it takes; null when there is none. */
+  /** Kind of the next effect, so that the host can choose its duration; null without any. */
   get nextOperation(): DiskOperation | null {
     return this.#queue[this.#choose()]?.operation ?? null;
   }
@@ -92,35 +97,38 @@ export class MemoryDisk implements Disk {
     return this.#chosen;
   }
 
-  /** Delivers until nothing is left, also what is asked for meanwhile. */
+  /** Delivers until nothing is left, including effects requested meanwhile. */
   deliverAll(): void {
     while (this.deliver());
   }
 
-  /** Makes a later operation fail, once or for good. */
+  /** Makes a later operation fail, once or permanently. */
   failNext(fault: DiskFault): void {
     this.#faults.push({ fault, skip: fault.skip ?? 0 });
   }
 
-  /** The disk is full: whatever needs room fails, until `clearFaults`. Removing, syncing and cutting go on. */
+  /**
+   * The disk is full: operations that need space fail, until `clearFaults`. Removing, syncing and truncating still
+   * work.
+   */
   fill(): void {
     for (const operation of NEEDS_ROOM) this.failNext({ operation, code: 'ENOSPC', isLasting: true });
   }
 
-  /** Nothing fails any more that was asked to. */
+  /** Removes all faults. */
   clearFaults(): void {
     this.#faults.length = 0;
   }
 
-  /** One bit of a file rots: what reading sees and what a power cut leaves. @returns false when there is no such bit */
+  /** Flips one bit of a file, in its current and its durable content. @returns false when there is no such bit */
   flipBit(path: string, position: number, bit: number): boolean {
     const file = this.#find(path);
     return file !== null && position < file.size && file.flipBit(position, bit);
   }
 
   /**
-   * Ends the process. What was written stays; effects that were only asked for do not take place, except that the first
-   * part of a write may when `random` is given.
+   * Ends the process. What was written stays; requested effects are not performed, except that with `random` the first
+   * part of a write may be.
    */
   kill(random: Random | null = null): void {
     const next = this.#queue[0];
@@ -131,7 +139,7 @@ export class MemoryDisk implements Disk {
     }
   }
 
-  /** Cuts the power: what was synced stays, of the rest the survivors. Of changed names the first ones survive. */
+  /** Cuts the power: what was synced stays, of the rest the survivors. Of the changed names a prefix survives. */
   crash(survivors: Survivors = 'nothing'): void {
     this.#endLife();
     for (const directory of this.#directories.values()) {
@@ -149,13 +157,13 @@ export class MemoryDisk implements Disk {
     for (const file of files) file.crash(survivors);
   }
 
-  /** The content of a file, or null. For tests: no effect. */
+  /** The content of a file, or null. For tests: not an effect. */
   peek(path: string): Uint8Array | null {
     const file = this.#find(path);
     return file === null ? null : file.read(0, file.size);
   }
 
-  /** Puts a file there, durable at once. For tests: no effect. */
+  /** Creates or replaces a file, immediately durable. For tests: not an effect. */
   poke(path: string, bytes: Uint8Array): void {
     const { directory, name } = split(path);
     const file = new MemoryFile();
@@ -167,7 +175,7 @@ export class MemoryDisk implements Disk {
     durableNames.set(name, file);
   }
 
-  /** Names of a directory, sorted. For tests: no effect. */
+  /** Names of a directory, sorted. For tests: not an effect. */
   names(directory: string): string[] {
     return [...(this.#directories.get(directory)?.names.keys() ?? [])].sort();
   }
@@ -264,7 +272,7 @@ export class MemoryDisk implements Disk {
       path,
       runPart: null,
       run: (fault) => {
-        // The port promises no value beside an error.
+        // The port guarantees no value together with an error.
         const nothing = undefined as T;
         if (fault !== null) {
           done(fault, nothing);

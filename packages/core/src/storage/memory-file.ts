@@ -1,18 +1,18 @@
 /**
- * The content of a file of the memory disk, twice: as the kernel shows it, and as it will be found after a power cut.
+ * The content of a file of the memory disk, twice: the current one, and the one after a power cut.
  *
- *     write ─► pages (what reading sees) ──sync──► durable pages (what a power cut leaves)
- *                  └ units of 512 bytes that are dirty: after a power cut each may be there or not
+ *     write ─► pages (what a read returns) ──sync──► durable pages (what a power cut leaves)
+ *                  └ dirty units of 512 bytes: each may or may not survive a power cut
  *
- * Pages that were never written are not stored and read as zeros, so that a file grown by 64 MiB costs nothing.
+ * Pages that were never written are not stored and read as zeros, so a file grown by 64 MiB costs nothing.
  */
 import type { Random } from '../base/ports.ts';
 
 const PAGE_BYTES = 4096;
-/** What a device writes whole or not at all. */
+/** A device writes this much atomically. */
 const UNIT_BYTES = 512;
 
-/** What a power cut leaves of things that were never synced: nothing, all of it, or what chance decides. */
+/** What a power cut leaves of unsynced changes: nothing, everything, or a random part. */
 export type Survivors = 'nothing' | 'everything' | Random;
 
 export function survives(survivors: Survivors): boolean {
@@ -22,14 +22,14 @@ export function survives(survivors: Survivors): boolean {
 
 export class MemoryFile {
   size = 0;
-  /** The size once every effect asked for has taken place. */
+  /** The size once every requested effect has been performed. */
   plannedSize = 0;
   readonly #pages: Map<number, Uint8Array> = new Map();
   readonly #durablePages: Map<number, Uint8Array> = new Map();
   #durableSize = 0;
   /** Bits of the dirty units of each page. */
   readonly #dirty: Map<number, number> = new Map();
-  /** The smallest size since the last sync: what is durable beyond it goes with the next one. */
+  /** The smallest size since the last sync: what is durable beyond it is removed by the next one. */
   #cutTo: number = Number.POSITIVE_INFINITY;
 
   read(position: number, length: number): Uint8Array {
@@ -81,14 +81,14 @@ export class MemoryFile {
   }
 
   /**
-   * A sync that failed: the kernel forgets that the pages are dirty, shows them on, and a later sync that succeeds does
-   * not write them.
+   * A failed sync: the kernel marks the pages as clean but still returns their content, and a later successful sync
+   * does not write them.
    */
   loseDirtyPages(): void {
     this.#dirty.clear();
   }
 
-  /** Inverts a bit where something was written, in both contents. @returns false when nothing was written there */
+  /** Flips a bit in written data, in both contents. @returns false when nothing was written there */
   flipBit(position: number, bit: number): boolean {
     const page = Math.floor(position / PAGE_BYTES);
     const seen = this.#pages.get(page);
@@ -101,7 +101,7 @@ export class MemoryFile {
     return true;
   }
 
-  /** The power is cut: what was not synced survives or not, unit by unit, and the size for itself. */
+  /** A power cut: unsynced units survive or not, each on its own, and so does the size. */
   crash(survivors: Survivors): void {
     const cutTo = this.#cutTo;
     const isSizeKept = survives(survivors);
@@ -111,7 +111,7 @@ export class MemoryFile {
         if ((bits & (1 << unit)) === 0 || !survives(survivors)) continue;
         const from = unit * UNIT_BYTES;
         const position = page * PAGE_BYTES + from;
-        // What was written behind a cut went to other places of the device than what was there before.
+        // Data written after a truncation is in other places of the device than the old data.
         if (position >= this.#durableSize || (!isSizeKept && position >= cutTo)) continue;
         let content = this.#durablePages.get(page);
         if (content === undefined) {
@@ -132,7 +132,7 @@ export class MemoryFile {
 
   #settleSize(size: number): void {
     const kept = Math.min(this.#cutTo, size);
-    // Behind the durable size there is nothing to cut.
+    // There is nothing to cut beyond the durable size.
     if (kept < this.#durableSize) cut(this.#durablePages, kept);
     this.#durableSize = size;
     this.#cutTo = Number.POSITIVE_INFINITY;
@@ -145,7 +145,7 @@ export class MemoryFile {
   }
 }
 
-/** Removes what lies behind `size`. */
+/** Removes everything after `size`. */
 function cut(pages: Map<number, Uint8Array>, size: number): void {
   for (const [page, content] of pages) {
     const start = page * PAGE_BYTES;

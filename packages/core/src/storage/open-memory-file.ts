@@ -2,7 +2,7 @@ import { type DiskDone, DiskError, type DiskFile, type Random } from '../base/po
 import type { DiskEffect, DiskObserver, DiskOperation } from './disk-effect.ts';
 import type { MemoryFile } from './memory-file.ts';
 
-/** A file of a disk in memory that one process has open. */
+/** A file of a memory disk, opened by a process. */
 export class OpenMemoryFile implements DiskFile {
   readonly path: string;
   readonly #file: MemoryFile;
@@ -42,7 +42,7 @@ export class OpenMemoryFile implements DiskFile {
     this.#ask(
       'write',
       (error) => {
-        // A disk that fills up takes the first part.
+        // A disk that becomes full writes the first part.
         take(error === null ? bytes : bytes.subarray(0, bytes.length >> 1));
         done(error);
       },
@@ -83,7 +83,7 @@ export class OpenMemoryFile implements DiskFile {
   }
 
   close(): void {
-    // Nothing to give back; effects asked for before still take place.
+    // Nothing to release; effects requested before are still performed.
   }
 
   #ask(

@@ -1,6 +1,6 @@
 /**
- * What a thread finds in the bytes of a log or a snapshot ahead of the core: where records begin, that they are whole, and of
- * those that are most frequent what costs most to compute.
+ * What another thread computes ahead of the core from the bytes of a log or a snapshot: where records begin, that they
+ * are whole, and, for the most frequent kind, the values that are most expensive to compute.
  *
  *     row := start, end, isPlain 0 or 1, hash of the path, digest of the znode      (base/file-scans.ts)
  */
@@ -17,14 +17,14 @@ import { ENTRY_FRAME_BYTES, ENTRY_HEAD_BYTES, isWholeEntry, PAYLOAD_BYTES_MAX } 
 export interface RecordScanner {
   /** Records found by the last call. */
   readonly count: number;
-  /** True when what follows is no whole record, or none at all: the rest of the file is for the core to judge. */
+  /** True when a partial record, or no record, follows: the core reads the rest of the file. */
   readonly isOver: boolean;
   /** See `ScannedChunk`. */
   readonly checksum: number;
   /**
-   * Looks for whole records from bytes[0] on and fills a row for each.
+   * Finds whole records from bytes[0] on and fills a row for each.
    *
-   * @returns where the last one ends; the rest has to be given again, together with what follows it
+   * @returns where the last one ends; the rest has to be passed again, together with what follows it
    */
   scan(bytes: Uint8Array, end: number, rows: Int32Array): number;
 }
@@ -80,7 +80,7 @@ class LogScanner implements RecordScanner {
   }
 }
 
-/** Of the znodes of a snapshot. */
+/** Scans the znodes of a snapshot. */
 class SnapshotScanner implements RecordScanner {
   count = 0;
   isOver = false;
@@ -120,7 +120,7 @@ function fillZnode(rows: Int32Array, row: number, start: number, record: Snapsho
   if (getInt(bytes, owner) !== 0 || getInt(bytes, owner + 4) !== 0 || !areZxids(bytes, stat)) return;
   rows[row + ROW_IS_PLAIN] = 1;
   rows[row + ROW_HASH] = hashOfBytes(bytes, pathStart, pathEnd);
-  // The digest has the pzxid in front of the times; what is behind them stands in the same order.
+  // The digest has the pzxid before the times; the fields after them are in the same order.
   let crc = crc32(crc32(0, bytes, pathStart, pathEnd), bytes, pathEnd + 4, dataEnd);
   crc = crc32(crc, bytes, stat, stat + PersistedOffset.ctime);
   crc = crc32(crc, bytes, stat + PersistedOffset.pzxid, end);

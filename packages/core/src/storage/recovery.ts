@@ -1,18 +1,18 @@
 /**
- * From two directories to a database: the newest snapshot that is whole, and every txn of the log behind it.
+ * Recovers a database from two directories: the newest snapshot that is whole, and every later txn of the log.
  *
  *     open the directories ─┬─► snapshot ─► log ─► epoch files, mark ─► recovered
  *                           └─ none, and no log: empty database, snapshot.0 ─┘
  *
- * Each arrow is a completion of the disk, an event of its own; snapshots and logs are read in slices. Recovering twice
- * gives the same database: what a fuzzy snapshot has already may be applied again, because txns say what becomes of a
- * znode, not what changes (docs/storage.md, "Txns").
+ * Each arrow is a completion of the disk, in a separate event; snapshots and logs are read in slices. Recovery is
+ * idempotent: txns that a fuzzy snapshot already contains may be applied again, because a txn states the new values of
+ * a znode, not the difference (docs/storage.md, "Txns").
  *
- * In an ensemble everything in the log is replayed, also what may never have been committed: what becomes of that, the
- * role decides in which the server synchronizes. The history that it is told goes with the database.
+ * In an ensemble the whole log is replayed, including txns that may never have been committed: the role in which the
+ * server synchronizes decides about those. The history that it is given matches the database.
  *
- * Between two roles of one process the snapshot need not be loaded: the database of the last role has what the log has up
- * to its last zxid, and the log behind it is replayed as ever (ZKDatabase.fastForwardDataBase, ZOOKEEPER-2678).
+ * Between two roles of one process the snapshot need not be loaded: the database of the last role contains the log up
+ * to its last zxid, and the rest of the log is replayed as usual (ZKDatabase.fastForwardDataBase, ZOOKEEPER-2678).
  */
 import { previousZxid, ZXID_NONE, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -37,45 +37,45 @@ import { type NewestSnapshotFile, NO_SNAPSHOT } from './upkeep.ts';
 
 export interface RecoverySummary {
   readonly lastZxid: Zxid;
-  /** That was loaded, or written because the directory was empty. */
+  /** The snapshot that was loaded, or written because the directory was empty. */
   readonly snapshot: NewestSnapshotFile;
   /** Txns replayed from the log. */
   readonly txns: number;
-  /** True when there was nothing: the database is empty. */
+  /** True when there were no files: the database is empty. */
   readonly isNew: boolean;
 }
 
 export interface RecoveryEvents {
   onDatabaseRecovered(database: Database, summary: RecoverySummary, history: History): void;
-  /** The directories are as they were, and nothing holds them. */
+  /** The directories are unchanged, and not locked by this server. */
   onRecoveryFailed(error: Error): void;
 }
 
 /**
- * What a storage that was stopped in good order leaves to the next one of the same process. All of it is durable: the log
- * has every txn that the database has, so that nobody could tell the database from one that is read from the disk.
+ * The state that a gracefully stopped storage hands over to the next one of the same process. All of it is durable: the
+ * log has every txn that the database has, so the database is equal to one that is read from the disk.
  */
 export interface Legacy {
   readonly database: Database;
-  /** The log reaches as far as this. */
+  /** Last durable zxid of the log. */
   readonly durableZxid: Durable<Zxid>;
   readonly snapshot: NewestSnapshotFile;
 }
 
 export interface RecoveryContext {
-  /** True when this server holds its directories already. */
+  /** True when this server has locked its directories already. */
   readonly isHeld: boolean;
-  /** Is told which log files there are; with a legacy it knows them. */
+  /** Updated with the log files that are found; with a legacy it already knows them. */
   readonly logFiles: LogFiles;
   /** null: everything is read from the disk. */
   readonly legacy: Legacy | null;
-  /** Says in the end what was found to be durable. */
+  /** Set at the end to what was found to be durable. */
   readonly mark: DurableMark;
 }
 
 export class Recovery {
   readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'clock' | 'trace'>;
-  /** When the snapshot was begun, and the log behind it. */
+  /** Start times of loading the snapshot and of replaying the log. */
   #snapshotStartedMs = 0;
   #replayStartedMs = 0;
   readonly #options: CoreOptions;
@@ -114,7 +114,7 @@ export class Recovery {
     this.#directories.open();
   }
 
-  /** What the log must have. */
+  /** Reads what the log must contain. */
   #readMark(): void {
     const { disk, trace } = this.#ports;
     const { snapshotDirectory } = this.#options;
@@ -135,7 +135,7 @@ export class Recovery {
     this.#replayStartedMs = this.#snapshotStartedMs;
     const logs = logFilesOf(this.#logEntries);
     this.#context.logFiles.reset(logs);
-    // A crash of Apache's in its first moments leaves part of a snapshot.0 and no log: nothing was acknowledged.
+    // A crash of Apache during its first start leaves part of a snapshot.0 and no log: nothing was acknowledged.
     const isFirstMoment = logs.length === 0 && snapshotFilesOf(this.#snapshotEntries).every((file) => file.zxid === 0);
     const { snapshotDirectory } = this.#options;
     new NewestSnapshot(this.#ports, snapshotDirectory, this.#snapshotEntries, () => this.#makeDatabase(), {
@@ -172,7 +172,7 @@ export class Recovery {
     }
     this.#ports.trace.emit({
       kind: 'warning',
-      message: `${snapshotDirectory} has no snapshot; snapshot.trust.empty makes this server replay the log over nothing`,
+      message: `${snapshotDirectory} has no snapshot; snapshot.trust.empty makes this server replay the log from scratch`,
     });
     this.#replay(logs, {
       database: this.#makeDatabase(),
@@ -184,7 +184,7 @@ export class Recovery {
     });
   }
 
-  /** Nothing at all: that of a new server, or of one that has lost its disk. */
+  /** No files at all: a new server, or one that has lost its disk. */
   #startEmpty(): void {
     const { createsDatabase, ensemble, snapshotDirectory } = this.#options;
     if (createsDatabase) {
@@ -207,7 +207,7 @@ export class Recovery {
     });
   }
 
-  /** An empty database, and the snapshot of it without which Apache's server opens no directory. */
+  /** An empty database, and its snapshot, without which an Apache server does not open a directory. */
   #createDatabase(): void {
     const database = this.#makeDatabase();
     new SnapshotWrite(this.#ports, { ...this.#options, isIndispensable: true }, database, {
@@ -221,7 +221,7 @@ export class Recovery {
 
   #replay(logs: readonly ZxidFile[], { database, zxid, digest, compression, bytes }: LoadedSnapshot): void {
     this.#replayStartedMs = this.#ports.clock.monotonicMs();
-    // The newest file whose name is not above the snapshot holds the first txn behind it, or one before that.
+    // The newest file whose name is not above the snapshot contains the first later txn, or one before that.
     const first = logs.findLastIndex((file) => file.zxid <= zxid);
     const replay = new Replay(database, this.#options.digestEnabled ? digest : null, this.#ports.trace);
     this.#readLog(
@@ -239,7 +239,7 @@ export class Recovery {
     );
   }
 
-  /** Replays what the log has behind the database, and reads as much before that as is kept for learners. */
+  /** Replays the part of the log that the database lacks, and reads as much before that as is kept for learners. */
   #continue({ database, durableZxid, snapshot }: Legacy): void {
     const { logFiles } = this.#context;
     const { lastZxid } = database;
@@ -289,7 +289,7 @@ export class Recovery {
         onMemory: (memory) => replay.onMemory(memory),
         onScannedAhead: (rows, row, rowsEnd) => replay.onScannedAhead(rows, row, rowsEnd),
         onLogFileRead: (file, size) => {
-          // One without a header is removed.
+          // A file without a header is removed.
           if (size === 0) logFiles.forget([file.name]);
           else logFiles.onRead(file.name, size);
         },
@@ -319,9 +319,9 @@ export class Recovery {
   }
 
   /**
-   * A process that was killed may have left new names of epoch files and snapshots in the kernel's memory only. A promise
-   * would be made from such an epoch; and a snapshot whose installation became unfinished again with a power cut would
-   * take the logs along that were written behind it.
+   * A process that was killed may have left new names of epoch files and snapshots unsynced. This server would make a
+   * promise from such an epoch; and a snapshot whose installation a power cut made unfinished again would replace logs
+   * that were written after it.
    */
   #makeNamesDurable(then: () => void): void {
     this.#ports.disk.syncDirectory(this.#options.snapshotDirectory, (error) => {
@@ -330,7 +330,7 @@ export class Recovery {
     });
   }
 
-  /** It is about the first start alone: one that loses its disk later must not find it. */
+  /** The file is for the first start only: a server that loses its disk later must not find it. */
   #removeInitialize(then: () => void): void {
     if (this.#options.createsDatabase) {
       then();
@@ -339,7 +339,7 @@ export class Recovery {
     const { disk, trace } = this.#ports;
     const path = this.#initializePath;
     const onRemoved = (error: DiskError | null): void => {
-      const remedy = 'Remove it: with it, a disk that is lost is taken for that of a new server';
+      const remedy = 'Remove it: with it, a lost disk is mistaken for that of a new server';
       if (error !== null)
         trace.emit({ kind: 'warning', message: `${path} cannot be removed: ${error.message}. ${remedy}` });
       then();
@@ -355,11 +355,11 @@ export class Recovery {
     return `${directoryOf(this.#options.logDirectory)}/initialize`;
   }
 
-  /** Everything that was found is durable. Without forceSync nothing is promised. */
+  /** Everything that was found is durable. Without forceSync nothing is guaranteed. */
   #settleMark(lastZxid: Zxid, acceptedEpoch: number, then: () => void): void {
     const zxid = this.#options.forceSync ? lastZxid : ZXID_ZERO;
     this.#context.mark.settle({ zxid, acceptedEpoch }, (error) => {
-      const message = `${DURABLE_MARK_NAME} is not kept until the next start: ${error?.message}`;
+      const message = `${DURABLE_MARK_NAME} is not written until the next start: ${error?.message}`;
       if (error !== null) this.#ports.trace.emit({ kind: 'warning', message });
       then();
     });
@@ -406,7 +406,7 @@ function directoryOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/'));
 }
 
-/** The snapshot that the replay began with. */
+/** The snapshot that the replay started from. */
 interface RecoveryBase {
   readonly snapshot: NewestSnapshotFile;
   readonly isNew: boolean;

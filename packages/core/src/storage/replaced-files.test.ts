@@ -16,7 +16,7 @@ const MEMBER: Partial<CoreOptions> = {
 };
 const MEBIBYTE = 1024 * 1024;
 
-/** A file that says how large it is and takes no memory. */
+/** A sparse file of this size that takes no memory. */
 function pokeLarge(disk: MemoryDisk, path: string, size: number): void {
   disk.poke(path, new Uint8Array(0));
   disk.open(path, { readOnly: false }, (_error, file) => file.preallocate(size, () => {}));
@@ -32,14 +32,14 @@ function begin(disk: MemoryDisk, zxid: number, logDirectory: string = TEST_DIREC
   return begun!;
 }
 
-/** The sets that a directory has files of. */
+/** The numbers of the sets in a directory. */
 function setsOf(disk: MemoryDisk, directory: string = TEST_DIRECTORY): number[] {
   const sets = disk.names(directory).flatMap((name) => /^replaced-(\d+)-/.exec(name)?.[1] ?? []);
   return [...new Set(sets.map(Number))].sort((a, b) => a - b);
 }
 
-describe('what is replaced', () => {
-  it('is kept under a name of its set, counted over both directories', () => {
+describe('replaced files', () => {
+  it('are kept under a name with the number of their set, counted over both directories', () => {
     const disk = new MemoryDisk();
     disk.poke(`${TEST_DIRECTORY}/replaced-4-a-snapshot.9`, Uint8Array.of(1));
     disk.poke(`${LOGS}/log.5`, Uint8Array.of(2));
@@ -50,7 +50,7 @@ describe('what is replaced', () => {
     expect(disk.names(LOGS)).toEqual(['replaced-5-bc-log.5']);
   });
 
-  it('stays while the history is replaced again and again: what reached furthest and what came last, and some between', () => {
+  it('are kept while the history is replaced repeatedly: the set that reached furthest, the newest, some in between', () => {
     const disk = new MemoryDisk();
     const options = { ...MEMBER, logBytesMax: 0 };
     const { disk: grown } = grownDirectory(new Dice(2), options);
@@ -76,7 +76,7 @@ describe('what is replaced', () => {
     );
   });
 
-  it('goes, oldest first, where the sets are larger than 1 GiB, but for the newest and what reached furthest', () => {
+  it('are removed, oldest set first, above 1 GiB, except for the newest set and the one that reached furthest', () => {
     const disk = new MemoryDisk();
     pokeLarge(disk, `${TEST_DIRECTORY}/replaced-1-5-log.900000001`, 5000 * MEBIBYTE);
     for (let i = 2; i <= 6; i++) pokeLarge(disk, `${TEST_DIRECTORY}/replaced-${i}-5-log.${i}`, 400 * MEBIBYTE);
@@ -85,7 +85,7 @@ describe('what is replaced', () => {
     expect(setsOf(disk)).toEqual([1, 5, 6, 7]);
   });
 
-  it('is purged when the snapshots of its time are', () => {
+  it('are purged with the snapshots of their time', () => {
     const options = { ...MEMBER, purgeIntervalMs: 1000, purgeRetainCount: 3 };
     const { disk, history } = grownDirectory(new Dice(3), { ...MEMBER, snapCount: 1000 });
     const { zxid } = history[history.length >> 1]!.header;

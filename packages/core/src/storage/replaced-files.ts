@@ -1,25 +1,26 @@
 /**
- * What an installation replaces and a truncation cuts is kept for a while, under names that nobody reads: neither this
- * server nor Apache's, which both look for names that begin with `log.` or `snapshot.`.
+ * Files replaced by an installation and the parts cut by a truncation are kept for a while, under names that neither
+ * this server nor Apache reads: both look for names that begin with `log.` or `snapshot.`.
  *
  *     replaced-<set>-<zxid>-<name>                   a log or snapshot as it was
  *     replaced-<set>-<zxid>-<name>-from-<position>   the end of a log, from this byte on
  *
- * A set is what one occasion has replaced; sets are counted from 1. `zxid` is where the history ended then.
+ * A set is what one operation has replaced; sets are numbered from 1. `zxid` is the end of the history after that.
  *
- * A file is set aside by a rename within its directory, so that a crash leaves it under one name or the other; the end of a
- * log is copied, durably, before it is cut.
+ * A file is set aside by a rename within its directory, so that after a crash it has one name or the other; the end of
+ * a log is copied, durably, before it is cut.
  *
- * A server whose history is replaced again and again must not fill its disk, nor lose what it had at first to what it was
- * sent since. So when a new set comes, two of the old ones stay in any case, the newest and the one whose history reached
- * furthest, and others only up to `SETS_MAX` and `BYTES_MAX`. The purge removes them in time (`retention.ts`).
+ * A server whose history is replaced repeatedly must neither fill its disk, nor lose its original history to what it
+ * was sent later. So when a new set is added, two of the old ones are always kept, the newest and the one whose history
+ * reached furthest, and others only up to `SETS_MAX` and `BYTES_MAX`. The purge removes them eventually
+ * (`retention.ts`).
  */
 import { formatZxid, parseZxid, type Zxid } from '@meerkat/protocol';
 import type { DirectoryEntry, Disk, DiskDone, DiskError, DiskFile } from '../base/ports.ts';
 
-/** Sets that are there at most. */
+/** Maximum number of sets. */
 const SETS_MAX = 16;
-/** Bytes of all sets but those that stay in any case. */
+/** Maximum total size of the sets that are not always kept. */
 const BYTES_MAX: number = 1024 * 1024 * 1024;
 /** Bytes of one read and one write. */
 const SLICE_BYTES = 1024 * 1024;
@@ -35,20 +36,20 @@ export interface StorageDirectories {
 interface ReplacedFile {
   readonly path: string;
   readonly set: number;
-  /** Where the history ended from then on. */
+  /** Where the history ended after the replacement. */
   readonly zxid: Zxid;
-  /** What its own name said. */
+  /** The zxid of its own name. */
   readonly ownZxid: Zxid;
   readonly size: number;
 }
 
-/** One occasion: what it replaces goes here. */
+/** Sets aside the files that one operation replaces. */
 export class ReplacedSet {
   readonly #disk: Disk;
   readonly #prefix: string;
 
   /**
-   * Makes room for a set and counts it.
+   * Makes room for a new set and numbers it.
    *
    * @param zxid where the history ends from now on
    */
@@ -77,7 +78,7 @@ export class ReplacedSet {
     this.#prefix = prefix;
   }
 
-  /** What the names of its files begin with. */
+  /** Prefix of the names of its files. */
   get prefix(): string {
     return this.#prefix;
   }
@@ -87,7 +88,7 @@ export class ReplacedSet {
     this.#disk.rename(`${directory}/${name}`, `${directory}/${this.#prefix}${name}`, done);
   }
 
-  /** Cuts the file at `position`, durably, once what it has from there up to `end` has been copied. */
+  /** Cuts the file at `position`, durably, once the bytes from there up to `end` have been copied. */
   cut(
     directory: string,
     name: string,
@@ -107,7 +108,7 @@ export class ReplacedSet {
         if (createError !== null) return finish(createError);
         copy(file, position, end, target, (copyError) => {
           target.close();
-          // Half of a copy is of no use, and takes room that may be what is wanting.
+          // A partial copy is useless, and takes space that may be exactly what is missing.
           if (copyError !== null) return disk.remove(copyPath, () => finish(copyError));
           disk.syncDirectory(directory, (syncError) => {
             if (syncError !== null) return finish(syncError);
@@ -123,7 +124,7 @@ export class ReplacedSet {
   }
 }
 
-/** The files of all sets whose history has gone on beyond `zxid`. */
+/** The files of all sets whose history has moved beyond `zxid`. */
 export function replacedBefore(zxid: Zxid, directory: string, entries: readonly DirectoryEntry[]): string[] {
   return replacedOf(directory, entries).flatMap((file) => (file.zxid < zxid ? [file.path] : []));
 }
@@ -154,7 +155,7 @@ function replacedOf(directory: string, entries: readonly DirectoryEntry[]): Repl
   });
 }
 
-/** What goes when another set comes. */
+/** Files to remove when another set is added. */
 function expiredOf(files: readonly ReplacedFile[]): readonly ReplacedFile[] {
   const [newest] = files.toSorted((one, other) => other.set - one.set);
   const [furthest] = files.toSorted((one, other) => other.ownZxid - one.ownZxid || other.set - one.set);
@@ -177,7 +178,7 @@ function copy(source: DiskFile, start: number, end: number, target: DiskFile, do
     }
     source.read(position, Math.min(SLICE_BYTES, end - position), (error, bytes) => {
       if (error !== null) return done(error);
-      // The file ends earlier than it was said to.
+      // The file is shorter than expected.
       if (bytes.length === 0) return target.sync(done);
       target.write(position - start, bytes, (writeError) => {
         if (writeError !== null) return done(writeError);

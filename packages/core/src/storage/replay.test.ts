@@ -41,7 +41,7 @@ function create(path: string, options: CreateOptions = {}): Txn {
   };
 }
 
-/** The payload of a txn at the end of some other bytes. */
+/** The payload of a txn, preceded by some other bytes. */
 function payload(zxid: number, txn: Txn, digest: bigint | null = null): JuteReader {
   const writer = new JuteWriter();
   writer.long(-1);
@@ -53,7 +53,7 @@ function payload(zxid: number, txn: Txn, digest: bigint | null = null): JuteRead
 }
 
 describe('the replay of a log', () => {
-  it('makes of any creates what decoding and applying them makes, digests and sizes included', () => {
+  it('has the same result for any creates as decoding and applying them, digests and sizes included', () => {
     const name = fc.constantFrom('a', 'b', 'ü', 'zookeeper', 'zookeeperish', 'quota', 'zookeeper_limits');
     const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((names) => `/${names.join('/')}`);
     const options = fc.record({
@@ -68,7 +68,7 @@ describe('the replay of a log', () => {
         const applied = new Database(TREE_OPTIONS, NO_TRACE);
         const replay = new Replay(replayed, null, NO_TRACE);
         for (const [i, [createdPath, createOptions]] of creates.entries()) {
-          // Every third zxid comes twice, as when a fuzzy snapshot has the txn already.
+          // Every third zxid is repeated, as when a fuzzy snapshot already contains the txn.
           const zxid = 1 + i - (i % 3 === 2 ? 1 : 0);
           const txn = create(createdPath, createOptions);
           expect(replay.apply(payload(zxid, txn))).toBe(true);
@@ -85,7 +85,7 @@ describe('the replay of a log', () => {
     );
   });
 
-  it('keeps no digests where they are off', () => {
+  it('records no digests where they are off', () => {
     const database = new Database({ ...TREE_OPTIONS, digestEnabled: false }, NO_TRACE);
     const replay = new Replay(database, null, NO_TRACE);
     replay.apply(payload(1, create('/a', { data: Uint8Array.of(1) })));
@@ -94,7 +94,7 @@ describe('the replay of a log', () => {
     expect(database.tree.dataOf(database.tree.znodes.find('/a'))).toEqual(Uint8Array.of(1));
   });
 
-  it('tells once when the digest of a create differs from the tree, and again after it has agreed', () => {
+  it('reports once that the digest of a create differs from the tree, and again after it has matched', () => {
     const trace: TraceEvent[] = [];
     const database = new Database(TREE_OPTIONS, NO_TRACE);
     const model = new Database(TREE_OPTIONS, NO_TRACE);
@@ -111,11 +111,11 @@ describe('the replay of a log', () => {
     expect(mismatches.map(({ zxid }) => zxid)).toEqual([2, 6]);
   });
 
-  // Apache's server finds the same numbers in a directory of its own in which both are wrong.
+  // An Apache server computes the same numbers in a directory of its own in which both are wrong.
   it.each([
     ['is right in the log', 0n, [2]],
-    ['is wrong there, too', 5n, [2, 2]],
-  ] as const)('tells that the digest of the snapshot differs, which %s', (_, error, told) => {
+    ['is wrong there too', 5n, [2, 2]],
+  ] as const)('reports that the digest of the snapshot differs, which %s', (_, error, told) => {
     const trace: TraceEvent[] = [];
     const model = new Database(TREE_OPTIONS, NO_TRACE);
     const payloads = ['/a', '/b', '/c'].map((path, i) => {
@@ -132,7 +132,7 @@ describe('the replay of a log', () => {
     expect(mismatches.map(({ zxid }) => zxid)).toEqual(told);
   });
 
-  it('refuses what is no txn', () => {
+  it('rejects what is not a txn', () => {
     const replay = new Replay(new Database(TREE_OPTIONS, NO_TRACE), null, NO_TRACE);
     const cut = payload(1, create('/a'));
     cut.end -= 10;
@@ -140,9 +140,9 @@ describe('the replay of a log', () => {
     expect(replay.txns).toBe(0);
   });
 
-  it('reads entries of every size over the ends of its slices', () => {
+  it('reads entries of every size across slice boundaries', () => {
     const host = new StorageHost().recover().startAppending();
-    // Some hundred KiB of small entries, then some that are longer than a slice or leave a long rest of one.
+    // Some hundred KiB of small entries, then some that exceed a slice or leave a long rest of one.
     const sizes = [...Array<number>(3000).fill(100), 300_000, 5, 200_000, 90_000, 90_000, 90_000, 700_000, 5];
     for (const [i, size] of sizes.entries()) {
       host.append(create(`/n${i}`, { data: new Uint8Array(size).fill(i), parentCversion: i + 2 }));

@@ -1,5 +1,5 @@
 /**
- * The log's txns on their way into a database that a snapshot has begun.
+ * Applies the txns of a log to a database that was loaded from a snapshot.
  *
  *     payload ─┬─ a plain create? ─► applied from its bytes ─┬─► its digest compared ─► next
  *              └─ anything else ──► decoded ──► applied ─────┘
@@ -31,7 +31,7 @@ export class Replay {
   readonly #coming: ComingPaths;
   #txns = 0;
 
-  /** @param digest of the snapshot; null leaves the digests in the log unread */
+  /** @param digest of the snapshot; null: the digests in the log are ignored */
   constructor(database: Database, digest: SnapshotDigest | null, trace: Trace) {
     this.#database = database;
     this.#coming = new ComingPaths(database.tree.state.table);
@@ -43,7 +43,7 @@ export class Replay {
     return this.#txns;
   }
 
-  /** Payloads that begin at starts[0 … count) are applied next, as it seems: what of the tree they need is fetched. */
+  /** The payloads at starts[0 … count) are expected next: prefetches what they need of the tree. */
   onAhead(bytes: Uint8Array, starts: Int32Array, count: number): void {
     for (let i = 0; i < count; i++) {
       const start = starts[i]!;
@@ -53,22 +53,22 @@ export class Replay {
     this.#coming.fetch();
   }
 
-  /** Memory for znodes to come. @returns true when the tree has taken it */
+  /** Memory for future znodes. @returns true when the tree has taken it */
   onMemory(memory: ArrayBuffer): boolean {
     return this.#database.tree.state.table.arena.offer(memory);
   }
 
-  /** The same of creates of which a scan says so: rows [row, rowsEnd). */
+  /** The same for creates in the rows [row, rowsEnd) of a scan. */
   onScannedAhead(rows: Int32Array, row: number, rowsEnd: number): void {
     this.#coming.fetchScanned(rows, row, rowsEnd);
   }
 
   /**
-   * Applies the txn that stands between the reader's position and its end. What it finds already there or already gone,
-   * the fuzzy snapshot had: its result is of no interest.
+   * Applies the txn between the reader's position and its end. Errors because something already exists or is already
+   * gone come from the fuzzy snapshot and are ignored.
    *
-   * @param known what a scan says of it, when it is a plain create
-   * @returns false when it is no txn
+   * @param known what a scan has computed, when it is a plain create
+   * @returns false when it is not a txn
    */
   apply(payload: JuteReader, known: KnownZnode | null = null): boolean {
     const create = this.#create;
@@ -84,7 +84,7 @@ export class Replay {
     return true;
   }
 
-  /** True when it is a plain create; it is read then. */
+  /** True when it is a plain create; it has been read then. */
   #isPlain({ bytes, position, end }: JuteReader, known: KnownZnode | null): boolean {
     if (known === null) return this.#create.read(bytes, position, end);
     this.#create.readKnown(bytes, position, end);
@@ -93,9 +93,10 @@ export class Replay {
 }
 
 /**
- * Compares the tree with the digests in the log, from where the replayed tree is exact: the zxid at which the snapshot's
- * body was complete; there with the snapshot's own, too. A difference from the log is told once and again after it has
- * gone; it stops nothing (as in Apache's server, which tells one from the snapshot besides one from the log).
+ * Compares the tree with the digests in the log, from the zxid on at which the snapshot's body was complete and the
+ * replayed tree is exact; at that zxid also with the snapshot's own digest. A difference from the log is reported once,
+ * and again after it has disappeared; it stops nothing (as in an Apache server, which reports one for the snapshot and
+ * one for the log).
  */
 class DigestVerifier {
   readonly #database: Database;
@@ -121,7 +122,7 @@ class DigestVerifier {
     this.#differs = differs;
   }
 
-  /** The same; a digest that is as it should be is not made a bigint. */
+  /** The same; a matching digest is not converted to a bigint. */
   onCreated({ zxid, bytes, digestAt }: PlainCreate): void {
     if (digestAt >= 0) {
       const version = getInt(bytes, digestAt);

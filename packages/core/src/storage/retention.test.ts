@@ -14,16 +14,16 @@ describe('the purge', () => {
     const logs = files(logName, [1, 12, 21, 35, 45]);
     const { snapshots: oldSnapshots, logs: oldLogs } = filesToRemove(snapshots, logs, 2);
     expect(oldSnapshots.map((file) => file.zxid)).toEqual([0, 10]);
-    // Snapshot 20 needs the txns from 21 on; log 12 may hold some of them, and stays as in Apache's purge.
+    // Snapshot 20 needs the txns from 21 on; log 12 may contain some of them, and is kept as by Apache's purge.
     expect(oldLogs.map((file) => file.zxid)).toEqual([1]);
   });
 
-  it('removes nothing when no snapshot is to stay, and no log that is newer than all of them', () => {
+  it('removes nothing when no snapshot would be kept, and no log that is newer than all of them', () => {
     expect(filesToRemove([], files(logName, [1, 2]), 0)).toEqual({ snapshots: [], logs: [] });
     expect(filesToRemove(files(snapshotName, [5]), files(logName, [6, 9]), 0)).toEqual({ snapshots: [], logs: [] });
   });
 
-  it('runs on its interval and leaves a directory that gives the same database', () => {
+  it('runs on its interval and leaves a directory from which the same database is recovered', () => {
     const options = { snapCount: 10, purgeIntervalMs: 1000, purgeRetainCount: 3 };
     const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
     for (let i = 0; i < 100; i++) {
@@ -43,7 +43,7 @@ describe('the purge', () => {
     expect(describeDatabase(restarted.database!)).toBe(describeDatabase(host.database!));
   });
 
-  it('counts only snapshots that are whole, so that the only usable one never goes', () => {
+  it('counts only whole snapshots, so that the only usable one is never removed', () => {
     const disk = new MemoryDisk();
     const whole = Uint8Array.of(1, 2, 3, 4, 5, 0, 0, 0, 1, 0x2f);
     disk.poke(`${TEST_DIRECTORY}/snapshot.1`, whole);
@@ -62,21 +62,18 @@ describe('the purge', () => {
     expect(disk.names(TEST_DIRECTORY)).toEqual(['snapshot.6', 'snapshot.7', 'snapshot.8']);
   });
 
-  it.each(['list', 'open', 'syncDirectory', 'remove'] as const)(
-    'gives up when the disk fails at its %s',
-    (operation) => {
-      const disk = new MemoryDisk();
-      const whole = Uint8Array.of(1, 2, 3, 4, 5, 0, 0, 0, 1, 0x2f);
-      for (let zxid = 1; zxid <= 4; zxid++) disk.poke(`${TEST_DIRECTORY}/snapshot.${zxid}`, whole);
-      disk.failNext({ operation, code: 'EIO' });
-      let isDone = false;
-      const options = { snapshotDirectory: TEST_DIRECTORY, logDirectory: TEST_DIRECTORY, retainCount: 3 };
-      new Purge({ disk, trace: { emit() {} } }, options, () => {
-        isDone = true;
-      }).start();
-      disk.deliverAll();
-      expect(isDone).toBe(true);
-      expect(disk.names(TEST_DIRECTORY)).toHaveLength(4);
-    },
-  );
+  it.each(['list', 'open', 'syncDirectory', 'remove'] as const)('aborts when the disk fails at its %s', (operation) => {
+    const disk = new MemoryDisk();
+    const whole = Uint8Array.of(1, 2, 3, 4, 5, 0, 0, 0, 1, 0x2f);
+    for (let zxid = 1; zxid <= 4; zxid++) disk.poke(`${TEST_DIRECTORY}/snapshot.${zxid}`, whole);
+    disk.failNext({ operation, code: 'EIO' });
+    let isDone = false;
+    const options = { snapshotDirectory: TEST_DIRECTORY, logDirectory: TEST_DIRECTORY, retainCount: 3 };
+    new Purge({ disk, trace: { emit() {} } }, options, () => {
+      isDone = true;
+    }).start();
+    disk.deliverAll();
+    expect(isDone).toBe(true);
+    expect(disk.names(TEST_DIRECTORY)).toHaveLength(4);
+  });
 });

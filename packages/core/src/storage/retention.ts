@@ -2,10 +2,10 @@
  * The purge (PurgeTxnLog): keeps the newest snapshots and every log that one of them needs.
  *
  * 1. Only snapshots that pass the quick test count; with fewer than `retainCount` of them nothing is removed, so the
- *    only usable snapshot never goes.
+ *    only usable snapshot is never removed.
  * 2. The names of the kept ones are made durable before anything is removed.
- * 3. Of the logs, the newest file whose name is not above the oldest kept snapshot stays: it has the txns behind it.
- * 4. What was replaced (`replaced-files.ts`) goes once the history has gone on so far that the snapshots of that time go.
+ * 3. Of the logs, the newest file whose name is not above the oldest kept snapshot is kept: it has the later txns.
+ * 4. Replaced files (`replaced-files.ts`) are removed with the snapshots of their time, once the history has moved on.
  */
 import type { DirectoryEntry, DiskError, Ports } from '../base/ports.ts';
 import { logFilesOf, snapshotFilesOf, type ZxidFile } from './file-names.ts';
@@ -15,7 +15,7 @@ import { looksWhole } from './snapshot-store.ts';
 export interface RetentionOptions {
   readonly snapshotDirectory: string;
   readonly logDirectory: string;
-  /** Snapshots that stay; at least RETAIN_COUNT_MIN. */
+  /** Number of snapshots to keep; at least RETAIN_COUNT_MIN. */
   readonly retainCount: number;
 }
 
@@ -28,7 +28,7 @@ export class Purge {
   #removedLogs: readonly string[] = [];
   readonly #done: (removedLogs: readonly string[]) => void;
 
-  /** @param done told once, with a later event, however it went, with the names of log files that may be gone */
+  /** @param done called once, in a later event, in any case, with the names of log files that may have been removed */
   constructor(
     ports: Pick<Ports, 'disk' | 'trace'>,
     options: RetentionOptions,
@@ -136,7 +136,7 @@ interface FilesToRemove {
 /**
  * @param snapshots oldest first
  * @param logs oldest first
- * @param oldestKept index of the oldest snapshot that stays
+ * @param oldestKept index of the oldest snapshot to keep
  */
 export function filesToRemove(
   snapshots: readonly ZxidFile[],

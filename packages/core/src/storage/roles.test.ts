@@ -1,4 +1,4 @@
-/** One storage for each role of a server, one after the other over the same directory. */
+/** One storage for each role of a server, one after another with the same directory. */
 import { isDeepStrictEqual } from 'node:util';
 import { epochOf, JuteWriter, makeZxid, OpCode, type Txn, writeTxn, writeTxnDigest } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ const MEMBER: Partial<CoreOptions> = {
   logBytesMax: 2048,
 };
 
-/** Is told of every effect that changes something. */
+/** Notified of every effect that changes something. */
 function makeObserver(onEffect: (effect: string) => void): DiskObserver {
   return {
     onWritten: (path) => onEffect(`write ${path}`),
@@ -37,7 +37,7 @@ function makeObserver(onEffect: (effect: string) => void): DiskObserver {
 }
 
 describe('a txn appended as bytes', () => {
-  it('stands in the log as the same txn appended as a record does', () => {
+  it('is logged like the same txn appended as a record', () => {
     const dice = new Dice(6);
     const one = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     const other = new StorageHost(new MemoryDisk(), MEMBER).recover();
@@ -64,7 +64,7 @@ describe('a txn appended as bytes', () => {
 });
 
 describe('epochs that a role writes', () => {
-  it('are told durable one after the other, and are', () => {
+  it('are reported durable one after the other, and are durable', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover();
     host.storage.writeEpoch('acceptedEpoch', 1);
     host.storage.writeEpoch('acceptedEpoch', 2);
@@ -114,7 +114,7 @@ describe('epochs that a role writes', () => {
 });
 
 describe('snapshots of a member', () => {
-  it('are not begun before its role allows them, however much was replayed or appended', () => {
+  it('are not started before its role allows them, however much was replayed or appended', () => {
     const host = new StorageHost(grownDirectory(new Dice(1), MEMBER).disk, { ...MEMBER, purgeIntervalMs: 5 }).recover();
     const names = host.disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('snapshot.'));
     expect(host.storage.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
@@ -134,7 +134,7 @@ describe('snapshots of a member', () => {
 });
 
 describe('the end of a role', () => {
-  it('leaves the directory to the next one, and tells nothing but that it has ended', () => {
+  it('leaves the directory to the next one, and reports nothing but its end', () => {
     for (let seed = 1; seed <= 15; seed++) {
       const dice = new Dice(seed);
       const disk = new MemoryDisk();
@@ -172,7 +172,7 @@ describe('the end of a role', () => {
         expect({ durable: host.durable, epochs: host.epochs }, story).toEqual(before);
         const pending = disk.pendingCount;
         durable = host.durable;
-        // Reads of the history may be under way; nothing that writes is.
+        // Reads of the history may be in progress, but no writes.
         const names = disk.names(TEST_DIRECTORY);
         const late: string[] = [];
         disk.observer = makeObserver((effect) => void late.push(effect));
@@ -190,7 +190,7 @@ describe('the end of a role', () => {
     }
   });
 
-  it('leaves a database to the next one that is what the disk holds, with the same history', () => {
+  it('hands over a database that equals what is on disk, with the same history', () => {
     let taken = 0;
     let behind = 0;
     for (let seed = 1; seed <= 25; seed++) {
@@ -209,10 +209,10 @@ describe('the end of a role', () => {
           const { tail, ...rest } = host.history!;
           const { tail: plainTail, ...plainRest } = plain.history!;
           expect(rest, story).toEqual(plainRest);
-          // How far back it reaches differs; each ends with the last txn and has no gap.
+          // The two may reach back differently far; each ends with the last txn and has no gap.
           const common = Math.min(tail.length, plainTail.length);
           const ends = [tail, plainTail].map((entries) => entries.slice(entries.length - common));
-          // Ten times as fast as the same by `expect`, which then shows where they differ.
+          // Ten times as fast as `expect`, which then shows the difference.
           if (!isDeepStrictEqual(ends[0], ends[1])) expect(ends[0], story).toEqual(ends[1]);
           const zxids = tail.map(({ zxid }) => zxid);
           for (const [i, zxid] of zxids.entries())
@@ -233,7 +233,7 @@ describe('the end of a role', () => {
           host.storage.onTick(host.clock.nowMs);
         }
         host.storage.stop({ keepsHold: true });
-        // What becomes durable now is applied by nobody: a role that has ended hears nothing.
+        // What becomes durable now is not applied: a role that has ended is not notified.
         while (!host.isStopped) expect(disk.deliver(), story).toBe(true);
         disk.deliverAll();
         legacy = host.storage.legacy;
@@ -244,7 +244,7 @@ describe('the end of a role', () => {
     expect(behind, 'the log had more than the database').toBeGreaterThan(20);
   });
 
-  it('stops the next one when the log has lost what this one has acknowledged', () => {
+  it('makes the next one fail when the log has lost what this one has acknowledged', () => {
     const options = { ...MEMBER, logBytesMax: 1 << 20 };
     const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
     host.beginEpoch(1);
@@ -252,7 +252,7 @@ describe('the end of a role', () => {
       host.append(NOTHING);
       host.settle();
     }
-    // The role has applied only some of it.
+    // The role has applied only a part of it.
     host.database!.tree.lastZxid = makeZxid(1, 10);
     host.storage.stop({ keepsHold: true });
     host.settle();
@@ -264,7 +264,7 @@ describe('the end of a role', () => {
     expect(host.disk.peek(path)).toEqual(damaged);
   });
 
-  it('leaves no database that the log does not have, and none in the middle of an exchange of the history', () => {
+  it('hands over no database that is ahead of the log, and none while the history is being replaced', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     host.beginEpoch(1);
     for (let i = 0; i < 5; i++) host.append(NOTHING);
@@ -287,7 +287,7 @@ describe('the end of a role', () => {
     }
   });
 
-  it('reads back of a long log only what the next role needs', () => {
+  it('reads only the part of a long log that the next role needs', () => {
     const options = { ...MEMBER, ensemble: { ...TEST_ENSEMBLE, commitLogCount: 100 }, snapCount: 1e6, logBytesMax: 0 };
     const host = new StorageHost(new MemoryDisk(), options).recover().startAppending();
     host.beginEpoch(1);
@@ -308,7 +308,7 @@ describe('the end of a role', () => {
     expect(host.disk.counts.get('read')! - before, 'of 256 KiB, and one for each epoch file').toBe(3);
   });
 
-  it('after a failure of the disk, or with one, lets go of the directory: there is no next role', () => {
+  it('after or with a disk failure releases the directory: there is no next role', () => {
     const host = new StorageHost(new MemoryDisk(), MEMBER).recover().startAppending();
     host.beginEpoch(1);
     host.append(NOTHING);
@@ -320,7 +320,7 @@ describe('the end of a role', () => {
     expect(new StorageHost(host.disk, MEMBER).recover().failure).toBeNull();
   });
 
-  it('is told once, whatever was under way', () => {
+  it('is reported once, whatever was in progress', () => {
     const { disk } = grownDirectory(new Dice(3), MEMBER);
     for (let deliveries = 0; deliveries < 50; deliveries++) {
       const host = new StorageHost(disk, MEMBER).recover();

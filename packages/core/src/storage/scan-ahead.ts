@@ -1,16 +1,16 @@
 /**
- * A file that another thread may scan ahead of this one's reads.
+ * A file that another thread may scan ahead of this thread's reads.
  *
- *     open ─► canStart … ─► start ─► onScanned … ─► onScanEnd ─┬─► canStart …    behind a record that was too long for it
+ *     open ─► canStart … ─► start ─► onScanned … ─► onScanEnd ─┬─► canStart …    after a record that is too long
  *                                                             └─► close
  */
 import { assert } from '../base/assert.ts';
 import type { FileScan, FileScans, ScanKind, ScannedChunk } from '../base/file-scans.ts';
 
 export interface ScanAheadEvents {
-  /** What was scanned, to be used as a whole. @returns true when the memory that came with it is the tree's */
+  /** A scanned chunk, to be processed as a whole. @returns true when the tree has taken the memory that came with it */
   onScanned(chunk: ScannedChunk): boolean;
-  /** What begins at `position` is to be read. */
+  /** The caller must read on from `position`. */
   onScanEnd(position: number): void;
 }
 
@@ -18,22 +18,22 @@ export class ScanAhead {
   readonly #scans: FileScans | null;
   readonly #kind: ScanKind;
   readonly #events: ScanAheadEvents;
-  /** null when there is none. */
+  /** null without a scan. */
   #scan: FileScan | null = null;
   #path = '';
-  /** Where it began, where the next chunk begins, and the end of the file. */
+  /** Where the scan began, where the next chunk begins, and the end of the file. */
   #from = 0;
   #at = 0;
   #end = 0;
 
-  /** @param scans null or absent: nothing is scanned */
+  /** @param scans null or absent: no scans */
   constructor(scans: FileScans | null | undefined, kind: ScanKind, events: ScanAheadEvents) {
     this.#scans = scans ?? null;
     this.#kind = kind;
     this.#events = events;
   }
 
-  /** @param bytes that are still to be read of it */
+  /** @param bytes how many are still to be read */
   open(path: string, bytes: number): void {
     this.#path = path;
     if (this.#scans === null) return;
@@ -48,7 +48,7 @@ export class ScanAhead {
     this.#scan = scan;
   }
 
-  /** Asked behind each slice that was read; see `FileScan`. */
+  /** Called after each slice that was read; see `FileScan`. */
   canStart(): boolean {
     return this.#scan?.canStart() === true;
   }
@@ -61,7 +61,7 @@ export class ScanAhead {
     this.#scan!.start(from, end, checksum);
   }
 
-  /** Nothing follows. */
+  /** No more chunks are needed. */
   close(): void {
     this.#scan?.close();
     this.#scan = null;
@@ -76,7 +76,7 @@ export class ScanAhead {
 
   #onEnd(): void {
     this.#scan = null;
-    // Where it ended there may be a record that was too long for it: behind that there is another one.
+    // It may have ended at a record that is too long for it: another scan can start after that.
     if (this.#at > this.#from) this.open(this.#path, this.#end - this.#at);
     this.#events.onScanEnd(this.#at);
   }

@@ -1,4 +1,4 @@
-/** Recoveries for which another thread looks through the files ahead: nothing that they say or leave behind is different. */
+/** Recoveries with another thread that scans the files: their results and what they leave behind are the same. */
 import { OPEN_ACL, OpCode, READ_ACL } from '@meerkat/protocol';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CoreOptions } from '../base/options.ts';
@@ -50,7 +50,7 @@ function grownDisk(options: Partial<CoreOptions>): MemoryDisk {
 
 const checksumOf = (bytes: Uint8Array): string => `${bytes.length} ${adler32(ADLER_START, bytes, 0, bytes.length)}`;
 
-/** Everything that a recovery comes to. */
+/** All results of a recovery. */
 function recovered(disk: MemoryDisk, scans: VirtualScans | null, isThorough: boolean): unknown {
   const host = new StorageHost(disk, OPTIONS, new Dice(1), null, scans).recover();
   host.settle();
@@ -68,9 +68,9 @@ function recovered(disk: MemoryDisk, scans: VirtualScans | null, isThorough: boo
 }
 
 /**
- * Recovers both ways.
+ * Recovers with and without scans.
  *
- * @param options null: those that are usual, and the databases are compared by their digests only
+ * @param options null: the defaults, and databases are compared by their digests only
  * @returns what the scans did
  */
 function compare(disk: MemoryDisk, what: string, options: Partial<VirtualScansOptions> | null): VirtualScans {
@@ -116,13 +116,13 @@ describe.each([
     ['chunks that have room for the shorter ones only', { chunkBytes: 2200 }],
     ['a thread that dies at once', { chunksMax: 0 }],
     ['a thread that dies in the middle', { chunksMax: 5 }],
-  ])('is what it is without: %s', (_what, scanOptions) => {
+  ])('has the same result as without scans: %s', (_what, scanOptions) => {
     const scans = compare(disk, 'the same', scanOptions);
     expect(scans.chunks > 0).toBe(scanOptions.chunksMax !== 0);
     if (scanOptions.chunksMax === undefined) expect(scans.records).toBeGreaterThan(20);
   });
 
-  it('is judged as it is without when it is damaged', () => {
+  it('has the same result as without scans when it is damaged', () => {
     const dice = new Dice(3);
     let records = 0;
     for (let i = 0; i < 24; i++) {
@@ -132,7 +132,7 @@ describe.each([
     expect(records).toBeGreaterThan(1000);
   });
 
-  it('is judged as it is without when it cannot be read', () => {
+  it('has the same result as without scans when it cannot be read', () => {
     const scannedDisk = copyDisk(disk);
     scannedDisk.failNext({ operation: 'read', code: 'EIO', path: file, isLasting: true, skip: 6 });
     const scans = new VirtualScans(scannedDisk);

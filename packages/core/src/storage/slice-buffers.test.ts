@@ -3,8 +3,8 @@ import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
 
 const SLICE_BYTES = 100;
 
-describe('the buffers of slices', () => {
-  it('put a rest in front of its slice without moving the slice', () => {
+describe('slice buffers', () => {
+  it('put a rest before its slice without moving the slice', () => {
     const buffers = new SliceBuffers();
     const first = buffers.room(SLICE_BYTES).fill(1);
     const second = buffers.room(SLICE_BYTES).fill(2).subarray(0, 50);
@@ -14,7 +14,7 @@ describe('the buffers of slices', () => {
     expect(joined.buffer).toBe(second.buffer);
   });
 
-  it('leave a slice alone until as many others as may be read ahead have been asked for', () => {
+  it('do not overwrite a slice until as many others as may be read ahead have been requested', () => {
     const buffers = new SliceBuffers();
     const first = buffers.room(SLICE_BYTES).fill(1);
     for (let i = 0; i < READS_AHEAD; i++) buffers.room(SLICE_BYTES).fill(2);
@@ -34,7 +34,7 @@ describe('the buffers of slices', () => {
     expect(Array.from(buffers.join(Uint8Array.of(1), second)).slice(0, 3)).toEqual([1, 2, 2]);
   });
 
-  it('join in new memory what is too long, or does not lie in them', () => {
+  it('join what is too long, or not in the buffers, in new memory', () => {
     const buffers = new SliceBuffers();
     const rest = new Uint8Array(70_000).fill(1);
     const slice = buffers.room(SLICE_BYTES).fill(2);
@@ -55,7 +55,7 @@ describe('the buffers of slices', () => {
     expect(joined).toHaveLength(70_000 + 10_000 * SLICE_BYTES);
     expect([joined[0], joined[69_999], joined[70_000], joined.at(-1)]).toEqual([1, 1, 0, 9999 & 0xff]);
     expect(memories.size).toBeLessThan(6);
-    // What is left of it is the beginning of the next record.
+    // Its rest is the beginning of the next record.
     const rest = joined.subarray(joined.length - 3);
     expect(Array.from(buffers.join(rest, buffers.room(SLICE_BYTES).fill(5)).subarray(0, 5))).toEqual([
       15, 15, 15, 5, 5,

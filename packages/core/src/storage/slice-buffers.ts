@@ -1,29 +1,29 @@
 /**
- * Memory for reading a file in slices, three buffers in turn: one slice is looked at, one is being read, and one is asked
- * for, so that the disk does not wait for the loop.
+ * Memory for reading a file in slices, three buffers in rotation: one slice is processed, one is being read, and one is
+ * requested, so that the disk does not wait for the event loop.
  *
  *     ┌──────────────────────┬────────────────────────────┐
  *     │ room for a rest      │ slice                      │
  *     └──────────────────────┴────────────────────────────┘
- *               ◄── rest of the slice before, put right in front
+ *               ◄── rest of the previous slice, placed directly before
  *
- * A record that is longer than the room grows in a buffer of its own, by doubling.
+ * A record that exceeds the room grows in a separate buffer, by doubling.
  *
- * New memory for each slice, and as much again for it and the rest together, is 440 MB for the log of a million creates
- * (220 MB): the kernel clears every page of it, and the garbage collector is called for.
+ * Allocating each slice, and each join of it with a rest, took 440 MB for the log of a million creates (220 MB): the
+ * kernel clears every page, and the garbage collector has to run.
  */
 export class SliceBuffers {
-  /** Made when they are first asked for: most files of a small server end within one slice. */
+  /** Allocated when first needed: most files of a small server end within one slice. */
   readonly #buffers: Uint8Array[] = [];
   #next = 0;
-  /** What a long rest and the slices behind it are joined in; the next slice goes where it ends. */
+  /** A long rest joined with the slices after it; the next slice is appended. */
   #long: Uint8Array = NOTHING;
   #longEnd = 0;
 
   /**
-   * Where the next slice may be read to. What was there READS_AHEAD slices before that is overwritten.
+   * Memory for the next slice. Overwrites the slice of READS_AHEAD calls before.
    *
-   * @param bytes length of the slice, at most; the room may be longer
+   * @param bytes maximum length of the slice; the memory may be longer
    */
   room(bytes: number): Uint8Array {
     const index = this.#next;
@@ -36,7 +36,7 @@ export class SliceBuffers {
     return buffer.subarray(REST_BYTES_MAX);
   }
 
-  /** The rest of the slice before and the slice in one piece; `rest` may then be overwritten. */
+  /** The rest of the previous slice and the slice as one piece; `rest` may then be overwritten. */
   join(rest: Uint8Array, slice: Uint8Array): Uint8Array {
     if (rest.length === 0) {
       this.#long = NOTHING;
@@ -67,7 +67,7 @@ export class SliceBuffers {
 
 const NOTHING = new Uint8Array(0);
 
-/** Reads that are asked for before the slice before them has been looked at. */
+/** Reads that are requested before the slice before them has been processed. */
 export const READS_AHEAD = 2;
-/** A rest that is longer, part of an exceptionally large record, is joined in memory of its own. */
+/** A longer rest, part of an exceptionally large record, is joined in separate memory. */
 const REST_BYTES_MAX = 64 * 1024;

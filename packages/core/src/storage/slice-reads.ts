@@ -1,21 +1,22 @@
 /**
- * Reads of one file, one part behind the other, some of them ahead: the disk does not wait for the loop.
+ * Consecutive reads of one file, some of them ahead, so that the disk does not wait for the event loop.
  *
  *     begin ─► onRead … ─┬─► drop ─► begin …
  *                        └─► close, or release
  *
- * Parts come in the order of their positions, and none that was asked for before the last `begin`, `drop`, `release` or `close`.
+ * Parts are delivered in the order of their positions, and none requested before the last `begin`, `drop`, `release` or
+ * `close`.
  */
 import type { DiskError, DiskFile } from '../base/ports.ts';
 import { READS_AHEAD, SliceBuffers } from './slice-buffers.ts';
 
 export interface SliceReadsEvents {
-  /** @param isMore false for the last part of the file; one without bytes may be the last, and the only one */
+  /** @param isMore false for the last part of the file; a part without bytes can only be the last one */
   onRead(position: number, bytes: Uint8Array, isMore: boolean): void;
   onReadFailed(error: DiskError): void;
 }
 
-/** Bytes of one read, and so of one slice of parsing: 2000 small entries. */
+/** Bytes of one read, and so of one parsed slice: 2000 small entries. */
 const SLICE_BYTES = 256 * 1024;
 
 export class SliceReads {
@@ -26,14 +27,14 @@ export class SliceReads {
   /** Position of the next read. */
   #readAt = 0;
   #inFlight = 0;
-  /** Counts what ends the interest in the reads before. */
+  /** Incremented to ignore the reads in flight. */
   #beginnings = 0;
 
   constructor(events: SliceReadsEvents) {
     this.#events = events;
   }
 
-  /** Bytes of the file, as far as is known by now. */
+  /** Size of the file in bytes, as far as is known. */
   get size(): number {
     return this.#size;
   }
@@ -58,37 +59,37 @@ export class SliceReads {
     this.drop();
     this.#readAt = position;
     this.#inFlight = 0;
-    // Also of an empty file: its completion is the event that the file is judged with.
+    // Also for an empty file: the completion is the event in which its end is processed.
     this.#readSlice();
     this.readAhead();
   }
 
-  /** Asks for the next slices. The one before may still be looked at, but its rest is joined by now. */
+  /** Requests the next slices. The previous one may still be in use, but its rest has been joined. */
   readAhead(): void {
     while (this.#inFlight < READS_AHEAD && this.#readAt < this.#size) this.#readSlice();
   }
 
-  /** Reads the next part, in bytes that are kept. */
+  /** Reads the next part, into memory that is not reused. */
   readKept(bytes: number): void {
     this.#readPart(bytes, null);
   }
 
-  /** Reads bytes apart from the others. */
+  /** Reads bytes independently of the other reads. */
   probe(position: number, bytes: number, done: (error: DiskError | null, bytes: Uint8Array) => void): void {
     this.#file!.read(position, bytes, this.#whileCurrent(done));
   }
 
-  /** The rest of the slice before and the slice in one piece. */
+  /** The rest of the previous slice and the slice as one piece. */
   join(rest: Uint8Array, slice: Uint8Array): Uint8Array {
     return this.#buffers.join(rest, slice);
   }
 
-  /** Reads in flight are of no interest any more; the file stays open. */
+  /** Ignores the reads in flight; the file stays open. */
   drop(): void {
     this.#beginnings++;
   }
 
-  /** Leaves the file to the caller. */
+  /** Transfers the file to the caller. */
   release(): DiskFile {
     const file = this.#file!;
     this.#file = null;
@@ -107,7 +108,7 @@ export class SliceReads {
     this.#readPart(bytes, this.#buffers.room(bytes));
   }
 
-  /** @param room see `DiskFile.read`; null for bytes that are kept */
+  /** @param room see `DiskFile.read`; null for memory that is not reused */
   #readPart(bytes: number, room: Uint8Array | null): void {
     const file = this.#file!;
     const position = this.#readAt;

@@ -1,37 +1,37 @@
 /**
- * What stands behind the body of a snapshot: seals, and the parts between them (`snapshot-format.ts`).
+ * The bytes after the body of a snapshot: seals, and the parts between them (`snapshot-format.ts`).
  */
 import { getInt, getLong, getLongBig } from '@meerkat/protocol';
 import { adler32 } from './adler32.ts';
 import { isSeal, SEAL_BYTES } from './snapshot-format.ts';
 
-/** What the tree's digest was when the snapshot's body was complete. */
+/** The tree's digest at the time when the snapshot's body was complete. */
 export interface SnapshotDigest {
-  /** From this zxid on the replayed tree is exact, and digests can be compared. 0: at once. */
+  /** From this zxid on the replayed tree is exact, and digests can be compared. 0: immediately. */
   readonly zxid: number;
   readonly version: number;
-  /** 0n of a version that this server does not compute. */
+  /** 0n for a version that this server does not compute. */
   readonly treeDigest: bigint;
 }
 
 export interface SnapshotEnd {
   readonly digest: SnapshotDigest | null;
-  /** The last zxid applied when the body was complete, so that nothing later is in it; null when it is not said. */
+  /** The last zxid applied when the body was complete: it contains nothing later; null when unknown. */
   readonly completeZxid: number | null;
 }
 
-/** long zxid, int version, and the length of the text that version 1 has or the digest of version 2. */
+/** long zxid, int version, and the length of version 1's text or the digest of version 2. */
 const DIGEST_PART_BYTES = 20;
 const LAST_ZXID_BYTES = 8;
 
 /**
- * @param rest everything behind the body
- * @param bodyChecksum the Adler-32 of everything before
- * @returns null when a seal is not the one of what precedes it
+ * @param rest everything after the body
+ * @param bodyChecksum Adler-32 of everything before
+ * @returns null when a seal does not match what precedes it
  */
 export function readSnapshotEnd(rest: Uint8Array, bodyChecksum: number): SnapshotEnd | null {
   let checksum = bodyChecksum;
-  /** Checks the seal behind a part, and goes on behind the seal. */
+  /** Checks the seal after a part, and moves past it. */
   const passSeal = (partStart: number, partEnd: number): boolean => {
     if (partEnd + SEAL_BYTES > rest.length) return false;
     const sum = adler32(checksum, rest, partStart, partEnd);
@@ -54,7 +54,7 @@ export function readSnapshotEnd(rest: Uint8Array, bodyChecksum: number): Snapsho
     at = partEnd + SEAL_BYTES;
   }
   if (rest.length - at >= LAST_ZXID_BYTES + SEAL_BYTES) {
-    // The file's name decides about the zxid; this copy of it only has to be whole.
+    // The zxid in the file's name counts; this copy of it only has to be intact.
     if (!passSeal(at, at + LAST_ZXID_BYTES)) return null;
     completeZxid = Math.max(completeZxid ?? 0, getLong(rest, at));
   }

@@ -8,24 +8,24 @@
  *     digest := long zxid, int version, long tree digest (a ustring before version 2)   when digests are on
  *     lastZxid := long                                                                  since 3.9; 3.8 ignores it
  *
- * A checksum is the Adler-32 of all bytes before it, earlier seals included. The whole may be compressed: as a gzip file, or
- * as the stream of snappy-java (SnappyOutputStream).
+ * A checksum is the Adler-32 of all bytes before it, earlier seals included. The whole file may be compressed: as a
+ * gzip file, or as a stream of snappy-java (SnappyOutputStream).
  */
 import { getInt, type JuteWriter, putInt } from '@meerkat/protocol';
 import type { Compression } from '../base/ports.ts';
 
 export const SNAPSHOT_HEADER_BYTES = 16;
 export const SEAL_BYTES = 13;
-/** The least that Apache takes for a snapshot. */
+/** Minimum size that Apache accepts as a snapshot. */
 const SNAPSHOT_BYTES_MIN = 10;
-/** How compressed files begin; the test that Apache makes of them before it loads one. */
+/** First bytes of compressed files; Apache checks them before it loads one. */
 const COMPRESSED_HEADS: Readonly<Record<Compression, readonly number[]>> = {
   gz: [0x1f, 0x8b],
   snappy: [0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00],
 };
-/** Of the longest of these. */
+/** Length of the longest of these. */
 export const COMPRESSED_HEAD_BYTES = 8;
-/** How every seal ends: ustring "/". */
+/** Last bytes of every seal: ustring "/". */
 const SEAL_END: readonly number[] = [0, 0, 0, 1, 0x2f];
 export const SEAL_END_BYTES: number = SEAL_END.length;
 
@@ -64,7 +64,7 @@ export function isSeal(bytes: Uint8Array, at: number, checksum: number): boolean
   );
 }
 
-/** Apache's quick test: a file that a crash cut short does not end with a seal. */
+/** Part of Apache's quick test: a file that a crash cut short does not end with a seal. */
 export function isLongEnoughForSnapshot(size: number): boolean {
   return size >= SNAPSHOT_BYTES_MIN;
 }

@@ -26,7 +26,7 @@ const MEMBER: Partial<CoreOptions> = {
   logBytesMax: 2048,
 };
 
-/** What a leader sends: the state after other txns, whose last one has this zxid. */
+/** A leader's database: the state after other txns, the last of which has this zxid. */
 function databaseOf(lastZxid: number, count = 60): Database {
   const host = new StorageHost().recover().startAppending();
   const dice = new Dice(lastZxid % 1000);
@@ -47,7 +47,7 @@ describe('the snapshot of a leader', () => {
     ['above', makeZxid(5, 9)],
     ['inside', makeZxid(2, 3)],
     ['below', 1000],
-  ])('becomes the whole history when it is %s the old one, and the log goes on behind it', (_where, zxid) => {
+  ])('becomes the whole history when it is %s the old one, and the log continues after it', (_where, zxid) => {
     const { disk } = grownDirectory(new Dice(2), MEMBER);
     const old = historyFiles(disk);
     const host = new StorageHost(disk, MEMBER).recover();
@@ -75,7 +75,7 @@ describe('the snapshot of a leader', () => {
     expect(describeDatabase(again.database!), 'an error txn changes nothing').toBe(expected);
   });
 
-  it('is there or the old history is, wherever the power is cut, and a start that is cut short too changes nothing', () => {
+  it('is installed completely or not at all, wherever the power is cut, even if the next start is interrupted too', () => {
     const ways: [string, (seed: number) => Survivors][] = [
       ['what was not synced is lost', () => 'nothing'],
       ['all that was written is there', () => 'everything'],
@@ -127,10 +127,10 @@ describe('the snapshot of a leader', () => {
     }
   });
 
-  it('does not take txns along that were logged after a killed process had it almost installed', () => {
+  it('does not remove txns that were logged after a killed process had almost installed it', () => {
     const { disk: grown } = grownDirectory(new Dice(2), MEMBER);
     const options = { ...MEMBER, logDirectory: LOGS };
-    // Of the same epoch, so that no epoch file is written, which syncs the directory.
+    // Of the same epoch: writing an epoch file would sync the directory.
     const database = databaseOf(makeZxid(3, 900));
     for (let deliveries = 0; deliveries < 60; deliveries++) {
       const disk = copyDisk(grown);
@@ -152,7 +152,7 @@ describe('the snapshot of a leader', () => {
     }
   });
 
-  it('whose second name a killed process left in memory is durable before anything old is removed', () => {
+  it('whose second name a killed process left unsynced is durable before any old file is removed', () => {
     const { disk: grown } = grownDirectory(new Dice(2), MEMBER);
     const options = { ...MEMBER, logDirectory: LOGS };
     const database = databaseOf(makeZxid(3, 900));
@@ -185,7 +185,7 @@ describe('the snapshot of a leader', () => {
     expect(disk.names(TEST_DIRECTORY)).toEqual(names);
   });
 
-  it('that is cut short under its second name stops the start, and nothing is removed', () => {
+  it('that is truncated under its second name stops the start, and nothing is removed', () => {
     const { disk } = grownDirectory(new Dice(2), MEMBER);
     disk.poke(`${TEST_DIRECTORY}/installing-snapshot.500000009`, new Uint8Array(500));
     const names = disk.names(TEST_DIRECTORY);
@@ -228,7 +228,7 @@ describe('the snapshot of a leader', () => {
     },
   );
 
-  it('is given up by a stop before its second name, and finished behind it', () => {
+  it('is aborted by a stop before it has its second name, and completed after that', () => {
     const { disk: grown, history } = grownDirectory(new Dice(2), MEMBER);
     const zxid = makeZxid(5, 9);
     const found = new Set<Zxid>();
@@ -250,7 +250,7 @@ describe('the snapshot of a leader', () => {
   });
 });
 
-/** Every log and snapshot of before is there, under its own name or set aside. */
+/** Every old log and snapshot is there, under its own name or set aside. */
 function expectKept(
   disk: MemoryDisk,
   old: ReadonlyMap<string, readonly string[]>,
@@ -261,7 +261,7 @@ function expectKept(
   for (const [name, contents] of old) expect(found.get(name), `${story}: ${name}`).toContain(contents[0]);
 }
 
-/** Makes two directories of one. */
+/** Splits one directory into two. */
 function moveLogs(disk: MemoryDisk): void {
   for (const name of disk.names(TEST_DIRECTORY)) {
     if (!name.startsWith('log.')) continue;

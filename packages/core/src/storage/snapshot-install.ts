@@ -1,15 +1,16 @@
 /**
- * A leader's snapshot becomes the whole history of a learner, all at once.
+ * A leader's snapshot replaces the whole history of a learner, atomically.
  *
  *     unfinished-snapshot.<zxid>, synced ─► installing-snapshot.<zxid> ─► sync of the directory
- *                                                   │ from here on a start goes on with this
+ *                                                   │ from here on a start continues with this
  *          all logs set aside ◄─────────────────────┘
- *                  └─► sync ─► all other snapshots set aside ─► sync ─► snapshot.<zxid> ─► sync ─► told
+ *                  └─► sync ─► all other snapshots set aside ─► sync ─► snapshot.<zxid> ─► sync ─► done
  *
- * 1. Before the second name there is the old history, as before; what is unfinished is removed at the next start.
- * 2. From then on there is the new one: whoever finds the name repeats the rest, from the beginning.
+ * 1. Before the second name exists, the old history is in place; unfinished files are removed at the next start.
+ * 2. From then on the new history is in place: a start that finds the name repeats the remaining steps, from the first
+ *    one.
  * 3. Nothing old stays in the history: between an older snapshot and the log that will begin here txns are missing, and
- *    what a longer log has behind `zxid` was never committed. It is kept under other names (`replaced-files.ts`).
+ *    what a longer log has after `zxid` was never committed. It is kept under other names (`replaced-files.ts`).
  */
 
 import { ZXID_ZERO, type Zxid } from '@meerkat/protocol';
@@ -38,9 +39,9 @@ export class SnapshotInstall {
   readonly #done: (error: Error | null, bytes: number) => void;
 
   /**
-   * @param database nobody applies anything to it until this is done
-   * @param done told once, with a later event: the bytes of the snapshot; after an error the old history or the new one
-   *   is there at the next start
+   * @param database must not change until this is done
+   * @param done called once, in a later event: the size of the snapshot in bytes; after an error the next start finds
+   *   the old history or the new one
    */
   constructor(
     ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'clock' | 'trace'>,
@@ -52,8 +53,8 @@ export class SnapshotInstall {
     this.#options = options;
     this.#mark = mark;
     this.#done = done;
-    // The leader went on while it sent the tree: what is here may be ahead of the zxid, and digests would differ until the
-    // txns behind it have been replayed.
+    // The leader's state changed while it sent the tree: this tree may be ahead of the zxid, and digests would differ
+    // until later txns have been replayed.
     const kind = { digestEnabled: false, isToBeInstalled: true, isIndispensable: true };
     this.#write = new SnapshotWrite(ports, { ...options, ...kind }, database, {
       onSnapshotWritten: (_zxid, bytes) => this.#replace(bytes),
@@ -65,7 +66,7 @@ export class SnapshotInstall {
     this.#write.start();
   }
 
-  /** Gives up, unless the new history is there already; `done` follows in either case. */
+  /** Aborts, unless the new history is already in place; `done` follows in either case. */
   abandon(): void {
     this.#write.abandon();
   }
@@ -75,14 +76,14 @@ export class SnapshotInstall {
   }
 }
 
-/** Goes on with an installation whose snapshot has its second name, from wherever it was left. */
+/** Completes an installation whose snapshot has its second name, from whatever step it had reached. */
 export class InstallCompletion {
   readonly #ports: Pick<Ports, 'disk' | 'trace'>;
   readonly #directories: StorageDirectories;
   readonly #mark: DurableMark;
   readonly #done: (error: DiskError | null) => void;
 
-  /** @param done told once, with a later event */
+  /** @param done called once, in a later event */
   constructor(
     ports: Pick<Ports, 'disk' | 'trace'>,
     directories: StorageDirectories,
@@ -98,7 +99,7 @@ export class InstallCompletion {
   start(): void {
     const { disk } = this.#ports;
     const { snapshotDirectory, logDirectory } = this.#directories;
-    // The name may be in the kernel's memory only, and what is set aside now must not be gone without it.
+    // The name may be unsynced, and the files that are set aside now must not disappear without it.
     disk.syncDirectory(snapshotDirectory, (syncError) => {
       if (syncError !== null) return this.#done(syncError);
       disk.list(snapshotDirectory, (error, snapshotEntries) => {
@@ -115,8 +116,8 @@ export class InstallCompletion {
     const installing = snapshotEntries.find(({ name }) => installingZxid(name) !== null);
     assert(installing !== undefined, 'the snapshot has the name under which it is installed');
     const zxid = installingZxid(installing.name);
-    assert(zxid !== null, 'its name says its zxid');
-    // What goes now, the log need not have any more.
+    assert(zxid !== null, 'its name contains its zxid');
+    // The mark must not cover what is about to be removed.
     this.#mark.lower(ZXID_ZERO, (markError) => {
       if (markError !== null) return this.#done(markError);
       ReplacedSet.begin(this.#ports.disk, this.#directories, zxid, (error, set) => {

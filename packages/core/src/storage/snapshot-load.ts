@@ -1,7 +1,7 @@
 /**
- * One snapshot being read into an empty database, in slices, with its checksums verified.
+ * Reads one snapshot into an empty database, in slices, and verifies its checksums.
  *
- * The parts behind the body may be missing (digests off, a version before 3.9); what is there must be whole and sealed.
+ * The parts after the body may be missing (digests off, a version before 3.9); existing ones must be whole and sealed.
  */
 import type { Ports, ScannedChunk } from '../base/ports.ts';
 import type { Database } from '../tree/database.ts';
@@ -11,7 +11,7 @@ import { readSnapshotEnd, type SnapshotEnd } from './snapshot-end.ts';
 import { faultOfSnapshotHeader, SNAPSHOT_HEADER_BYTES } from './snapshot-format.ts';
 import { makeSnapshotSlices, type SnapshotSlices } from './snapshot-slices.ts';
 
-/** `fault` null: the snapshot is whole. `bytes`: of it, decompressed. */
+/** `fault` null: the snapshot is whole. `bytes`: its size, decompressed. */
 export type SnapshotLoaded =
   | { readonly fault: string; readonly digest: null; readonly completeZxid: null; readonly bytes: number }
   | ({ readonly fault: null; readonly bytes: number } & SnapshotEnd);
@@ -23,12 +23,12 @@ export class SnapshotLoad {
   readonly #done: (result: SnapshotLoaded) => void;
   #checksum: number = ADLER_START;
   #hasHeader = false;
-  /** That have been used. */
+  /** Bytes processed so far. */
   #bytes = 0;
 
   /**
-   * @param path of a compressed one only where there is a codec
-   * @param done told once, with a later event; after a fault the database is of no use
+   * @param path a compressed file only if there is a codec
+   * @param done called once, in a later event; after a fault the database is unusable
    */
   constructor(
     ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans'>,
@@ -99,7 +99,7 @@ export class SnapshotLoad {
     this.#done({ fault: null, bytes: this.#bytes + rest.length, ...end });
   }
 
-  /** @returns 0, as nothing is used any more */
+  /** @returns 0: nothing more is used */
   #refuse(fault: string): 0 {
     this.#slices.close();
     this.#done({ fault, digest: null, completeZxid: null, bytes: this.#bytes });

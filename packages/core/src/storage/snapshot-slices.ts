@@ -10,13 +10,13 @@ import { SliceReads } from './slice-reads.ts';
 
 export interface SliceEvents {
   /**
-   * @param bytes what was not used of the slice before, and the next slice; overwritten later
-   * @returns bytes that are used
+   * @param bytes the unused rest of the previous slice, and the next slice; overwritten later
+   * @returns number of bytes used
    */
   onSlice(bytes: Uint8Array, isLast: boolean): number;
-  /** The checksum up to the rest of the slice before, where the rest and what follows may be scanned; else null. */
+  /** The checksum up to the unused rest of the previous slice, if a scan may start there; else null. */
   scanChecksum(): number | null;
-  /** What was scanned, to be used as a whole. @returns true when the memory that came with it is the tree's */
+  /** A scanned chunk, to be processed as a whole. @returns true when the tree has taken the memory that came with it */
   onScanned(chunk: ScannedChunk): boolean;
   /** The file cannot be read or decompressed; nothing follows. */
   onSliceFault(fault: string): void;
@@ -24,15 +24,15 @@ export interface SliceEvents {
 
 export interface SnapshotSlices {
   start(): void;
-  /** Nothing follows. */
+  /** No more slices are needed. */
   close(): void;
 }
 
 const NOTHING = new Uint8Array(0);
-/** As a rule snapshots are compressed to an eighth; one of zeros may take a thousand times as much memory as this. */
+/** Snapshots are usually compressed to an eighth; one of zeros may expand to a thousand times this size. */
 const COMPRESSED_SLICE_BYTES = 32 * 1024;
 
-/** @param path its name says whether it is compressed */
+/** @param path its name determines whether it is compressed */
 export function makeSnapshotSlices(
   { disk, snapshotCodec = null, scans = null }: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans'>,
   path: string,
@@ -40,7 +40,7 @@ export function makeSnapshotSlices(
 ): SnapshotSlices {
   const compression = compressionOf(path);
   if (compression === null) return new PlainSlices(disk, scans, path, events);
-  assert(snapshotCodec !== null, 'a compressed snapshot is read where there is a codec');
+  assert(snapshotCodec !== null, 'there is a codec for a compressed snapshot');
   return new CompressedSlices(disk, path, snapshotCodec.decompress(compression), events);
 }
 
@@ -111,7 +111,7 @@ class CompressedSlices implements SnapshotSlices {
   #readAt = 0;
   #isClosed = false;
 
-  /** @param transform decompresses the file, and is closed with this */
+  /** @param transform decompresses the file, and is closed with this object */
   constructor(disk: Disk, path: string, transform: ByteTransform, events: SliceEvents) {
     this.#disk = disk;
     this.#path = path;

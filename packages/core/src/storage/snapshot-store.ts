@@ -1,9 +1,9 @@
 /**
- * Which snapshots a directory has, and the newest one that loads.
+ * The snapshots of a directory, and the newest one that can be loaded.
  *
- * Newest first, up to 100 that pass the quick test are tried; one that turns out to be damaged is reported and the next
- * older one is taken: the log reaches back far enough for it, or the start stops (`txn-log-reader.ts`). Snapshots with
- * none that loads stop the start; they are never taken for an empty directory.
+ * Up to 100 snapshots that pass the quick test are tried, newest first; a damaged one is reported and the next older
+ * one is tried: either the log reaches back far enough for it, or the start is refused (`txn-log-reader.ts`). If there
+ * are snapshots but none can be loaded, the start is refused; they are never treated as an empty directory.
  */
 import { hexZxid, type Zxid } from '@meerkat/protocol';
 import type { Compression, DirectoryEntry, Disk, DiskDone, DiskError, Ports } from '../base/ports.ts';
@@ -26,21 +26,21 @@ export interface LoadedSnapshot {
   readonly digest: SnapshotDigest | null;
   /** See `SnapshotLoaded`. */
   readonly completeZxid: number | null;
-  /** Bytes of the snapshot, decompressed; 0 without one. */
+  /** Size of the snapshot, decompressed; 0 without one. */
   readonly bytes: number;
 }
 
-/** Exactly one of the three is told, once, with a later event. */
+/** Exactly one of the three is called, once, in a later event. */
 export interface SnapshotStoreEvents {
   onSnapshotLoaded(snapshot: LoadedSnapshot): void;
   onNoSnapshot(): void;
-  /** There are snapshots, but none can be used. */
+  /** There are snapshots, but none can be loaded. */
   onSnapshotsUnusable(error: Error): void;
 }
 
 const CANDIDATES_MAX = 100;
 
-/** Loads the newest snapshot that is whole. `makeDatabase` gives an empty database for each attempt. */
+/** Loads the newest snapshot that is whole. `makeDatabase` returns an empty database for each attempt. */
 export class NewestSnapshot {
   readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'trace'>;
   readonly #directory: string;
@@ -50,7 +50,7 @@ export class NewestSnapshot {
   readonly #candidates: ZxidFile[];
   readonly #names: string;
   #tried = 0;
-  /** Why the newest one is not usable. */
+  /** Why the newest one cannot be loaded. */
   #firstFault = '';
 
   constructor(
@@ -87,7 +87,7 @@ export class NewestSnapshot {
     }
     const path = `${this.#directory}/${file.name}`;
     if (compressionOf(file.name) !== null && (this.#ports.snapshotCodec ?? null) === null) {
-      this.#skip(path, 'it is compressed, and there is nothing here to decompress it');
+      this.#skip(path, 'it is compressed, and no codec is available');
       return;
     }
     looksWhole(this.#ports.disk, path, file.size, (error, isWhole) => {
@@ -124,8 +124,8 @@ export class NewestSnapshot {
 }
 
 /**
- * Apache's quick test (SnapStream.isValidSnapshot): of a plain snapshot that it is long enough and its last five bytes are the
- * end of a seal, of a compressed one that it begins as such a file does.
+ * Apache's quick test (SnapStream.isValidSnapshot): a plain snapshot must be long enough and its last five bytes the
+ * end of a seal, a compressed one must begin like a compressed file.
  */
 export function looksWhole(disk: Disk, path: string, size: number, done: DiskDone<boolean>): void {
   const compression = compressionOf(path);
@@ -144,7 +144,7 @@ export function looksWhole(disk: Disk, path: string, size: number, done: DiskDon
   });
 }
 
-/** Removes what a crash left of snapshots that were being written; nobody reads them. */
+/** Removes partial snapshots that a crash has left; they are never read. */
 export function removeUnfinished(
   disk: Disk,
   directory: string,

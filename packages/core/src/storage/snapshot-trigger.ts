@@ -1,6 +1,6 @@
 /**
  * When a snapshot is due (SyncRequestProcessor): after half of `snapCount` txns and a random part of the other half, so
- * that the servers of an ensemble do not all write at the same time; for the bytes of the log likewise.
+ * that the servers of an ensemble do not all write at the same time; likewise for the bytes of the log.
  */
 import type { CoreOptions } from '../base/options.ts';
 import type { Random } from '../base/ports.ts';
@@ -23,7 +23,7 @@ export class SnapshotTrigger {
     this.reset();
   }
 
-  /** @param bytes of the txn's entry in the log */
+  /** @param bytes size of the txn's entry in the log */
   onAppended(bytes: number): void {
     this.#txns++;
     this.#bytes += bytes;

@@ -1,17 +1,18 @@
 /**
- * One snapshot being written while the server serves (a fuzzy snapshot): a slice of the tree each time the disk has
- * taken the one before, so that no turn is held for more than the encoding of a slice.
+ * Writes one snapshot while the server serves (a fuzzy snapshot): one slice of the tree whenever the disk has written
+ * the previous one, so that a turn is blocked only for the encoding of a slice.
  *
  *     create unfinished-snapshot.<zxid> ─► slices ─► sync ─► slices ─► sync ─► … ─► seals ─► sync ─► rename to snapshot.<zxid>
- *                                                                                         ─► sync the directory ─► told
+ *                                                                                         ─► sync the directory ─► done
  *
- * Syncs of logs on the same disk wait for each sync of it, so it is synced piece by piece. Beside a snapshot of 300 MB on ext4 the
- * longest write to a log took 110 ms with one sync at the end, 16 ms with pieces of 4 MiB, 22 ms of 16 MiB (medians of 4).
+ * Log syncs on the same disk wait for each sync of the snapshot, so it is synced piece by piece. During a snapshot of
+ * 300 MB on ext4 the longest write to a log took 110 ms with one sync at the end, 16 ms with pieces of 4 MiB, 22 ms
+ * with 16 MiB (medians of 4).
  *
- * A slice may be compressed on its way; seals are of what it was before.
+ * Slices may be compressed; seals cover the uncompressed bytes.
  *
- * Under its final name there is never anything but a whole, synced snapshot. The tree may change between slices; txns
- * after `zxid` are replayed over what the snapshot holds of them, which changes nothing twice.
+ * Under its final name there is only ever a whole, synced snapshot. The tree may change between slices; txns after
+ * `zxid` are replayed over what the snapshot already contains of them, which is idempotent.
  */
 import { DIGEST_VERSION, JuteWriter, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -25,18 +26,18 @@ import { writeSeal, writeSnapshotHeader } from './snapshot-format.ts';
 export interface SnapshotWriteOptions {
   readonly snapshotDirectory: string;
   readonly digestEnabled: boolean;
-  /** Left out or null: none. */
+  /** Omitted or null: none. */
   readonly snapshotCompression?: Compression | null;
-  /** True of a snapshot that is to replace the history: it gets the name under which it waits for that. */
+  /** True for a snapshot that will replace the history: it gets the intermediate name for that. */
   readonly isToBeInstalled?: boolean;
-  /** True of one without which its owner cannot go on, who says so when it fails. */
+  /** True for a snapshot whose owner cannot continue without it, and reports the failure itself. */
   readonly isIndispensable?: boolean;
 }
 
 export interface SnapshotWriteEvents {
-  /** The snapshot is durable. @param bytes of it, before they were compressed */
+  /** The snapshot is durable. @param bytes its uncompressed size */
   onSnapshotWritten(zxid: Zxid, bytes: number): void;
-  /** There is no snapshot; nothing is lost by that, the log has it all. */
+  /** There is no snapshot; nothing is lost, as the log has everything. */
   onSnapshotFailed(error: Error): void;
 }
 
@@ -57,15 +58,15 @@ export class SnapshotWrite {
   readonly #path: string;
   readonly #unfinishedPath: string;
   readonly #startedMs: number;
-  /** null: nothing is compressed. */
+  /** null: no compression. */
   readonly #transform: ByteTransform | null;
   #checksum: number = ADLER_START;
-  /** Bytes of the slice that the checksum has. */
+  /** Bytes of the current slice that the checksum already covers. */
   #summed = 0;
-  /** Where the next bytes of the file go. */
+  /** File position of the next write. */
   #position = 0;
   #syncedPosition = 0;
-  /** Of the snapshot, before they were compressed. */
+  /** Uncompressed size so far. */
   #bytes = 0;
   #isAbandoned = false;
 
@@ -100,7 +101,7 @@ export class SnapshotWrite {
     });
   }
 
-  /** Gives up; `onSnapshotFailed` follows once the disk has answered. */
+  /** Aborts; `onSnapshotFailed` follows once the disk has answered. */
   abandon(): void {
     this.#isAbandoned = true;
   }
@@ -126,7 +127,7 @@ export class SnapshotWrite {
     });
   }
 
-  /** @param bytes nothing needs them once they are written, nor the slice that they were made of */
+  /** @param bytes neither they nor the slice that they were made of are needed once they are written */
   #writeBytes(file: DiskFile, bytes: Uint8Array, isComplete: boolean): void {
     if (bytes.length === 0) {
       this.#onSliceWritten(file, isComplete);
@@ -155,7 +156,7 @@ export class SnapshotWrite {
     });
   }
 
-  /** The parts behind the body; digest and last zxid are those of now, when the body is complete. */
+  /** The parts after the body; digest and last zxid are the current ones, as the body is complete. */
   #writeEnd(writer: JuteWriter): void {
     writeSeal(writer, this.#sum(writer));
     this.#database.tree.settle();
@@ -163,7 +164,7 @@ export class SnapshotWrite {
     if (this.#options.digestEnabled) {
       writer.long(lastZxid);
       writer.int(DIGEST_VERSION);
-      // Nothing has been applied at zxid 0, and Apache writes no digest of nothing.
+      // Nothing has been applied at zxid 0, and Apache writes no digest of an empty history.
       writer.longBig(lastZxid === 0 ? 0n : this.#database.tree.treeDigest());
       writeSeal(writer, this.#sum(writer));
     }
@@ -199,7 +200,7 @@ export class SnapshotWrite {
     this.#body.release();
     this.#transform?.close();
     file?.close();
-    // What cannot be removed now is removed at the next start; under this name nobody reads it.
+    // If this fails, the next start removes the file; under this name it is never read.
     this.#ports.disk.remove(this.#unfinishedPath, () => {
       const isTold = !this.#isAbandoned && this.#options.isIndispensable !== true;
       if (isTold) this.#ports.trace.emit({ kind: 'snapshot-failed', file: this.#path, error: cause });
@@ -213,6 +214,6 @@ function makeTransform(
   compression: Compression | null,
 ): ByteTransform | null {
   if (compression === null) return null;
-  assert(snapshotCodec !== null, 'snapshots are compressed where there is a codec');
+  assert(snapshotCodec !== null, 'there is a codec for compressed snapshots');
   return snapshotCodec.compress(compression);
 }

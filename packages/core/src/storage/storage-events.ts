@@ -3,14 +3,14 @@ import type { History } from '../zab/history.ts';
 import type { LogFiles } from './log-files.ts';
 import type { Legacy, RecoverySummary } from './recovery.ts';
 
-/** What a storage tells the server that it belongs to. */
+/** Events from a storage to the server that owns it. */
 export interface StorageEvents {
   /** The newest snapshot and the log behind it, applied: the answer to `recover`. */
   onRecovered(database: Database, summary: RecoverySummary, history: History): void;
   /**
-   * The server must stop: the start found damage, or the disk failed. Nothing more becomes durable. Told once, and also
-   * while a stop is under way: then the process has to end as well, for what another storage would read back may be in
-   * the kernel's memory only.
+   * The server must stop: the start found damage, or the disk failed. Nothing more becomes durable. Called once, and
+   * also during a stop: then the process has to end too, because what another storage would read back may exist in the
+   * kernel's memory only.
    */
   onStorageFailed(error: Error): void;
   /** The answer to `stop`. */
@@ -19,14 +19,14 @@ export interface StorageEvents {
 
 /** The answer to `truncate`. */
 export interface TruncateEvents {
-  /** What is left, recovered: another database. */
+  /** The remaining history, recovered: a new database. */
   onTruncated(database: Database, history: History): void;
-  /** It is impossible, for a reason that is told to people; everything is as before. */
+  /** It is impossible, for a reason meant for humans; nothing has changed. */
   onTruncateRefused(reason: string): void;
 }
 
-/** What a storage leaves to the next one of the same process. */
+/** The state that a storage hands over to the next one of the same process. */
 export interface StorageLegacy extends Legacy {
-  /** Which log files there are, and where their entries end. */
+  /** The log files, and where their entries end. */
   readonly logFiles: LogFiles;
 }

@@ -31,7 +31,7 @@ function removeNames(disk: MemoryDisk, pattern: RegExp): void {
 }
 
 describe('an empty directory', () => {
-  it('gives an empty database, its snapshot and the epoch files, all durable before the start ends', () => {
+  it('becomes an empty database, its snapshot and the epoch files, all durable before the start ends', () => {
     const host = new StorageHost().recover();
     expect(host.summary).toMatchObject({ lastZxid: 0, snapshot: { zxid: 0 }, txns: 0, isNew: true });
     host.disk.crash('nothing');
@@ -40,7 +40,7 @@ describe('an empty directory', () => {
     expect(new StorageHost(host.disk).recover().summary).toMatchObject({ isNew: false, snapshot: { zxid: 0 } });
   });
 
-  it('may have what a crash of Apache left in its first moment', () => {
+  it('may have what a crash of Apache left during its first start', () => {
     const disk = new MemoryDisk();
     disk.poke(`${TEST_DIRECTORY}/snapshot.0`, Uint8Array.of(0x5a, 0x4b));
     expect(new StorageHost(disk).recover().summary).toMatchObject({ isNew: true });
@@ -50,7 +50,7 @@ describe('an empty directory', () => {
     const MEMBER = { createsDatabase: false, ensemble: TEST_ENSEMBLE };
     const INITIALIZE = '/data/initialize';
 
-    it('gives a history that is not trusted and no snapshot, at each start until there is one', () => {
+    it('has an untrusted history and no snapshot, at each start until there is a snapshot', () => {
       const disk = new MemoryDisk();
       for (let start = 0; start < 2; start++) {
         const host = new StorageHost(disk, MEMBER).recover();
@@ -67,7 +67,7 @@ describe('an empty directory', () => {
       expect(successor.history?.lastZxid).toBe(-1);
     });
 
-    it('is that of a new server where there is a file initialize, which goes with the first start', () => {
+    it('counts as new if there is a file initialize, which the first start removes', () => {
       const disk = new MemoryDisk();
       disk.poke(INITIALIZE, new Uint8Array());
       const host = new StorageHost(disk, MEMBER).recover();
@@ -79,14 +79,14 @@ describe('an empty directory', () => {
       expect(new StorageHost(disk, MEMBER).recover().history?.lastZxid).toBe(0);
     });
 
-    it('loses a file initialize that stands beside data', () => {
+    it('has its file initialize removed if there is data', () => {
       const disk = usedDisk(5);
       disk.poke(INITIALIZE, new Uint8Array());
       expect(new StorageHost(disk, MEMBER).recover().history?.lastZxid).toBe(5);
       expect(disk.peek(INITIALIZE)).toBeNull();
     });
 
-    it('does not start a server of its own', () => {
+    it('does not start a standalone server', () => {
       expect(new StorageHost(new MemoryDisk(), { createsDatabase: false }).recover().failure?.message).toBe(
         `${TEST_DIRECTORY} is empty and db.autocreate is false: restore the data from a backup, or, if this is the first start of a new service, create the file ${INITIALIZE}`,
       );
@@ -104,7 +104,7 @@ describe('an empty directory', () => {
   });
 });
 
-describe('a start stops with words', () => {
+describe('a start fails with an explanation', () => {
   it('when another server holds the directory', () => {
     const first = new StorageHost().recover();
     const second = new StorageHost(first.disk).recover();
@@ -142,12 +142,12 @@ describe('a start stops with words', () => {
     );
   });
 
-  it('when an epoch file holds no number', () => {
+  it('when an epoch file does not contain a number', () => {
     const disk = usedDisk(5);
     disk.poke(`${TEST_DIRECTORY}/currentEpoch`, new TextEncoder().encode('one'));
     expect(new StorageHost(disk).recover().failure?.message).toBe(
       `currentEpoch cannot be read: ${TEST_DIRECTORY}/currentEpoch holds "one" instead of an epoch in decimal digits. The file ` +
-        'is damaged: remove it, and this server makes it again from its log',
+        'is damaged: remove it, and this server recreates it from its log',
     );
     disk.kill();
     disk.remove(`${TEST_DIRECTORY}/currentEpoch`, () => {});
@@ -186,7 +186,7 @@ describe('a start stops with words', () => {
         disk.failNext({ operation, code: 'EIO', skip });
         const failing = new StorageHost(disk).recover();
         const { failure } = failing;
-        // A start goes on without the mark.
+        // A start continues without the mark.
         const isOfMark = failing.eventsOf('warning').some(({ message }) => message.includes('durableZxid'));
         disk.kill();
         const again = new StorageHost(disk).recover();
@@ -203,7 +203,7 @@ describe('a start stops with words', () => {
 });
 
 describe('snapshots', () => {
-  it('are taken while txns go on, and an older one serves when the newest is damaged', () => {
+  it('are taken while txns are appended, and an older one is used when the newest is damaged', () => {
     const disk = usedDisk(200, { snapCount: 20 });
     const snapshots = disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('snapshot.'));
     expect(snapshots.length).toBeGreaterThan(8);
@@ -220,12 +220,12 @@ describe('snapshots', () => {
     expect(older.eventsOf('warning')[0]?.message).toMatch(`the snapshot ${path} is not usable`);
   });
 
-  it('are refused with every bit that changes in them', () => {
+  it('are refused with any single flipped bit', () => {
     const disk = usedDisk(3);
     const path = `${TEST_DIRECTORY}/snapshot.0`;
     const bytes = disk.peek(path)!;
     for (let at = 0; at < bytes.length; at++) {
-      // The dbid says nothing; its bytes are covered by the checksum all the same.
+      // The dbid is not used; its bytes are covered by the checksum all the same.
       const rotten = bytes.slice();
       rotten[at]! ^= 1 << (at % 8);
       disk.poke(path, rotten);
@@ -233,11 +233,11 @@ describe('snapshots', () => {
     }
   });
 
-  it('are refused when they are cut anywhere', () => {
+  it('are refused when they are truncated anywhere', () => {
     const disk = usedDisk(3);
     const path = `${TEST_DIRECTORY}/snapshot.0`;
     const bytes = disk.peek(path)!;
-    // The parts behind the first seal may be missing as a whole: Apache 3.8 writes one part less, without digests two.
+    // The parts after the first seal may be missing as a whole: Apache 3.8 writes one part less, two without digests.
     const wholeAt = [bytes.length - 21, bytes.length - 21 - 33];
     for (let length = 0; length < bytes.length; length++) {
       disk.poke(path, bytes.slice(0, length));
@@ -248,7 +248,7 @@ describe('snapshots', () => {
     }
   });
 
-  it('come soon after a start that replayed txns, and not after one that did not', () => {
+  it('are taken soon after a start that replayed txns, and not after one that did not', () => {
     const disk = usedDisk(5);
     const host = new StorageHost(disk).recover();
     expect(host.storage.nextDeadlineMs()).toBe(1000);
@@ -262,7 +262,7 @@ describe('snapshots', () => {
     expect(again.storage.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  it('that cannot be written leave the server serving and nothing behind', () => {
+  it('that cannot be written leave no files, and the server keeps serving', () => {
     const host = new StorageHost(new MemoryDisk(), { snapCount: 20 }).recover().startAppending();
     host.disk.failNext({ operation: 'write', code: 'ENOSPC', path: 'snapshot' });
     for (let i = 0; i < 60; i++) {
@@ -275,7 +275,7 @@ describe('snapshots', () => {
     expect(host.disk.names(TEST_DIRECTORY).filter((name) => name.startsWith('unfinished'))).toEqual([]);
   });
 
-  it('that are large are synced piece by piece, since a sync of the log may wait for all that is not', () => {
+  it('that are large are synced piece by piece, since a sync of the log may wait for all unsynced bytes', () => {
     const writer = new StorageHost().recover().startAppending();
     for (let i = 0; i < 12; i++) writer.append({ ...LARGE_ZNODE, path: `/${i}`, parentCversion: i + 1 });
     writer.settle();
@@ -320,7 +320,7 @@ describe('snapshots', () => {
 });
 
 describe('a stop', () => {
-  it('finishes and syncs what was appended, gives up a snapshot, and lets the next server in', () => {
+  it('finishes and syncs what was appended, aborts a snapshot, and releases the directory', () => {
     const host = new StorageHost(new MemoryDisk(), { snapCount: 4 }).recover().startAppending();
     for (let i = 0; i < 10; i++) host.append(NOTHING);
     host.storage.flush();
@@ -335,7 +335,7 @@ describe('a stop', () => {
     expect(new StorageHost(host.disk).recover().summary).toMatchObject({ lastZxid: 13 });
   });
 
-  it('during the recovery and after a failure is answered too', () => {
+  it('also completes during the recovery and after a failure', () => {
     const recovering = new StorageHost(usedDisk(5));
     recovering.storage.recover();
     recovering.disk.deliver();
@@ -356,7 +356,7 @@ describe('a stop', () => {
 });
 
 describe('forceSync=no', () => {
-  it('is said at the start', () => {
+  it('is reported at the start', () => {
     const host = new StorageHost(new MemoryDisk(), { forceSync: false }).recover();
     expect(host.eventsOf('warning')[0]?.message).toMatch('forceSync is off');
   });

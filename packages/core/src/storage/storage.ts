@@ -1,5 +1,5 @@
 /**
- * Everything that a server keeps on its disk: the log, the snapshots, the epoch files.
+ * Everything that a server stores on its disk: the log, the snapshots, the epoch files.
  *
  *     empty ── recover ──► recovering ──► open ◄──────────────────────────────┐
  *                              ▲           │ append … flush ─► onLogSynced    │
@@ -8,13 +8,13 @@
  *                                          ├── installSnapshot ──► exchanging ┘
  *                                          └── stop ──► closing ──► stopped ─► onStorageStopped
  *
- * The server learns of recovery, failure and end; what becomes durable is reported to the role that owns the storage
- * (`reportTo`). The host calls `flush` at the end of every turn: the txns appended during it go to the disk together, and
- * a snapshot that has become due begins. After `onStorageFailed` nothing is durable any more; the server stops.
+ * The server is notified of recovery, failure and stop; what becomes durable is reported to the role that owns the
+ * storage (`reportTo`). The host calls `flush` at the end of every turn: the txns appended during it go to the disk
+ * together, and a snapshot that is due begins. After `onStorageFailed` nothing becomes durable; the server stops.
  *
- * A server of an ensemble has one storage for each of its roles. At the end of a role it is stopped, and the next role
- * begins with what another one recovers; the directories stay held meanwhile (`keepsHold`, `isHeld`), and the database of
- * the first goes on as the other's, once the log behind it is replayed (`legacy`).
+ * A server of an ensemble has one storage for each of its roles. It is stopped at the end of the role, and the next
+ * role begins with another storage; the directories stay locked meanwhile (`keepsHold`, `isHeld`), and the database is
+ * handed over to the new storage, which replays the rest of the log (`legacy`).
  */
 import { hexZxid, type Txn, type TxnHeader, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -41,13 +41,13 @@ export type { StorageEvents, StorageLegacy } from './storage-events.ts';
 type StoragePhase =
   /** Nothing has been recovered. */
   | 'empty'
-  /** The directory is read. */
+  /** The directory is being read. */
   | 'recovering'
-  /** Txns are appended. */
+  /** Txns can be appended. */
   | 'open'
-  /** The log is closed and another history takes the place of this one: nothing else happens to the directory. */
+  /** The log is closed and the history is being replaced: no other operation uses the directory. */
   | 'exchanging'
-  /** Everything is at rest but the durable mark. */
+  /** Everything is idle except for the durable mark. */
   | 'closing'
   | 'stopped';
 
@@ -55,9 +55,9 @@ export class Storage {
   readonly #ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'clock' | 'random' | 'trace'>;
   readonly #options: CoreOptions;
   readonly #events: StorageEvents;
-  /** The role that this storage belongs to at present. */
+  /** The role that currently owns this storage. */
   #owner: DurabilityEvents | null = null;
-  /** What the recovery begins with; null: what the disk holds. */
+  /** The state that recovery starts from; null: only what is on disk. */
   #legacy: StorageLegacy | null;
   readonly #logFiles: LogFiles;
   readonly #history: LogHistory;
@@ -71,13 +71,13 @@ export class Storage {
   #durableZxid: Durable<Zxid> = NOTHING_DURABLE;
   #phase: StoragePhase = 'empty';
   #hasFailed = false;
-  /** `stop` was called. `isWhole`: the database and the log were of one history then. */
+  /** `stop` was called. `isWhole`: the database and the log had the same history at that time. */
   #stopping: { readonly keepsHold: boolean; readonly isWhole: boolean } | null = null;
-  /** Of an exchange: what is done once the log is closed. */
+  /** For an exchange: called once the log is closed. */
   #exchange: (() => void) | null = null;
   #install: SnapshotInstall | null = null;
 
-  /** @param legacy of the storage before this one, which has been stopped with `keepsHold` */
+  /** @param legacy of the previous storage, which was stopped with `keepsHold` */
   constructor(
     ports: Pick<Ports, 'disk' | 'snapshotCodec' | 'scans' | 'clock' | 'random' | 'trace'>,
     options: CoreOptions,
@@ -113,15 +113,15 @@ export class Storage {
     });
   }
 
-  /** A role begins: what becomes durable is reported to it alone. null: it is over. */
+  /** A role begins: what becomes durable is reported to it only. null: it has ended. */
   reportTo(role: DurabilityEvents | null): void {
     this.#owner = role;
   }
 
   /**
-   * Reads what is there; `onRecovered` or `onStorageFailed` follows.
+   * Recovers the directories; `onRecovered` or `onStorageFailed` follows.
    *
-   * @param options.isHeld true when the storage before this one was stopped with `keepsHold`
+   * @param options.isHeld true when the previous storage was stopped with `keepsHold`
    */
   recover(options: { readonly isHeld: boolean } = { isHeld: false }): void {
     const { trace } = this.#ports;
@@ -129,11 +129,11 @@ export class Storage {
       trace.emit({
         kind: 'warning',
         message:
-          'forceSync is off: writes are acknowledged before they are safe, and a power cut loses the last of them',
+          'forceSync is off: writes are acknowledged before they are durable, and a power cut loses the last of them',
       });
     }
     const legacy = this.#legacy;
-    // A database that a truncation or a snapshot of the leader's replaces is to be forgotten.
+    // Released, so that a database replaced by a truncation or a leader's snapshot can be collected.
     this.#legacy = null;
     this.#recover(options.isHeld, legacy, (database, summary, history) => {
       if (this.#options.ensemble === null) this.allowSnapshots();
@@ -161,9 +161,9 @@ export class Storage {
   }
 
   /**
-   * Takes one txn into the log; zxids come in ascending order. Durable once `onLogSynced` has told so.
+   * Appends one txn to the log; zxids are ascending. Durable once `onLogSynced` has reported it.
    *
-   * @returns bytes of the txn's entry
+   * @returns size of the txn's entry in bytes
    */
   append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number {
     assert(this.#isOpen, 'txns are appended after the recovery');
@@ -172,7 +172,7 @@ export class Storage {
     return bytes;
   }
 
-  /** The same for a txn that is bytes already, as PROPOSAL carries it: header, record and digest. They are copied. */
+  /** The same for an encoded txn, as in PROPOSAL: header, record and digest. The bytes are copied. */
   appendPayload(zxid: Zxid, payload: Uint8Array): void {
     assert(this.#isOpen, 'txns are appended after the recovery');
     this.#upkeep.onAppended(this.#log.appendPayload(zxid, payload));
@@ -195,33 +195,33 @@ export class Storage {
     this.#mark.onTick(nowMs);
   }
 
-  /** When `onTick` has something to do; Infinity = never. Monotonic milliseconds. */
+  /** When `onTick` has to be called; Infinity = never. Monotonic milliseconds. */
   nextDeadlineMs(): number {
     return Math.min(this.#upkeep.dueMs, this.#mark.dueMs);
   }
 
   /**
-   * From now on snapshots are taken, and old ones purged: what is applied is committed. A server of its own allows it at
-   * once, one of an ensemble when it serves; until then it may have txns applied that it has to truncate.
+   * From now on snapshots are taken, and old ones purged: what is applied is committed. A standalone server allows it
+   * at once, a server of an ensemble when it serves; until then it may have applied txns that it has to truncate.
    */
   allowSnapshots(): void {
     assert(this.#isOpen, 'a role begins after the recovery');
     this.#upkeep.allow();
   }
 
-  /** Writes a snapshot now, unless the newest one has everything already. @param done the newest one; null when it has failed */
+  /** Writes a snapshot now, unless the newest one is up to date. @param done the newest one; null when it has failed */
   takeSnapshot(done: (newest: NewestSnapshotFile | null) => void): void {
     this.#upkeep.take(done);
   }
 
   /* ----------------------------------------------------------------------------------------------- history ---- */
 
-  /** The newest snapshot on the disk. */
+  /** The newest snapshot on disk. */
   get newestSnapshot(): NewestSnapshotFile {
     return this.#upkeep.newest;
   }
 
-  /** Bytes of the newest snapshot on the disk, before they were compressed. */
+  /** Uncompressed size of the newest snapshot on disk, in bytes. */
   get newestSnapshotBytes(): number {
     return this.#upkeep.newest.bytes;
   }
@@ -232,8 +232,7 @@ export class Storage {
   }
 
   /**
-   * Reads txns from the log files, those that are durable. See `LogHistory.read`; nothing is told after a stop or a
-   * failure.
+   * Reads durable txns from the log files. See `LogHistory.read`; `done` is not called after a stop or a failure.
    */
   readHistory({ after, upTo, bytesMax }: HistoryRange, done: HistoryDone): void {
     assert(this.#isOpen, 'the history is read after the recovery');
@@ -244,9 +243,9 @@ export class Storage {
   }
 
   /**
-   * Removes everything behind `zxid`, durably, and recovers anew: `onTruncated` follows, with another database. Or
-   * `onTruncateRefused`, when zxid is neither a txn of the log nor the snapshot that the log begins at, or when no whole
-   * snapshot is old enough; then nothing has changed. Nothing may be in flight.
+   * Removes everything after `zxid`, durably, and recovers again: `onTruncated` follows, with a new database. Or
+   * `onTruncateRefused`, when zxid is neither a txn of the log nor the snapshot that the log begins at, or when no
+   * whole snapshot is old enough; then nothing has changed. Nothing may be in flight.
    */
   truncate(zxid: Zxid, events: TruncateEvents): void {
     this.#beginExchange(() => {
@@ -264,7 +263,7 @@ export class Storage {
             if (this.#reopen()) events.onTruncateRefused(reason);
           },
           onTruncateFailed: (error) => {
-            this.#fail(new Error(`cannot cut the log behind ${hexZxid(zxid)}: ${error.message}`, { cause: error }));
+            this.#fail(new Error(`cannot cut the log after ${hexZxid(zxid)}: ${error.message}`, { cause: error }));
             this.#reopen();
           },
         },
@@ -273,9 +272,9 @@ export class Storage {
   }
 
   /**
-   * Makes a database, complete and with its last zxid set, the whole history: a snapshot of it replaces all logs and
-   * snapshots. `onInstalled` follows: the history ends there. Wherever that is cut short, the old history is there or the new one.
-   * Nobody applies anything to the database meanwhile; afterwards it is the one that snapshots are taken of. Nothing may
+   * Makes a complete database, with its last zxid set, the whole history: a snapshot of it replaces all logs and
+   * snapshots. `onInstalled` follows: the history ends there. If this is interrupted, the next start finds the old
+   * history or the new one. The database must not change meanwhile; afterwards snapshots are taken of it. Nothing may
    * be in flight.
    */
   installSnapshot(database: Database, onInstalled: (lastZxid: Durable<Zxid>) => void): void {
@@ -297,7 +296,7 @@ export class Storage {
     });
   }
 
-  /** From now on the history is this database, whose snapshot has so many bytes. */
+  /** From now on this database, with a snapshot of this size, is the history. */
   #adopt(database: Database, bytes: number): void {
     this.#history.clear();
     this.#logFiles.reset([]);
@@ -308,7 +307,7 @@ export class Storage {
     this.#upkeep.restartCount();
   }
 
-  /** Closes the log, so that nobody but `exchange` touches the directory. */
+  /** Closes the log, so that only `exchange` accesses the directory. */
   #beginExchange(exchange: () => void): void {
     assert(this.#isOpen, 'a history is exchanged after its recovery');
     assert(!this.#upkeep.isAllowed, 'a history is exchanged before the server serves');
@@ -319,7 +318,7 @@ export class Storage {
     this.#log.close();
   }
 
-  /** The directory is a history again, and txns may be appended. @returns false when a stop or a failure came between */
+  /** The exchange is over, and txns may be appended. @returns false after a stop or a failure meanwhile */
   #reopen(): boolean {
     this.#phase = 'open';
     if (this.#isEnding) {
@@ -334,10 +333,10 @@ export class Storage {
   /* ------------------------------------------------------------------------------------------------- stop ---- */
 
   /**
-   * Finishes and syncs what was appended, gives up a snapshot in progress, closes; `onStorageStopped` follows.
+   * Finishes and syncs what was appended, aborts a snapshot in progress, closes; `onStorageStopped` follows.
    *
-   * @param options.keepsHold leaves the directories held, for the storage of the next role; nothing is told meanwhile,
-   *   also not what becomes durable
+   * @param options.keepsHold keeps the directories locked, for the storage of the next role; nothing else is reported
+   *   meanwhile, not even what becomes durable
    */
   stop(options: { readonly keepsHold: boolean } = { keepsHold: false }): void {
     if (this.#stopping !== null) return;
@@ -346,18 +345,18 @@ export class Storage {
     this.#upkeep.abandon();
     this.#install?.abandon();
     this.#epochs.close();
-    // A log that was closed for an exchange is not opened again; the answer needs an event of its own.
+    // A log that was closed for an exchange is not reopened; the answer needs a separate event.
     if (this.#log.isClosed) this.#ports.disk.list(this.#options.logDirectory, () => this.#maybeClose());
     else this.#log.close();
   }
 
   /**
-   * After `onStorageStopped`: what the next storage of this process can begin with. null when the directory was being
-   * rebuilt, when the disk has failed, or when the database has txns that are not in the log, as that of an observer that
+   * After `onStorageStopped`: what the next storage of this process can start from. null when the history was being
+   * replaced, when the disk has failed, or when the database has txns that are not in the log, as for an observer that
    * does not log: then everything is read from the disk.
    */
   get legacy(): StorageLegacy | null {
-    assert(this.#phase === 'stopped', 'a storage leaves something when it has stopped');
+    assert(this.#phase === 'stopped', 'a stopped storage hands over its state');
     const database = this.#database;
     if (database === null || this.#hasFailed || !this.#stopping?.isWhole) return null;
     if (database.lastZxid > this.#durableZxid) return null;
@@ -388,7 +387,7 @@ export class Storage {
     );
   }
 
-  /** What was recovered is the history from now on. @returns false when a stop or a failure came between */
+  /** What was recovered is the history from now on. @returns false after a stop or a failure meanwhile */
   #follow(database: Database, summary: RecoverySummary, history: History): boolean {
     this.#database = database;
     this.#durableZxid = history.lastZxid;
@@ -403,12 +402,12 @@ export class Storage {
     return this.#phase === 'open';
   }
 
-  /** True once nothing new is begun. */
+  /** True once nothing new may begin. */
   get #isEnding(): boolean {
     return this.#stopping !== null || this.#hasFailed;
   }
 
-  /** Goes on with a stop when everything else is at rest. */
+  /** Continues a stop when everything else is idle. */
   #maybeClose(): void {
     const isHeld = this.#phase === 'open';
     const isResting = this.#upkeep.isAtRest && !this.#epochs.isBusy && this.#log.isClosed;

@@ -1,18 +1,18 @@
 /**
- * Reads log files from the first entry to the end, in slices: each completed read is parsed in its own event, while
- * the next one is on its way.
+ * Reads log files from the first entry to the end, in slices: each completed read is parsed in its own event, while the
+ * next one is in progress.
  *
- *     opening ─► header ─► entries ──(no valid entry)──► tail ─► judged ─► next file, or the end
+ *     opening ─► header ─► entries ──(no valid entry)──► tail ─► checked ─► next file, or the end
  *                             ▲ └─────┐
  *                             └─ read ┘
  *
- * What it promises, for the entries behind `after` (what a snapshot holds needs no log):
+ * Guarantees, for the entries after `after` (what a snapshot contains needs no log):
  *
- * 1. They are delivered once, in ascending order of their zxids, each checked against its checksum.
+ * 1. They are delivered once, in ascending order of their zxids, each verified against its checksum.
  * 2. None is missing between two of them, nor between `after` and the first, as far as the log can tell
  *    (`log-sequence.ts`): otherwise it stops with a fault.
- * 3. Where a file's entries end, `judgeLogTail` decides: zeros are its end; a torn tail is cut from the last file. In an
- *    earlier file a torn tail is left alone and reported: Apache never cuts one but starts the next file, and rule 2 shows
+ * 3. Where a file's entries end, `judgeLogTail` decides: zeros are its end; a torn tail is cut from the last file. In
+ *    an earlier file a torn tail is kept and reported: Apache never cuts one but starts the next file, and rule 2 shows
  *    whether anything is missing. Anything else is a fault.
  * 4. The log reaches as far as this server has acknowledged (`durable-mark.ts`): otherwise it stops with a fault.
  */
@@ -51,21 +51,21 @@ export class TxnLogReader {
   #fileIndex = -1;
   #path = '';
   #hasHeader = false;
-  /** Bytes not parsed yet, and where they stand in the file. */
+  /** Bytes not parsed yet, and their position in the file. */
   #bytes: Uint8Array = NOTHING;
   #bytesAt = 0;
   #tail: LogTailCollector | null = null;
-  /** What is missing before the last file, unless it turns out that its header was cut. */
+  /** What is missing before the last file, unless its header turns out to be cut. */
   #missing: string | null = null;
-  /** Where the entries begin that `onEntriesAhead` is given. */
+  /** Offsets of the entries passed to `onEntriesAhead`. */
   readonly #ahead: Int32Array = new Int32Array(AHEAD_MAX);
-  /** Bytes of the longest entry that was read of the file. */
+  /** Bytes of the longest entry read from the file. */
   #longestEntry = 0;
   /** Position in its file of the entry that is being delivered. */
   #entryAt = 0;
-  /** True when the header of the file says so. */
+  /** According to the header of the file. */
   #isOurs = false;
-  /** What is known of the damaged end of the file before, until the first entry of this one. */
+  /** The damaged end of the previous file, until the first entry of this one. */
   #torn: TornEnd | null = null;
   readonly #slices: LogSlices;
   readonly #scan: LogScan;
@@ -100,12 +100,12 @@ export class TxnLogReader {
     this.#openNext();
   }
 
-  /** The zxid of the entry that is being delivered; for `onTxn`, as the next two. */
+  /** The zxid of the entry that is being delivered; for `onTxn`, like the next two getters. */
   get entryZxid(): Zxid {
     return this.#sequence.last;
   }
 
-  /** Where that entry begins in its file. */
+  /** Position of that entry in its file. */
   get entryPosition(): number {
     return this.#entryAt;
   }
@@ -152,21 +152,21 @@ export class TxnLogReader {
     }
     if (this.#bytes.length === 0) this.#bytesAt = position;
     this.#bytes = this.#slices.join(this.#bytes, bytes);
-    // The next reads are on their way while these bytes are parsed.
+    // The next reads are in progress while these bytes are parsed.
     this.#slices.readAhead();
     if (!this.#parse(isMore)) return;
     if (!isMore) this.#onFileRead();
     else if (this.#tail === null && this.#scan.canStart()) this.#startScan();
   }
 
-  /** From the first entry on that is not complete yet another thread reads. */
+  /** Another thread reads on, starting with the first incomplete entry. */
   #startScan(): void {
     this.#slices.pause();
     this.#bytes = NOTHING;
     this.#scan.start(this.#bytesAt, this.#slices.size);
   }
 
-  /** Delivers the entries that are complete. @returns false when a fault has ended the reading */
+  /** Delivers the complete entries. @returns false when a fault has ended the reading */
   #parse(isMore: boolean): boolean {
     const bytes = this.#bytes;
     const { size } = this.#slices;
@@ -206,7 +206,7 @@ export class TxnLogReader {
     this.#hasHeader = true;
     const isCut = isCutLogHeader(bytes);
     if (isCut && this.#isLastFile) {
-      // A file that a crash left before its header was on the disk: judged as a whole.
+      // A file that a crash left before its header was on disk: checked as a whole.
       this.#tail = new LogTailCollector(0);
       this.#tail.add(bytes);
       return true;
@@ -223,7 +223,7 @@ export class TxnLogReader {
     const missing = this.#sequence.beginFile(this.entryFile, before);
     if (missing === null) return true;
     if (this.#isLastFile && bytes[LOG_HEADER_BYTES - 1] === 0) {
-      // Cut in its last bytes a header names another zxid: whether there is anything behind it decides.
+      // A header that is cut in its last bytes names a wrong zxid: this matters only if anything follows it.
       this.#missing = missing;
       this.#tail = new LogTailCollector(0);
       this.#tail.add(bytes);
@@ -233,7 +233,7 @@ export class TxnLogReader {
     return false;
   }
 
-  /** @returns where the entries end that were looked at */
+  /** @returns where the examined entries end */
   #lookAhead(bytes: Uint8Array, start: number): number {
     let at = start;
     let count = 0;
@@ -248,7 +248,11 @@ export class TxnLogReader {
     return at;
   }
 
-  /** The entry at `at`, which stands at `position` of the file. @returns false when a fault has ended the reading */
+  /**
+   * Delivers the entry at `at`, which is at `position` of the file.
+   *
+   * @returns false when a fault has ended the reading
+   */
   #deliver(bytes: Uint8Array, at: number, length: number, position: number, known: KnownZnode | null): boolean {
     const zxid = entryZxidAt(bytes, at);
     if (!isZxid(zxid) || length < ENTRY_PAYLOAD_BYTES_MIN) return this.#faultOfUnknown(position);
@@ -271,7 +275,9 @@ export class TxnLogReader {
     return true;
   }
 
-  /** The first entry behind a torn file: one of Apache's that begins a new epoch does not show what the old one had. */
+  /**
+   * For the first entry after a torn file: a new epoch in a file of Apache does not show which txns the old one had.
+   */
   #faultBehindTorn(zxid: Zxid): string | null {
     if (this.#torn === null || !this.#torn.hasMore || this.#isOurs) return null;
     if (epochOf(zxid) === epochOf(this.#sequence.last)) return null;
@@ -286,10 +292,10 @@ export class TxnLogReader {
     return false;
   }
 
-  /** From `at` on there is no valid entry any more; what is there is collected to the end of the file. */
+  /** No valid entry follows from `at` on; the bytes up to the end of the file are collected. */
   #enterTail(at: number): true {
     const tail = new LogTailCollector(this.#bytesAt + at);
-    // The collector keeps what it gets; the buffers are not used again before the next file.
+    // The collector keeps these bytes; the buffers are not reused before the next file.
     tail.add(this.#bytes.subarray(at));
     this.#bytes = NOTHING;
     this.#tail = tail;
@@ -323,7 +329,7 @@ export class TxnLogReader {
     });
   }
 
-  /** What was read is durable; so are the names of the files then. */
+  /** What was read is durable; this makes the names of the files durable too. */
   #makeNamesDurable(): void {
     const { files, logDirectory, isEnsemble, durable } = this.#options;
     const { last } = this.#sequence;
@@ -331,7 +337,7 @@ export class TxnLogReader {
       this.#fault(describeLost(logDirectory, last, durable));
       return;
     }
-    // Where there are none any more, a truncation may have removed them in the kernel's memory only.
+    // If there are no files, a truncation may have removed them without a sync.
     if (files.length === 0 && !isEnsemble) {
       this.#events.onLogRead();
       return;

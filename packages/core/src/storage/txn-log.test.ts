@@ -38,7 +38,7 @@ function makeLog(options: Partial<TxnLogOptions> = {}) {
     const data = new Uint8Array(dataBytes).fill(1);
     log.append(header, { type: OpCode.setData, path: '/a', data, version: 1 }, 5n);
   };
-  /** What takes place, in order. */
+  /** The performed operations, in order. */
   const deliver = (): DiskOperation[] => {
     const operations: DiskOperation[] = [];
     for (;;) {
@@ -51,7 +51,7 @@ function makeLog(options: Partial<TxnLogOptions> = {}) {
 }
 
 describe('the log', () => {
-  it('makes a file durable with its name before the first entry goes into it', () => {
+  it('makes a file and its name durable before the first entry is written', () => {
     const { log, append, deliver, durable } = makeLog();
     append(1);
     log.flush();
@@ -59,7 +59,7 @@ describe('the log', () => {
     expect(durable).toEqual([1]);
   });
 
-  it('takes all txns of a turn to the disk with one write and one sync', () => {
+  it('writes all txns of a turn with one write and one sync', () => {
     const { log, append, deliver, durable } = makeLog();
     append(1);
     log.flush();
@@ -70,7 +70,7 @@ describe('the log', () => {
     expect(durable).toEqual([1, 101]);
   });
 
-  it('collects what is appended while a sync is under way, and nothing of it is durable with that sync', () => {
+  it('collects what is appended during a sync, and none of it is durable with that sync', () => {
     const { disk, log, append, deliver, durable } = makeLog();
     append(1);
     log.flush();
@@ -88,7 +88,7 @@ describe('the log', () => {
     expect(durable).toEqual([1, 2, 3]);
   });
 
-  it('tells nothing durable when a write has completed but its sync has not', () => {
+  it('reports nothing as durable when a write has completed but its sync has not', () => {
     const { disk, log, append, deliver, durable } = makeLog();
     append(1);
     log.flush();
@@ -99,7 +99,7 @@ describe('the log', () => {
     expect(durable).toEqual([1]);
   });
 
-  it('cuts what waits for a slow disk into batches, so that a crash never damages more than one', () => {
+  it('divides what waits for a slow disk into batches, so that a crash never damages more than one', () => {
     const { log, append, deliver, durable, trace } = makeLog();
     append(1);
     log.flush();
@@ -138,7 +138,7 @@ describe('the log', () => {
     expect(disk.names(DIRECTORY).length).toBe(4);
   });
 
-  it('grows the file ahead of the entries, also of one that is longer than the growth', () => {
+  it('preallocates the file before the entries, even for one that is longer than the preallocation', () => {
     const { disk, log, append, deliver } = makeLog({ preallocateBytes: 8192 });
     append(1, 100_000);
     log.flush();
@@ -151,7 +151,7 @@ describe('the log', () => {
     expect(disk.peek(`${DIRECTORY}/log.1`)!.length % 8192).toBe(0);
   });
 
-  it('syncs nothing with forceSync=no, and counts a txn as durable when it is written', () => {
+  it('syncs nothing with forceSync=no, and treats a txn as durable when it is written', () => {
     const { log, append, deliver, durable } = makeLog({ forceSync: false });
     append(1);
     log.flush();
@@ -169,7 +169,7 @@ describe('the log', () => {
     expect(trace.at(-1)).toEqual({ kind: 'warning', message: expect.stringMatching(/log\.1 took 1500 ms/) });
   });
 
-  it('writes and syncs what is left when it is closed', () => {
+  it('writes and syncs the rest when it is closed', () => {
     const { disk, log, append, deliver, durable, isClosed } = makeLog();
     append(1);
     log.flush();
@@ -195,7 +195,7 @@ describe('a disk that fails', () => {
   ];
 
   it.each(steps)(
-    'at its %s (%i done before) is told once, and nothing is durable afterwards',
+    'at its %s (%i done before) is reported once, and nothing is durable afterwards',
     (operation, skip, message) => {
       const { disk, log, append, deliver, durable, failures, isClosed } = makeLog();
       disk.failNext({ operation, code: 'ENOSPC', skip });
@@ -210,7 +210,7 @@ describe('a disk that fails', () => {
       expect(durable, 'although every later sync succeeds').toEqual([]);
       expect(failures.map((error) => error.message)).toEqual([expect.stringMatching(message)]);
       expect(failures[0]!.message).toMatch(
-        /No write is acknowledged any more\. Make room on the file system, then start/,
+        /No further write is acknowledged\. Make room on the file system, then start/,
       );
       log.close();
       deliver();
@@ -218,7 +218,7 @@ describe('a disk that fails', () => {
     },
   );
 
-  it('at a later sync takes back nothing that was durable before', () => {
+  it('at a later sync does not retract what was durable before', () => {
     const { disk, log, append, deliver, durable, failures } = makeLog();
     append(1);
     log.flush();

@@ -1,18 +1,18 @@
 /**
- * The writing end of the transaction log: group commit.
+ * The writer of the transaction log: group commit.
  *
  *     append ─► collecting batch ──(flush, at the end of a turn)──► one write, one sync ──► onSynced(Durable)
  *                     ▲                                                   │
- *                     └───── appends meanwhile collect in the next ◄──────┘
+ *                     └── appends meanwhile collect in the next batch ◄───┘
  *
- * What holds, in this order, for every batch:
+ * These properties hold for every batch:
  *
- * 1. It is written only after the batch before it has been synced. So a crash damages at most one batch, the last one,
- *    and nothing in that one was acknowledged; recovery relies on it (`log-damage.ts`).
+ * 1. It is written only after the previous batch has been synced. So a crash damages at most one batch, the last one,
+ *    and nothing in it was acknowledged; recovery relies on this (`log-damage.ts`).
  * 2. A batch is at most BATCH_BYTES_MAX and one entry long, for the same reason.
- * 3. It lies in one file, whose header, size and name were made durable before.
- * 4. Each txn follows the one before it, and the header of each file says which one that is for the first.
- * 5. `Durable` is minted in `#onBatchSynced` and nowhere else; after a failure never again, whatever succeeds later.
+ * 3. It is in one file, whose header, size and name were made durable before.
+ * 4. Each txn follows the one before it, and the header of each file names the zxid that the first one follows.
+ * 5. `Durable` is created in `#onBatchSynced` only; after a failure never again, whatever succeeds later.
  */
 import { JuteWriter, type Txn, type TxnHeader, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -30,7 +30,7 @@ import {
   writeLogPayload,
 } from './log-format.ts';
 
-/** Bytes after which a batch takes no further entry. */
+/** Size at which a batch accepts no further entry. */
 export const BATCH_BYTES_MAX: number = 4 * 1024 * 1024;
 
 export interface TxnLogOptions {
@@ -43,23 +43,23 @@ export interface TxnLogOptions {
 }
 
 export interface TxnLogEvents {
-  /** Everything up to here is safe. */
+  /** Everything up to here is durable. */
   onSynced(durable: Durable<Zxid>): void;
-  /** Told once. Nothing is written and nothing becomes durable any more. */
+  /** Called once. Nothing more is written and nothing more becomes durable. */
   onLogFailed(error: Error): void;
   /** The answer to `close`. */
   onLogClosed(): void;
 }
 
-/** Entries that reach the disk together. Reused: its buffer stays as large as it has become. */
+/** Entries that are written together. Reused: its buffer keeps its size. */
 class Batch {
   readonly writer: JuteWriter = new JuteWriter(64 * 1024);
   firstZxid: Zxid = ZXID_ZERO;
-  /** The last one before `firstZxid`. */
+  /** The last zxid before `firstZxid`. */
   zxidBefore: Zxid = ZXID_ZERO;
   lastZxid: Zxid = ZXID_ZERO;
   txns = 0;
-  /** Where the last entry starts, from the start of the batch. */
+  /** Offset of the last entry in the batch. */
   lastEntryAt = 0;
   /** True when the batch begins a new file, whatever room the current one has. */
   startsFile = false;
@@ -78,7 +78,7 @@ export class TxnLog {
   readonly #files: LogFiles;
 
   #collecting: Batch = new Batch();
-  /** Full batches, oldest first; only a disk much slower than the writers lets one wait here. */
+  /** Full batches, oldest first; only a disk much slower than the clients leaves one here. */
   readonly #waiting: Batch[] = [];
   #inFlight: Batch | null = null;
   readonly #spare: Batch[] = [];
@@ -88,14 +88,14 @@ export class TxnLog {
   #file: DiskFile | null = null;
   /** Where the next batch is written. */
   #position = 0;
-  /** What the file was grown to. */
+  /** Preallocated size of the file. */
   #size = 0;
   #writeStartedMs = 0;
   #isFailed = false;
   #isClosing = false;
   #isClosed = false;
 
-  /** @param files is told of the files that are begun and of what they hold */
+  /** @param files is updated with new files and their entries */
   constructor(
     ports: Pick<Ports, 'disk' | 'clock' | 'trace'>,
     options: TxnLogOptions,
@@ -108,12 +108,12 @@ export class TxnLog {
     this.#files = files;
   }
 
-  /** The history ends with `zxid`; for a log that nothing has been appended to. */
+  /** The history ends with `zxid`; only before the first append. */
   follow(zxid: Zxid): void {
     this.#lastZxid = zxid;
   }
 
-  /** True once `onLogClosed` has been told. */
+  /** True once `onLogClosed` has been called. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -123,7 +123,7 @@ export class TxnLog {
     return this.#inFlight === null && this.#waiting.length === 0 && this.#collecting.txns === 0;
   }
 
-  /** Encodes a txn into the collecting batch. Zxids come in ascending order. @returns bytes of its entry */
+  /** Encodes a txn into the collecting batch. Zxids are ascending. @returns size of its entry in bytes */
   append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number {
     if (this.#isFailed) return 0;
     const batch = this.#batchFor(header.zxid);
@@ -131,7 +131,7 @@ export class TxnLog {
     return batch.writer.position - batch.lastEntryAt;
   }
 
-  /** The same for a txn that is bytes already: header, record and digest. They are copied. */
+  /** The same for an encoded txn: header, record and digest. The bytes are copied. */
   appendPayload(zxid: Zxid, payload: Uint8Array): number {
     assert(payloadZxid(payload) === zxid, 'a payload begins with the header of its txn');
     if (this.#isFailed) return 0;
@@ -140,7 +140,7 @@ export class TxnLog {
     return batch.writer.position - batch.lastEntryAt;
   }
 
-  /** The collecting batch, with the entry that begins where it ends now counted. */
+  /** The collecting batch, with a new entry counted that begins at its current end. */
   #batchFor(zxid: Zxid): Batch {
     assert(!this.#isClosing, 'nothing is appended to a log that is closing');
     assert(isNext(this.#lastZxid, zxid), 'no txn is missing before one that is logged');
@@ -157,7 +157,7 @@ export class TxnLog {
     return batch;
   }
 
-  /** Hands what has been collected to the disk, unless a batch is on its way. */
+  /** Writes the collected batch, unless another one is in flight. */
   flush(): void {
     if (this.#inFlight !== null || this.#isFailed) return;
     const batch = this.#nextBatch();
@@ -176,7 +176,7 @@ export class TxnLog {
     this.#collecting.startsFile = true;
   }
 
-  /** Writes and syncs what is left, then closes; `onLogClosed` follows. */
+  /** Writes and syncs the rest, then closes; `onLogClosed` follows. */
   close(): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
@@ -193,7 +193,7 @@ export class TxnLog {
       this.#isClosed = true;
       this.#events.onLogClosed();
     };
-    // The last sync has nothing new to make durable; its completion is the event that the answer comes with.
+    // The last sync has nothing new to make durable; its completion is the event for the answer.
     if (file === null) this.#ports.disk.syncDirectory(this.#options.logDirectory, finish);
     else file.sync(finish);
   }
@@ -268,7 +268,7 @@ export class TxnLog {
     });
   }
 
-  /** Grows the file ahead as Apache does before each of the entries. */
+  /** Grows the file as Apache does before each of the entries. */
   #grow(file: DiskFile, batch: Batch): void {
     const { preallocateBytes } = this.#options;
     const firstEntryAt = this.#position;
@@ -281,7 +281,7 @@ export class TxnLog {
     }
     if (size === this.#size) return;
     this.#size = size;
-    // An entry longer than the margin may have made the file larger than that already.
+    // An entry longer than the margin may already have made the file larger than that.
     if (size <= file.size) return;
     file.preallocate(size, (error) => {
       if (error !== null) this.#fail(`grow to ${size} bytes ${file.path}`, error);
@@ -289,19 +289,19 @@ export class TxnLog {
   }
 
   /**
-   * The one place where the log's durability is minted: the disk has reported the sync of a batch, every batch before
-   * it was synced earlier, and nothing has failed.
+   * The only place where the log's durability is created: the disk has reported the sync of a batch, all earlier
+   * batches were synced before, and nothing has failed.
    */
   #onBatchSynced(batch: Batch, bytes: number): void {
     if (this.#isFailed) return;
-    assert(this.#inFlight === batch, 'one batch is on its way at a time');
+    assert(this.#inFlight === batch, 'one batch is in flight at a time');
     const { clock, trace } = this.#ports;
     const syncMs = clock.monotonicMs() - this.#writeStartedMs;
     const { lastZxid, txns } = batch;
     this.#inFlight = null;
     this.#files.onWritten(this.#position, batch.firstZxid, this.#position - bytes);
     batch.clear();
-    // An exceptionally large batch gives its memory back.
+    // The memory of an exceptionally large batch is released.
     if (batch.writer.bytes.length <= 2 * BATCH_BYTES_MAX && this.#spare.length < 2) this.#spare.push(batch);
     if (this.#options.logBytesMax > 0 && this.#position > this.#options.logBytesMax) this.#rollBeforeNextBatch();
     trace.emit({ kind: 'log-synced', txns, bytes, syncMs });
@@ -328,7 +328,7 @@ export class TxnLog {
     this.#file?.close();
     this.#file = null;
     this.#events.onLogFailed(
-      new Error(`cannot ${attempted}: ${cause.code}. No write is acknowledged any more. ${adviceFor(cause.code)}`, {
+      new Error(`cannot ${attempted}: ${cause.code}. No further write is acknowledged. ${adviceFor(cause.code)}`, {
         cause,
       }),
     );

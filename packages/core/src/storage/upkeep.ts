@@ -1,9 +1,9 @@
 /**
- * The upkeep of a directory while its server serves: snapshots in time, so that a start has little to replay, and the purge
- * of the files that they make superfluous.
+ * Maintenance of a directory while its server serves: timely snapshots, so that a start has little to replay, and the
+ * purge of the files that they make obsolete.
  *
- * A snapshot is written in slices while txns go on, one at a time. It is due after some txns (`snapshot-trigger.ts`), and
- * soon after a start that replayed any.
+ * Snapshots are written one at a time, in slices, while txns are appended. One is due after some txns
+ * (`snapshot-trigger.ts`), and soon after a start that replayed any.
  */
 
 import { ZXID_NONE, type Zxid } from '@meerkat/protocol';
@@ -15,28 +15,28 @@ import { Purge } from './retention.ts';
 import { SnapshotTrigger } from './snapshot-trigger.ts';
 import { SnapshotWrite } from './snapshot-write.ts';
 
-/** After this long a server that replayed txns writes a snapshot, so that the next start is short. */
+/** A server that replayed txns writes a snapshot after this delay, so that the next start is short. */
 const FIRST_SNAPSHOT_AFTER_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export interface UpkeepEvents {
-  /** The log begins a new file with a snapshot, so that old files can go one day. */
+  /** The log begins a new file with each snapshot, so that old files can be purged. */
   onSnapshotBegins(): void;
-  /** These log files are gone. */
+  /** These log files were removed. */
   onLogsPurged(names: readonly string[]): void;
-  /** A snapshot or a purge is over, however it ended. */
+  /** A snapshot or a purge has ended, successfully or not. */
   onUpkeepRests(): void;
 }
 
-/** The newest snapshot on the disk. */
+/** The newest snapshot on disk. */
 export interface NewestSnapshotFile {
   readonly zxid: Zxid;
   readonly compression: Compression | null;
-  /** Before they were compressed. */
+  /** Uncompressed size. */
   readonly bytes: number;
 }
 
-/** Before there is one. */
+/** Before the first snapshot. */
 export const NO_SNAPSHOT: NewestSnapshotFile = { zxid: ZXID_NONE, compression: null, bytes: 0 };
 
 export class Upkeep {
@@ -48,12 +48,12 @@ export class Upkeep {
   #database: Database | null = null;
   #newest: NewestSnapshotFile = NO_SNAPSHOT;
   #snapshot: SnapshotWrite | null = null;
-  /** Told when the snapshot that is being written has ended. */
+  /** Called when the snapshot in progress has ended. */
   #awaiting: ((newest: NewestSnapshotFile | null) => void)[] = [];
   #purge: Purge | null = null;
   #isAllowed = false;
   #isEnded = false;
-  /** When a snapshot is due although few txns were appended; Infinity = not. Monotonic. */
+  /** When a snapshot is due although few txns were appended; Infinity = never. Monotonic milliseconds. */
   #snapshotDueMs = NEVER;
   #purgeDueMs = NEVER;
 
@@ -76,7 +76,7 @@ export class Upkeep {
     return this.#isAllowed;
   }
 
-  /** True when nothing is under way. */
+  /** True when neither a snapshot nor a purge is in progress. */
   get isAtRest(): boolean {
     return this.#snapshot === null && this.#purge === null;
   }
@@ -87,7 +87,7 @@ export class Upkeep {
     this.#newest = newest;
   }
 
-  /** A snapshot of the whole database has come from elsewhere: the next one is counted from here. */
+  /** A snapshot of the whole database was installed: the next one is counted from here. */
   restartCount(): void {
     this.#trigger.reset();
   }
@@ -95,28 +95,28 @@ export class Upkeep {
   /** From now on snapshots are taken, and old ones purged. */
   allow(): void {
     const database = this.#database;
-    assert(database !== null, 'upkeep is of a database');
+    assert(database !== null, 'the database of the upkeep is set');
     if (this.#isAllowed || this.#isEnded) return;
     this.#isAllowed = true;
-    // In whole milliseconds, as `onTick` counts: a deadline in the middle of one would be due and not due at once.
+    // In whole milliseconds, the resolution of `onTick`: with a fraction, a deadline would be due but not yet reached.
     const nowMs = Math.floor(this.#ports.clock.monotonicMs());
     if (database.lastZxid !== this.#newest.zxid) this.#snapshotDueMs = nowMs + FIRST_SNAPSHOT_AFTER_MS;
     if (this.#options.purgeIntervalMs > 0) this.#purgeDueMs = nowMs;
   }
 
-  /** @param bytes of the txn's entry in the log */
+  /** @param bytes size of the txn's entry in the log */
   onAppended(bytes: number): void {
     this.#trigger.onAppended(bytes);
   }
 
-  /** The end of a turn: a snapshot that has become due begins. */
+  /** The end of a turn: a snapshot that is due begins. */
   onTurnEnd(): void {
     if (this.#trigger.isDue) this.#maybeStartSnapshot();
   }
 
   onTick(nowMs: number): void {
     if (nowMs >= this.#snapshotDueMs) {
-      // Also when one is being written: that is the one.
+      // Even if a snapshot is in progress: it counts as the one that is due.
       this.#snapshotDueMs = NEVER;
       this.#maybeStartSnapshot();
     }
@@ -124,16 +124,16 @@ export class Upkeep {
   }
 
   /**
-   * Writes a snapshot now, unless the newest one has everything already.
+   * Writes a snapshot now, unless the newest one is up to date.
    *
-   * @param done told once, perhaps at once: null when it has failed, or when none may be taken
+   * @param done called once, possibly synchronously: null when it has failed, or when none may be taken
    */
   take(done: (newest: NewestSnapshotFile | null) => void): void {
     const database = this.#database;
     if (database === null || this.#isEnded || !this.#isAllowed) {
       done(null);
     } else if (this.#snapshot !== null) {
-      // What is being written began before the question.
+      // The snapshot in progress began before this call.
       this.#awaiting.push(() => this.take(done));
     } else if (database.lastZxid === this.#newest.zxid) {
       done(this.#newest);
@@ -143,17 +143,17 @@ export class Upkeep {
     }
   }
 
-  /** When `onTick` has something to do; Infinity = never. Monotonic milliseconds. */
+  /** When `onTick` has to be called; Infinity = never. Monotonic milliseconds. */
   get dueMs(): number {
     return Math.min(this.#snapshotDueMs, this.#purgeDueMs);
   }
 
-  /** Nothing begins any more. */
+  /** Nothing new begins. */
   end(): void {
     this.#isEnded = true;
   }
 
-  /** The same, and a snapshot in progress is given up. */
+  /** The same, and a snapshot in progress is aborted. */
   abandon(): void {
     this.#isEnded = true;
     this.#snapshotDueMs = NEVER;
@@ -166,7 +166,7 @@ export class Upkeep {
     if (this.#snapshot !== null || database === null || this.#isEnded || !this.#isAllowed) return;
     this.#snapshotDueMs = NEVER;
     this.#trigger.reset();
-    // Nothing was applied since the newest one: it would be written over itself.
+    // Nothing was applied since the newest one: it would be overwritten with itself.
     if (database.lastZxid === this.#newest.zxid) return;
     this.#events.onSnapshotBegins();
     const snapshot = new SnapshotWrite(this.#ports, this.#options, database, {

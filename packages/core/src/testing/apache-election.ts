@@ -3,7 +3,7 @@ import type { Clock } from '../base/ports.ts';
 import type { ElectionEffects, Standing } from '../election/election-host.ts';
 import type { Electorate } from '../election/electorate.ts';
 
-/** What a model keeps of a vote (`Vote`): 4 fields are enough while LOOKING, all 6 are there for the others. */
+/** The fields of a `Vote` that the model uses: 4 of them while LOOKING, all 6 in other states. */
 interface ApacheVote {
   readonly leader: number;
   readonly zxid: Zxid;
@@ -22,13 +22,14 @@ const INTERVAL_MIN_MS = 200;
 const INTERVAL_MAX_MS = 60_000;
 
 /**
- * The election as Apache ZooKeeper 3.8.0 holds it, made from the description of its behaviour and not from our own
- * machine, so that the two can be put into one ensemble. Its habits that differ from ours:
+ * The election of Apache ZooKeeper 3.8.0, implemented from the description of its behaviour and not from our own
+ * machine, so that the two can be combined in one ensemble. It differs from ours:
  *
- * - it always waits 200 ms before it decides, and throws away whatever arrives meanwhile unless that beats its vote;
+ * - it always waits 200 ms before it decides, and drops notifications that arrive meanwhile unless they beat its vote;
  * - it answers observers at once, and an observer of a later round answers those answers;
- * - it goes on counting what a server said whose connection broke, and what a leader said before it looked again;
- * - it says nothing when it has decided; the last thing it said to a peer is said again over a new connection.
+ * - it keeps counting the votes of a server whose connection broke, and those of a leader from before it was LOOKING
+ *   again;
+ * - it sends nothing when it has decided; the last notification to a peer is repeated over a new connection.
  */
 export class ApacheElection {
   state: ServerState = ServerState.looking;
@@ -105,7 +106,7 @@ export class ApacheElection {
     this.#drain();
   }
 
-  /** The receiving thread: answers at once, and leaves the rest to the election if one is going on. */
+  /** The receiving thread: answers at once, and queues the rest for an election in progress. */
   onNotification(from: number, n: ElectionNotification): void {
     const isLooking = this.state === ServerState.looking;
     const isSenderLooking = n.state === ServerState.looking;

@@ -2,7 +2,7 @@ import { Announcement, type LearnerInfoPacket, PacketType } from '@meerkat/proto
 import type { LeaderShape } from './leader-shape.ts';
 import { TestLeader } from './test-leader.ts';
 
-/** What learners say of themselves, and an ensemble of five. */
+/** Announcements of learners, and an ensemble of five. */
 export const OURS = { announces: Announcement.takesHandOver + Announcement.keepsLog };
 export const APACHE = { announces: 0 };
 export const OBSERVER: Partial<LearnerInfoPacket> = { type: PacketType.observerInfo };
@@ -17,7 +17,7 @@ export function broadcasting(
   return new TestLeader(shape).establish(followers, info);
 }
 
-/** What is said to one learner. */
+/** What was sent to one learner. */
 export function saidTo(test: TestLeader, learner: number): readonly string[] {
   return test.take().flatMap(({ to, text }) => (to === learner ? [text] : []));
 }

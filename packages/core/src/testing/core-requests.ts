@@ -11,7 +11,7 @@ import {
 } from '@meerkat/protocol';
 import type { Arrival, TestClient, TestServer } from './test-server.ts';
 
-/* Requests in a word each. */
+/* Short constructors of requests. */
 
 export function create(
   path: string,
@@ -37,7 +37,7 @@ export function exists(path: string, watch = false): Request {
   return { op: OpCode.exists, path, watch };
 }
 
-/* What comes of them. */
+/* Their results. */
 
 export function errorsOf(arrivals: readonly Arrival[]): number[] {
   return arrivals.flatMap((arrival) => (arrival.kind === 'reply' ? [arrival.header.error] : []));

@@ -13,13 +13,13 @@ import { ManualClock } from './test-server.ts';
 
 export interface EnsembleShape extends QuorumShape {
   readonly observers?: readonly number[];
-  /** Servers that behave as Apache's 3.8.0; the others are ours. */
+  /** Servers that behave like Apache 3.8.0; the others are ours. */
   readonly apache?: readonly number[];
-  /** Servers without a machine: what they hear is lost, and what they say comes by `deliver`. */
+  /** Servers without a machine: messages to them are lost, and messages from them are injected by `deliver`. */
   readonly scripted?: readonly number[];
 }
 
-/** What happens, told after the event in which it happened has run to its end. */
+/** Events, reported after the step in which they happened. */
 export interface EnsembleEvents {
   onSent?(from: number, to: number, notification: ElectionNotification): void;
   onDecided?(id: number, decision: Decision): void;
@@ -31,24 +31,24 @@ export interface EnsembleEvents {
 
 interface Message {
   readonly atMs: number;
-  /** Counts what has been sent; decides between messages of the same moment. */
+  /** Number of messages sent before; orders messages of the same time. */
   readonly number: number;
   readonly from: number;
   readonly to: number;
   readonly notification: ElectionNotification;
 }
 
-/** Far more than any run of a test needs. */
+/** Far more than any test run needs. */
 const STEPS_MAX = 50_000;
 
 type Machine = Election | ApacheElection;
 
-/** The config text of every server, unless a test says otherwise. */
+/** The config text of every server, unless a test sets another one. */
 export const CONFIG_TEXT = 'version=0';
 
 /**
- * Elections of several servers on a virtual network. Connections are in order until they break; what is under way then
- * is lost. Nothing happens but by `step`, so every run can be repeated.
+ * Elections of several servers on a virtual network. Connections are ordered until they break; messages in flight are
+ * lost then. Everything happens in `step`, so every run can be repeated.
  */
 export class ElectionEnsemble {
   readonly clock: ManualClock = new ManualClock();
@@ -60,7 +60,7 @@ export class ElectionEnsemble {
   readonly #machines = new Map<number, Machine>();
   readonly #cuts = new Set<string>();
   readonly #blackHoles = new Set<string>();
-  /** What is under way between two servers, in the order in which it was sent. */
+  /** Messages in flight between two servers, in the order in which they were sent. */
   readonly #links = new Map<string, Message[]>();
   readonly #lastSent = new Map<string, Message>();
   #sent = 0;
@@ -85,7 +85,7 @@ export class ElectionEnsemble {
     return this.#machines.has(id);
   }
 
-  /** True when what one of them sends reaches the other. */
+  /** True when messages from one of them reach the other. */
   isPassable(a: number, b: number): boolean {
     return this.isConnected(a, b) && !this.#blackHoles.has(pairOf(a, b));
   }
@@ -106,9 +106,9 @@ export class ElectionEnsemble {
     return this.#isThere(a) && this.#isThere(b) && !this.#cuts.has(pairOf(a, b));
   }
 
-  /* --------------------------------------------------------------------------------- what befalls servers ---- */
+  /* --------------------------------------------------------------------------------------- server events ---- */
 
-  /** Starts the server, or lets a running one look for a leader again. */
+  /** Starts the server, or makes a running one look for a leader again. */
   look(
     id: number,
     { lastZxid, currentEpoch }: Pick<Standing, 'lastZxid' | 'currentEpoch'>,
@@ -140,13 +140,13 @@ export class ElectionEnsemble {
     this.#tell();
   }
 
-  /** Nothing comes through any more, but neither end is told. */
+  /** All messages are lost, but neither end is notified. */
   swallow(a: number, b: number): void {
     this.#blackHoles.add(pairOf(a, b));
     this.#loseMessages(a, b);
   }
 
-  /** @param isLastRepeated what was sent last each way is sent again, before anything else */
+  /** @param isLastRepeated the last message in each direction is repeated, before anything else */
   heal(a: number, b: number, isLastRepeated = false): void {
     if (this.#blackHoles.delete(pairOf(a, b))) this.cut(a, b);
     if (!this.#cuts.delete(pairOf(a, b))) return;
@@ -168,7 +168,7 @@ export class ElectionEnsemble {
     this.#tell();
   }
 
-  /** Something reaches a server that none of the machines has sent. */
+  /** Delivers a message to a server that none of the machines has sent. */
   deliver(from: number, to: number, notification: ElectionNotification): void {
     this.machine(to).onNotification(from, notification);
     this.#tell();
@@ -176,7 +176,7 @@ export class ElectionEnsemble {
 
   /* ---------------------------------------------------------------------------------------------- running ---- */
 
-  /** When the next thing happens, in milliseconds of the clock; Infinity when nothing is under way or due. */
+  /** Time of the next event, in milliseconds of the clock; Infinity when nothing is in flight or due. */
   get nextEventMs(): number {
     let atMs = Number.POSITIVE_INFINITY;
     for (const [first] of this.#links.values()) if (first !== undefined) atMs = Math.min(atMs, first.atMs);
@@ -184,7 +184,7 @@ export class ElectionEnsemble {
     return atMs;
   }
 
-  /** Lets the clock go to the next thing that happens, and that happen. */
+  /** Advances the clock to the next event, and runs it. */
   step(): void {
     this.#countStep();
     this.clock.nowMs = Math.max(this.clock.nowMs, this.nextEventMs);
@@ -194,7 +194,7 @@ export class ElectionEnsemble {
     this.#tell();
   }
 
-  /** Delivers what is under way, and what is sent in answer, at this moment. */
+  /** Delivers messages in flight, and their answers, at the current time. */
   deliverAll(): void {
     while (this.#deliverNext()) {
       this.#countStep();
@@ -246,7 +246,7 @@ export class ElectionEnsemble {
     return new Election({ serverId: id, ...DEFAULT_ELECTION_OPTIONS }, clock, electorate, CONFIG_TEXT, effects);
   }
 
-  /** In order after what is under way already. */
+  /** After the messages that are in flight already. */
   #transmit(message: Message): void {
     const { from, to } = message;
     if (this.#blackHoles.has(pairOf(from, to))) return;
@@ -256,7 +256,7 @@ export class ElectionEnsemble {
     link.push({ ...message, atMs: Math.max(this.clock.nowMs, message.atMs, link.at(-1)?.atMs ?? 0) });
   }
 
-  /** A connection between the two is tried. */
+  /** Tries to connect the two. */
   #meet(a: number, b: number): void {
     const pairs: [number, number][] = [
       [a, b],

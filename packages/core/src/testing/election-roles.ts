@@ -2,7 +2,7 @@ import { epochOf, makeZxid, ServerState, type Zxid } from '@meerkat/protocol';
 import type { Decision } from '../election/election-host.ts';
 import { ElectionEnsemble, type EnsembleEvents, type EnsembleShape } from './election-ensemble.ts';
 
-/** What a server finds again after a crash. */
+/** The state that a server keeps across a crash. */
 interface Disk {
   lastZxid: Zxid;
   currentEpoch: number;
@@ -10,14 +10,14 @@ interface Disk {
 }
 
 interface Role {
-  /** Of whom it is a follower or observer; its own id when it leads. */
+  /** The leader that it follows or observes; its own id when it leads. */
   readonly leader: number;
-  /** Whoever has connected to this leader. */
+  /** Servers that have connected to this leader. */
   readonly learners: Set<number>;
   /** Set once leader and quorum have agreed on a new epoch. */
   isEstablished: boolean;
   attempts: number;
-  /** When to try again, or to give up. */
+  /** When to try again, or to abort. */
   deadlineMs: number;
 }
 
@@ -28,9 +28,9 @@ const SYNC_LIMIT_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * What follows an election, as small as it can be: learners connect to the leader; with a quorum it begins an epoch
- * that none of them has accepted before, and brings everybody to its own log; it writes; it gives up without a quorum,
- * as they do without it. All this happens in no time: only the elections are simulated.
+ * A minimal model of what follows an election: learners connect to the leader; with a quorum it begins an epoch that
+ * none of them has accepted before, and synchronizes all of them with its log; it writes; leader and learners return to
+ * the election when they lose the quorum. All this takes no time: only the elections are simulated.
  */
 export class ElectionRoles {
   readonly ensemble: ElectionEnsemble;
@@ -42,7 +42,7 @@ export class ElectionRoles {
   readonly #roles = new Map<number, Role>();
   /** Servers that cannot listen for followers. */
   readonly #deaf = new Set<number>();
-  /** When silence between two servers will have lasted long enough for both to notice. */
+  /** When a silence between two servers will have lasted long enough for both to notice. */
   #silences: { readonly untilMs: number; readonly a: number; readonly b: number }[] = [];
 
   constructor(shape: EnsembleShape, events: EnsembleEvents, delayMs: () => number) {
@@ -94,7 +94,9 @@ export class ElectionRoles {
     this.ensemble.heal(a, b, isLastRepeated);
   }
 
-  /** The server can listen for followers no more, or again. What is connected stays; Apache's server stands all the same. */
+  /**
+   * Whether the server can listen for followers. Open connections stay; an Apache server is a candidate all the same.
+   */
   setDeaf(id: number, isDeaf: boolean): void {
     if (this.#deaf.has(id) === isDeaf) return;
     if (isDeaf) this.#deaf.add(id);
@@ -116,7 +118,7 @@ export class ElectionRoles {
     disk.lastZxid = (disk.lastZxid + 1) as Zxid;
     const acks = [leader];
     for (const id of role.learners) {
-      // The log of a follower that missed one takes no later one.
+      // A follower that missed a txn logs no later one.
       if (!reached(id) || this.#disk(id).lastZxid !== disk.lastZxid - 1) continue;
       this.#disk(id).lastZxid = disk.lastZxid;
       acks.push(id);
@@ -152,7 +154,7 @@ export class ElectionRoles {
     return isEverybodyThere && leaders.size === 1;
   }
 
-  /** True when a server leads that has synchronized with a quorum, whatever the rest does. */
+  /** True when some leader has synchronized with a quorum, whatever the state of the other servers. */
   isServing(): boolean {
     const { electorate, ids } = this.ensemble;
     return ids.some((leader) => {
@@ -205,7 +207,7 @@ export class ElectionRoles {
     else this.#maybeEstablish(role.leader);
   }
 
-  /** Discovery: an epoch above all that a quorum has accepted, led by the one with the latest history among it. */
+  /** Discovery: an epoch above any accepted in the quorum, led by the server with the latest history in it. */
   #maybeEstablish(leader: number): void {
     const role = this.#roles.get(leader)!;
     const disk = this.#disk(leader);
@@ -226,7 +228,7 @@ export class ElectionRoles {
     this.committed = disk.lastZxid;
   }
 
-  /** A learner with a later history than the leader's; once others have confirmed the leader, its own is cut. */
+  /** A learner has a later history than the leader; once others have confirmed the leader, it truncates its own. */
   #refuse(leader: number, learner: number): void {
     this.#roles.get(leader)!.learners.delete(learner);
     this.#roles.get(learner)!.deadlineMs = this.ensemble.clock.nowMs + CONNECT_PAUSE_MS;
@@ -260,7 +262,7 @@ export class ElectionRoles {
     this.ensemble.look(id, this.#disk(id), !this.#deaf.has(id));
   }
 
-  /** Whoever relied on this server notices. */
+  /** The servers that relied on this one notice. */
   #endRole(id: number): void {
     const role = this.#roles.get(id);
     if (role === undefined) return;

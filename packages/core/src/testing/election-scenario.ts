@@ -3,32 +3,32 @@ import { isSameVote, NO_VOTE, type Vote } from '../election/vote.ts';
 import { CONFIG_TEXT, ElectionEnsemble } from './election-ensemble.ts';
 
 /**
- * Plays a scenario of an election: blocks of commands, each followed by `----` and everything that was said.
+ * Plays a scenario of an election: blocks of commands, each followed by `----` and the resulting output.
  *
  *     voters 1 2 3                      the ensemble; this and the next four come first
- *     observers 9                       servers that only want to find the leader
- *     groups 1:2:3 4:5:6 7:8:9          a quorum is most groups, each won by most of its weight
- *     weights 3=0                       … where this server counts for nothing
- *     apache 2                          behaves as Apache's server does
- *     scripted 3                        has no machine: `say` speaks for it
+ *     observers 9                       servers that only look for the leader
+ *     groups 1:2:3 4:5:6 7:8:9          a quorum is a majority of groups, each by a majority of its weight
+ *     weights 3=0                       … where this server has no weight
+ *     apache 2                          behaves like an Apache server
+ *     scripted 3                        has no machine: `say` sends its messages
  *
- *     quietly                           of what follows in this block only decisions are said
+ *     quietly                           only decisions are shown for the rest of this block
  *     look 3 zxid=0x200000004           starts server 3, or ends its role: it looks for a leader. The epoch is that of
- *                                       the zxid unless epoch= says otherwise
- *     deliver-all                       delivers what is under way, and every answer, at this moment
+ *                                       the zxid unless epoch= sets another one
+ *     deliver-all                       delivers messages in flight, and all answers, at the current time
  *     advance 200                       time passes, in milliseconds
  *     established 3 at 1 2 3            these servers have synchronized in epoch 3
  *     crash 3 / cut 1 2 / heal 1 2      a process ends / a connection breaks / comes back
  *     partition 1 2 | 3 / heal          everything between the parts breaks / comes back
- *     swallow 1 2                       nothing comes through from now on, and nobody is told
+ *     swallow 1 2                       all messages are lost from now on, and neither server is notified
  *     say 3 → 1 FOLLOWING leader=2 epoch=1 zxid=0x100000005 round=1 version=0
  *
- * What is said:
+ * Output:
  *
  *     3 → 1 2   vote leader=3 epoch=2 zxid=0x200000004 round=1        sent, to each of them
  *     1         changes its vote to 3
  *     1         FOLLOWING 3
- *     3         decided in vain                                       the decision does not hold (decisionLost)
+ *     3         decided in vain                                       the decision no longer holds (decisionLost)
  */
 export function playElection(text: string): string {
   const player = new Player();
@@ -50,7 +50,7 @@ class Player {
   #weights = new Map<number, number>();
   #said: string[] = [];
   #isQuiet = false;
-  /** The messages said last, while they are one and the same to several servers. */
+  /** The last messages, while they are the same one to several servers. */
   #group: { from: number; text: string; to: number[] } | null = null;
   /** Round and vote of each server, to notice when they change. */
   readonly #shown = new Map<number, { round: number; vote: Vote }>();
@@ -195,7 +195,7 @@ class Player {
     if (!this.#isQuiet) this.#said.push(`${`${from} → ${to.join(' ')}`.padEnd(WIDTH)}${text}`);
   }
 
-  /** Says which servers have changed their minds. */
+  /** Reports which servers have changed their round or vote. */
   #notice(): void {
     for (const id of this.#ensemble?.ids ?? []) {
       if (!this.#ensemble!.isRunning(id)) continue;

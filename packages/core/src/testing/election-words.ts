@@ -3,7 +3,7 @@ import { type ByteList, bytesOf } from '../../../protocol/src/testing/byte-list.
 
 const CONFIG = 'version=0';
 
-/** A word that is told from others by its round. */
+/** A notification that is identified by its round. */
 export function makeWord(round: number): ElectionNotification {
   return {
     state: ServerState.looking,

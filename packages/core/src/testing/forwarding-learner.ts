@@ -13,7 +13,7 @@ export const createTxn = (path: string): CreateTxn => ({
 });
 export const errorTxn = (error: ErrorCode): Txn => ({ type: OpCode.error, error });
 
-/** A learner whose leader says what a test wants it to say. */
+/** A learner whose leader is controlled by the test. */
 export class ForwardingLearner extends LearnerParty {
   #zxid = 0;
 
@@ -28,7 +28,7 @@ export class ForwardingLearner extends LearnerParty {
     this.commit(this.proposeTxn(sessionId, cxid, txn));
   }
 
-  /** A client with a session that it has created here. */
+  /** A client with a new session of this server. */
   connect(timeoutMs = 4000): PipelineClient {
     const client = this.client().create(timeoutMs);
     const { sessionId } = this.asked.at(-1)!;
@@ -36,7 +36,7 @@ export class ForwardingLearner extends LearnerParty {
     return client;
   }
 
-  /** Another connection of the same session, which the leader says is valid. */
+  /** Another connection of the same session, which the leader has validated. */
   reconnect(sessionId: bigint, timeoutMs = 4000): PipelineClient {
     const client = this.client();
     this.ask(client, sessionId, timeoutMs);

@@ -10,7 +10,7 @@ import {
 import type { HistoryEntry } from '../zab/history.ts';
 import { makePlaceholder } from '../zab/placeholder.ts';
 
-/** (epoch,counter), as the pages about Zab write it. */
+/** (epoch,counter), as in papers about Zab. */
 export function formatPair(zxid: Zxid): string {
   return zxid < 0 ? '−1' : `(${epochOf(zxid)},${counterOf(zxid)})`;
 }

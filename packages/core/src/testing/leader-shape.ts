@@ -4,11 +4,11 @@ import type { ZabOptions } from '../zab/zab-options.ts';
 export interface LeaderShape {
   readonly serverId: number;
   readonly quorum: QuorumShape;
-  /** What is in its database: `(1,1)..(1,5)`. */
+  /** Content of its database: `(1,1)..(1,5)`. */
   readonly history: string;
-  /** How many of the newest txns of that it has in memory. */
+  /** How many of the newest txns are also in memory. */
   readonly memory: number;
-  /** The first txn in its log; null when it is the first there ever was. */
+  /** The first txn in its log; null: the first of the history. */
   readonly logFrom: string | null;
   readonly currentEpoch: number;
   readonly acceptedEpoch: number;

@@ -12,11 +12,11 @@ interface EndOfHistory {
 }
 
 /**
- * The disk of one learner, as zxids: what it was asked to write, and what of that is durable, which is what survives
- * the end of the machine. Nothing becomes durable by itself: a test says when, and in which order.
+ * The disk of one learner, as zxids: the requested writes, and which of them are durable and so survive a crash of the
+ * machine. Nothing becomes durable by itself: a test decides when, and in which order.
  */
 export class LearnerDisk {
-  /** Where the oldest txn of the log follows: an empty database, or a snapshot. */
+  /** Zxid before the oldest txn of the log: an empty database, or a snapshot. */
   base: Zxid;
   /** Zxids of the txns that are durable. */
   log: Zxid[];
@@ -25,7 +25,7 @@ export class LearnerDisk {
   /** Appended and not synced. */
   unsynced: Zxid[] = [];
   epochWrites: { readonly name: EpochName; readonly epoch: number }[] = [];
-  /** A change of the history that is to be done: what it makes of base and log. */
+  /** A pending change of the history: the resulting base and log. */
   change: { readonly what: string; readonly base: Zxid; readonly log: Zxid[] } | null = null;
 
   constructor(history: EndOfHistory, log: readonly Zxid[] = []) {
@@ -43,14 +43,14 @@ export class LearnerDisk {
     return this.unsynced.length === 0 && this.epochWrites.length === 0 && this.change === null;
   }
 
-  /** What a server finds that starts now: the epoch of the log's end counts as adopted. */
+  /** The history that a starting server finds: the epoch of the log's end counts as adopted. */
   recover(): History {
     const lastZxid = onDisk(this.lastZxid);
     const currentEpoch = onDisk(Math.max(this.currentEpoch, epochOf(lastZxid)));
     return { lastZxid, currentEpoch, acceptedEpoch: onDisk(this.acceptedEpoch), tail: [] };
   }
 
-  /** The power fails: what was not durable is gone. */
+  /** A power cut: what was not durable is lost. */
   lose(): void {
     this.unsynced = [];
     this.epochWrites = [];

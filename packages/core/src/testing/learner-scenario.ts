@@ -21,26 +21,26 @@ import {
 } from './test-learner.ts';
 
 /**
- * Plays a scenario of a learner: blocks of commands, each followed by `----` and everything that happened. There is one
- * server; the scenario speaks for its leader and for its disk.
+ * Plays a scenario of a learner: blocks of commands, each followed by `----` and the resulting output. There is one
+ * server; the scenario plays its leader and its disk.
  *
  *     follower log=0x100000001..0x100000005 epoch=1       the server and the log on its disk; `epoch` is the one that it
- *     observer snapshot=0x100000005 epoch=1 no-log        has accepted and adopted (`accepted` when it promised a later)
+ *     observer snapshot=0x100000005 epoch=1 no-log        accepted and adopted (`accepted`: a later promise)
  *
- *     connect                      the link to the leader stands
- *     PROPOSAL 0x100000006         the leader's packet arrives; several zxids: one packet of each
- *     LEADERINFO epoch=2           … of a leader of Apache's; with `ours`, of one of ours
- *     snapshot                     the snapshot that SNAP announced has arrived as a whole
- *     disk                         the disk does all that it was asked; `disk 1` only the first of it
+ *     connect                      the link to the leader is established
+ *     PROPOSAL 0x100000006         the leader's packet arrives; several zxids: one packet each
+ *     LEADERINFO epoch=2           … of an Apache leader; with `ours`, of one of ours
+ *     snapshot                     the snapshot announced by SNAP has arrived completely
+ *     disk                         the disk completes all requests; `disk 1` only the first one
  *     advance 4000                 time passes, in milliseconds
  *     cut                          the link breaks
- *     restart                      the server begins anew, with what was durable
+ *     restart                      the server restarts, with what was durable
  *
- * What happens:
+ * Output:
  *
  *     → leader    ACKEPOCH …       sent
- *     asks        …                what the disk is to do
- *     disk        …                what it has done, and so is durable
+ *     asks        …                requested from the disk
+ *     disk        …                completed by the disk, and so durable
  *     committed   0x100000006      may be applied
  *     …
  */
@@ -189,7 +189,7 @@ function parsePackets(word: string, rest: readonly string[]): readonly LeaderPac
   }
 }
 
-/** Who or what, and what it is about. @returns null for what is said otherwise: what is appended is what was proposed */
+/** Name and details of a request. @returns null for those shown elsewhere: what is appended was shown as proposed */
 function formatAsked(asked: Asked): [string, string] | null {
   switch (asked.kind) {
     case 'send':

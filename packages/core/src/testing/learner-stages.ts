@@ -1,4 +1,4 @@
-/** A learner of a server with the txns 1 to 3 of epoch 1, at each stage of its way to a leader of epoch 2. */
+/** A learner with the txns 1 to 3 of epoch 1, at each stage of synchronizing with a leader of epoch 2. */
 import { makeZxid, PacketType, type Zxid } from '@meerkat/protocol';
 import { expect } from 'vitest';
 import { TestLearner, type TestLearnerShape } from './test-learner.ts';
@@ -23,7 +23,7 @@ export function synchronized(shape: Partial<TestLearnerShape> = {}): TestLearner
   return one;
 }
 
-/** … whose leader of epoch 2 has said how it catches up. */
+/** … whose leader of epoch 2 has said how it synchronizes. */
 export function catchingUp(shape: Partial<TestLearnerShape> = {}): TestLearner {
   const one = makeLearner(shape);
   one.beginDiff(2);

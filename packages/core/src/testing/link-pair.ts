@@ -10,7 +10,7 @@ import { StubStream } from './stub-stream.ts';
 const TRACE = { emit() {} };
 export const makeDatabase = () => new Database({ extendedTypesEnabled: true, digestEnabled: true }, TRACE);
 
-/** A server as its links see it; a turn ends when the test says so. */
+/** A server from the viewpoint of its links; the test ends its turns. */
 export class TestLinkHost implements LinkHost {
   readonly trace = TRACE;
   readonly fieldBytesMax = 1 << 21;
@@ -23,7 +23,7 @@ export class TestLinkHost implements LinkHost {
   }
 }
 
-/** What an end was told, in order. */
+/** What one end has received, in order. */
 type Told =
   | { readonly packet: LeaderPacket | LearnerPacket }
   | { readonly database: Database }
@@ -39,7 +39,7 @@ export class LinkPair {
   readonly learnerLink: LearnerLink;
   readonly leaderLink: LeaderLink;
   readonly streams: readonly [MemoryStream, MemoryStream];
-  /** Called after each packet that the learner is told. */
+  /** Called after each packet that the learner receives. */
   onLearnerTold: (packet: LeaderPacket) => void = () => {};
 
   constructor(seed = 1, options: Partial<MemoryNetworkOptions> = {}) {
@@ -64,7 +64,7 @@ export class LinkPair {
     leader.open(this.learnerLink);
   }
 
-  /** @returns false when nothing is under way */
+  /** @returns false when nothing is in flight */
   step(): boolean {
     this.host.endTurn();
     return this.network.step();

@@ -20,14 +20,14 @@ export function makeMembership(
   return membership;
 }
 
-/** What one server has been told, and its links. */
+/** One server with its links, and what it has received. */
 export class LinkedServer {
   readonly id: number;
   readonly links: ElectionLinks;
   readonly told: string[] = [];
   readonly traced: TraceEvent[] = [];
   readonly connected = new Set<number>();
-  /** Round of the last word of each peer. */
+  /** Round of the last notification of each peer. */
   readonly heard = new Map<number, number>();
 
   constructor(ensemble: LinkedServers, id: number) {
@@ -107,7 +107,7 @@ export class LinkedServers {
     this.network.nowMs = untilMs;
   }
 
-  /** Open ends at one host that lead to another. */
+  /** Streams at one host whose other end is at the other host. */
   streamsBetween(a: number, b: number): number {
     const isOf = (host: string, id: number): boolean => host === `host${id}` || host === `host${id}b`;
     return [...this.network.streams].filter(({ host, remote }) => isOf(host, a) && isOf(remote.host, b)).length;

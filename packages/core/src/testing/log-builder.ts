@@ -1,21 +1,21 @@
 /**
- * Log files byte by byte, for tests: the format as Apache ZooKeeper's FileTxnLog writes it, put together here a second
- * time on purpose, so that what a test reads never comes from the writer under test.
+ * Log files byte by byte, for tests: the format of Apache ZooKeeper's FileTxnLog, deliberately implemented a second
+ * time, so that the input of a test never comes from the writer under test.
  */
 
 export interface BuiltTxn {
   readonly zxid: number;
   /** Milliseconds since 1970. */
   readonly time?: number;
-  /** Of an error txn, the only kind that is built here. */
+  /** For an error txn, the only kind that is built here. */
   readonly error?: number;
 }
 
 export interface BuiltLog {
-  /** What the header says to come before the file; left out: 0, as Apache's servers write. */
+  /** The zxid before the file in the header; omitted: 0, as Apache servers write. */
   readonly before?: number;
   readonly txns: readonly (number | BuiltTxn)[];
-  /** Bytes of the file, filled up with zeros. */
+  /** Bytes of the file, padded with zeros. */
   readonly size?: number;
 }
 

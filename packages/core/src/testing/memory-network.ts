@@ -10,7 +10,7 @@ import type {
   StreamEvents,
 } from '../base/ports.ts';
 
-/** A sequence of numbers that looks random and is the same for the same seed (xorshift). */
+/** A seeded pseudo-random generator (xorshift). */
 export class TestRandom implements Random {
   #state: number;
 
@@ -35,11 +35,11 @@ export class TestRandom implements Random {
 }
 
 export interface MemoryNetworkOptions {
-  /** Milliseconds that anything takes to arrive, at most. */
+  /** Maximum time in milliseconds until bytes arrive. */
   readonly delayMaxMs: number;
   /** Largest piece in which bytes arrive; every piece has a random length up to it. */
   readonly chunkBytesMax: number;
-  /** Bytes that are under way before more are queued at the sender. */
+  /** Bytes in flight above which more are queued at the sender. */
   readonly windowBytes: number;
 }
 
@@ -52,10 +52,10 @@ interface Happening {
 }
 
 /**
- * Hosts and streams between them, on virtual time: the port `Network` for tests of whatever talks over streams.
+ * Hosts and streams between them, in virtual time: the port `Network` for tests of code that uses streams.
  *
- * Nothing happens but by `step`, so a run with the same seed is the same run. Bytes that a stream has not taken are
- * looked at when they leave: whoever writes to them too early is found out.
+ * Everything happens in `step`, so a run with the same seed is the same run. Queued bytes are read when they are sent:
+ * a caller that overwrites them too early is detected.
  */
 export class MemoryNetwork {
   nowMs = 1_000_000;
@@ -63,11 +63,11 @@ export class MemoryNetwork {
   readonly options: MemoryNetworkOptions;
   readonly clock: Clock = { monotonicMs: () => this.nowMs, wallMs: () => this.nowMs };
   readonly streams: Set<MemoryStream> = new Set();
-  /** Endpoints where nobody can listen for now, as `host:port`. */
+  /** Endpoints where listening fails for now, as `host:port`. */
   readonly unlistenable: Set<string> = new Set();
-  /** Pairs of hosts, as `source>target`, between which everything is lost without a word. */
+  /** Pairs of hosts, as `source>target`, between which everything is silently lost. */
   readonly blackHoles: Set<string> = new Set();
-  /** Places, as `host:port`, that have no room for what they accept. */
+  /** Endpoints, as `host:port`, that have no room for accepted streams. */
   readonly crowded: Set<string> = new Set();
   /** Every attempt to connect, as `source>host:port`. */
   readonly dials: string[] = [];
@@ -92,7 +92,7 @@ export class MemoryNetwork {
     return this.#happenings.reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY);
   }
 
-  /** Lets the next thing happen. @returns false when nothing is under way */
+  /** Runs the next event. @returns false when nothing is in flight */
   step(): boolean {
     let next: Happening | undefined;
     for (const one of this.#happenings) {
@@ -106,7 +106,7 @@ export class MemoryNetwork {
     return true;
   }
 
-  /** Lets everything happen that is under way, and what comes of it. */
+  /** Runs all events, including those that result from them. */
   settle(): void {
     while (this.step());
   }
@@ -115,7 +115,7 @@ export class MemoryNetwork {
     this.#happenings.push({ atMs: this.nowMs + delayMs, number: this.#count++, happen });
   }
 
-  /** Two ends that are connected; what they tell comes once `events` are set. */
+  /** Two connected ends; their events are delivered once `events` are set. */
   makePair(source: string, target: Endpoint): readonly [MemoryStream, MemoryStream] {
     const here = new MemoryStream(this, source, addressOf(target.host, target.port));
     const there = new MemoryStream(this, target.host, addressOf(source, 40_000 + this.#count++));
@@ -125,7 +125,7 @@ export class MemoryNetwork {
     return [here, there];
   }
 
-  /** Streams between the hosts break, and both ends hear of it. */
+  /** Breaks the streams between the hosts; both ends are notified. */
   breakStreams(a: string, b: string): void {
     for (const stream of [...this.streams]) {
       const { host } = stream.remote;
@@ -133,7 +133,7 @@ export class MemoryNetwork {
     }
   }
 
-  /** The host is gone: it hears nothing more, and the others hear that their streams are reset, unless `isSilent`. */
+  /** The host crashes: it receives no more events; unless `isSilent`, its peers see their streams reset. */
   crash(host: string, isSilent = false): void {
     for (const [place, listener] of this.#listeners) if (listener.host === host) this.#listeners.delete(place);
     for (const stream of [...this.streams]) if (stream.host === host) stream.vanish(isSilent);
@@ -203,7 +203,7 @@ export class MemoryStream implements ByteStream {
   readonly #network: MemoryNetwork;
   #peer: MemoryStream | null = null;
   #events: StreamEvents | null = null;
-  /** What has been written and has not arrived, oldest first. */
+  /** Bytes written that have not arrived, oldest first. */
   #outgoing: Uint8Array[] = [];
   #outgoingBytes = 0;
   #isDrainOwed = false;
@@ -276,7 +276,7 @@ export class MemoryStream implements ByteStream {
     }
   }
 
-  /** Breaks; both ends are told. */
+  /** Breaks the stream; both ends are notified. */
   reset(): void {
     if (this.isClosed) return;
     const peer = this.#peer;
@@ -284,7 +284,7 @@ export class MemoryStream implements ByteStream {
     peer?.breakOff('reset by peer');
   }
 
-  /** The host of this end is gone. */
+  /** The host of this end has crashed. */
   vanish(isSilent: boolean): void {
     const peer = this.#peer;
     this.#events = null;
@@ -297,7 +297,7 @@ export class MemoryStream implements ByteStream {
     this.#network.later(() => this.#close(reason));
   }
 
-  /** Lets a piece arrive, and then the next. */
+  /** Delivers one piece, and then the next. */
   move(): void {
     if (this.#isMoving || this.isClosed || (this.#outgoing.length === 0 && !this.#isEnding)) return;
     this.#isMoving = true;
@@ -340,11 +340,11 @@ export class MemoryStream implements ByteStream {
     this.#network.later(() => {
       if (this.isClosed) return;
       if (this.queuedBytes > 0) {
-        // Written meanwhile: not everything has left.
+        // More was written meanwhile: not everything has been sent.
         this.#isDrainOwed = true;
         return;
       }
-      // Whoever wrote these bytes may use their memory again.
+      // Copied: after onDrain the writer may reuse its memory.
       this.#outgoing = this.#outgoing.map((bytes) => bytes.slice());
       this.#events?.onDrain();
     }, 0);

@@ -1,11 +1,11 @@
 import type { Network } from '../base/ports.ts';
 
-/** The network of a server of its own, which asks nothing of it. */
+/** The network of a standalone server, which must not use it. */
 export const NO_NETWORK: Network = {
   listen() {
-    throw new Error('a server of its own listens to no others');
+    throw new Error('a standalone server does not listen for others');
   },
   connect() {
-    throw new Error('a server of its own connects to no others');
+    throw new Error('a standalone server does not connect to others');
   },
 };

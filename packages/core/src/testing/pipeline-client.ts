@@ -7,7 +7,7 @@ import type { ResumingClient } from '../session/revalidations.ts';
 import type { Session } from '../session/session.ts';
 import type { WatchEvent } from '../watch/watch-manager.ts';
 
-/** What a pipeline has answered. */
+/** A reply of a pipeline. */
 export interface PipelineReply {
   readonly xid: number;
   readonly zxid: number;
@@ -15,7 +15,7 @@ export interface PipelineReply {
   readonly record: Uint8Array;
 }
 
-/** A client of a pipeline: no stream and no frames, only requests and what comes of them. */
+/** A client of a pipeline: no stream and no frames, only requests and replies. */
 export class PipelineClient implements Client, SessionCreator, ResumingClient {
   readonly remote = { ip: new Uint8Array([10, 0, 0, 1]), host: '10.0.0.1', port: 40_000 };
   readonly waiting: ClientRequests = new WaitingRequests();
@@ -26,7 +26,7 @@ export class PipelineClient implements Client, SessionCreator, ResumingClient {
   readonly isSated = false;
   readonly hasHadShare = false;
   readonly isTurnSpent = false;
-  /** `answerWaiting` is to be called for it. */
+  /** `answerWaiting` has to be called for it. */
   awaitsTurn = false;
   readonly replies: PipelineReply[] = [];
   readonly events: WatchEvent[] = [];
@@ -74,7 +74,7 @@ export class PipelineClient implements Client, SessionCreator, ResumingClient {
 
   send(xid: number, request: Request, nowMs = 0): void {
     const writer = new JuteWriter();
-    // What stands before and behind a record in the bytes that arrived is none of its business.
+    // Surrounded by other bytes, as a record in the bytes that arrived may be.
     writer.int(-1);
     writeRequest(writer, request);
     const end = writer.position;

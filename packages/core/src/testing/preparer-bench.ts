@@ -27,7 +27,7 @@ export interface BenchOptions {
   readonly txnBytesMax?: number;
 }
 
-/** A preparer on a database of its own; `lag` says how many txns stay in flight before they are applied. */
+/** A preparer with its own database; `lag` is the number of txns that stay in flight before they are applied. */
 export class PreparerBench {
   readonly database: Database;
   readonly pending: PendingTree;
@@ -64,7 +64,7 @@ export class PreparerBench {
     );
   }
 
-  /** @param count as of `PrepareSteps.goOn`; in between the oldest in flight is applied */
+  /** @param count as in `PrepareSteps.goOn`; in between the oldest txn in flight is applied */
   multi(
     ops: readonly MultiOp[],
     sessionId = 7n,
@@ -102,7 +102,7 @@ export class PreparerBench {
   #send(sessionId: bigint, prepare: (zxid: Zxid) => Txn): Txn {
     const zxid = ++this.#zxid as Zxid;
     const txn = prepare(zxid);
-    // With a lag, as the pipeline does: what prepare has computed is handed on; without, the tree computes it.
+    // With a lag, like the pipeline: what prepare has computed is passed on; without, the tree computes it.
     const prepared = this.#lag > 0 ? this.preparer.preparedOf(txn) : UNPREPARED;
     this.#inFlight.push({ zxid, sessionId, txn, digest: this.pending.treeDigest(), prepared });
     while (this.#inFlight.length > this.#lag) this.#applyOldest();

@@ -15,7 +15,7 @@ import {
 import { type Arrival, type TestClient, TestServer } from './test-server.ts';
 
 /**
- * Plays a scenario: a text of commands, each block of them followed by `----` and everything that was said.
+ * Plays a scenario: blocks of commands, each followed by `----` and the resulting output.
  *
  *     open a timeout=5000          a client and its session        advance 3000      time passes, in milliseconds
  *     resume b a                   b comes back as a's session     drop a            a's process is gone

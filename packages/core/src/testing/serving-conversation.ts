@@ -1,6 +1,6 @@
 /**
- * Three servers, a leader and two learners, that speak to each other over queues, with clients that write, read, sync,
- * move, go away and end their sessions. What must hold whatever happens is in `Conversation.check`.
+ * Three servers, a leader and two learners, that communicate over queues, with clients that write, read, sync, move,
+ * disconnect and close their sessions. `Conversation.check` verifies the invariants.
  */
 import {
   type ForwardedRequestPacket,
@@ -19,7 +19,7 @@ import type { Session } from '../session/session.ts';
 import { PipelineClient } from './pipeline-client.ts';
 import { LeaderParty, LearnerParty } from './serving-parties.ts';
 
-/** What a leader tells a learner, in the order of the link. */
+/** Messages from a leader to a learner, in the order of the link. */
 type Word =
   | { readonly kind: 'proposal'; readonly entry: TxnEntry }
   | { readonly kind: 'commit'; readonly zxid: Zxid }
@@ -34,7 +34,7 @@ class Link {
   readonly toLeader: (ForwardedRequestPacket | RevalidateRequestPacket | readonly SessionTimeout[])[] = [];
   /** Tickets of syncs that are not answered, oldest first. */
   readonly tickets: number[] = [];
-  /** How much of the leader's log has been sent. */
+  /** How many entries of the leader's log have been sent. */
   sent = 0;
   syncCount = 0;
 
@@ -47,18 +47,18 @@ class Link {
 interface Asked {
   readonly xid: number;
   readonly request: Request;
-  /** What was committed then. */
+  /** What was committed at that time. */
   readonly committed: number;
 }
 
-/** One connection, and what its client has asked and may expect. */
+/** One connection, with the requests of its client and the expected replies. */
 interface Visit {
   readonly client: PipelineClient;
   readonly server: number;
   readonly asked: Asked[];
   /** The session that its client wants, or null for a new one. */
   readonly wanted: bigint | null;
-  /** How many replies had come when the client went to another server; it does not see those that follow. */
+  /** Number of replies when the client moved to another server; it does not see later ones. */
   heard: number | null;
 }
 
@@ -82,7 +82,7 @@ export class Conversation {
     this.visits.push({ client, server, wanted: null, asked: [], heard: null });
   }
 
-  /** The client of a session comes to another server, or to the same again. */
+  /** The client of a session moves to another server, or reconnects to the same one. */
   move(pick: number, server: number): void {
     const session = this.#sessionAt(pick);
     if (session === null) return;
@@ -99,12 +99,12 @@ export class Conversation {
   }
 
   send(pick: number, template: Request): void {
-    // A client that has gone to another server says nothing more on its old connection; what it said is still on its way.
+    // A client that has moved sends nothing more on its old connection; what it sent before is still in flight.
     const open = this.visits.filter(({ client, heard }) => client.isOpen && client.session !== null && heard === null);
-    // Mostly those who came last: what they ask can be mistaken for what their session asked elsewhere.
+    // Usually the newest: their requests can be mistaken for those of their session elsewhere.
     const visit = open.at(-1 - (pick % 3)) ?? open[0];
     if (visit === undefined) return;
-    // As some clients do, these count anew on each connection.
+    // Like some clients, these restart the xids on each connection.
     const xid = visit.asked.length + 1;
     const request = this.#mark(template);
     visit.asked.push({ xid, request, committed: this.leader.serving.database.lastZxid });
@@ -116,7 +116,7 @@ export class Conversation {
     open[pick % Math.max(open.length, 1)]?.client.close('gone');
   }
 
-  /** A word of a learner's reaches the leader. */
+  /** A message of a learner reaches the leader. */
   hearLearner(link: Link): void {
     link.toLeader.push(...link.learner.asked.splice(0));
     const word = link.toLeader.shift();
@@ -136,7 +136,7 @@ export class Conversation {
     }
   }
 
-  /** A word of the leader's reaches a learner. */
+  /** A message of the leader reaches a learner. */
   hearLeader(link: Link): void {
     this.#sendProposals(link);
     const word = link.toLearner.shift();
@@ -158,7 +158,7 @@ export class Conversation {
     }
   }
 
-  /** The quorum has the oldest `count` proposals that are not committed. */
+  /** A quorum acknowledges the oldest `count` uncommitted proposals. */
   commit(count: number): void {
     const { broadcast, log } = this.leader;
     const zxid = Math.min(broadcast.lastSynced + count, log.length) as Zxid;
@@ -177,7 +177,7 @@ export class Conversation {
       link.toLeader.push(...link.learner.asked.splice(0), link.learner.serving.takeTouched(this.nowMs));
   }
 
-  /** A turn of a server ends, and those of its clients that wait for the next one have it. */
+  /** Ends the turn of a server, and answers its clients that wait for the next one. */
   endTurn(server: number): void {
     const pipeline = this.#pipelineOf(server);
     pipeline.onTurnEnd(this.nowMs);
@@ -187,7 +187,7 @@ export class Conversation {
     }
   }
 
-  /** Everything that is on its way arrives. */
+  /** Delivers everything in flight. */
   settle(): void {
     for (let i = 0; i < 3; i++) {
       this.#endTurns();
@@ -216,7 +216,7 @@ export class Conversation {
     for (const visit of this.visits) this.#checkReplies(visit);
   }
 
-  /** All servers have the same tree and sessions, and nobody ever saw a difference. */
+  /** All servers have the same tree and sessions, and no digest mismatch was ever reported. */
   #checkTrees(): void {
     const { database } = this.leader.serving;
     for (const { learner } of this.links) {
@@ -229,7 +229,7 @@ export class Conversation {
     expect(this.leader.serving.pipeline.inFlightCount).toBe(0);
   }
 
-  /** Nothing of a session changes anything before its beginning or after its end, and no ephemeral outlives it. */
+  /** A session changes nothing before its beginning or after its end, and no ephemeral outlives it. */
   #checkSessions(): void {
     const alive = new Set<bigint>();
     for (const { header, txn } of this.leader.log) {
@@ -248,7 +248,9 @@ export class Conversation {
     for (const owner of tree.sessionsWithEphemerals()) expect(alive.has(owner)).toBe(true);
   }
 
-  /** Replies come in the order of the requests and of the zxids, and that of a write is what became of that write. */
+  /**
+   * Replies are in the order of the requests and of the zxids, and the reply to a write is the result of that write.
+   */
   #checkReplies({ client, asked, heard }: Visit): void {
     const replies = client.replies.slice(0, heard ?? undefined);
     expect(replies.map(({ xid }) => xid)).toEqual(asked.slice(0, replies.length).map(({ xid }) => xid));
@@ -270,7 +272,7 @@ export class Conversation {
 
   /* ------------------------------------------------------------------------------------------ details ---- */
 
-  /** No two writes have the same data, so that a txn tells whose it is. */
+  /** Makes the data of each write unique, so that a txn identifies its request. */
   #mark(request: Request): Request {
     if (!('data' in request)) return request;
     this.#sentCount++;

@@ -34,7 +34,7 @@ const OPTIONS: CoreOptions = {
   tickTimeMs: 1000,
 };
 
-/** Parts of a server that serves; its trace is kept. */
+/** Parts of a server that serves; its trace events are collected. */
 export function makeServingParts(serverId: number, trace: TraceEvent[] = []): ServingParts {
   const work = new WorkMeter();
   const sink = { emit: (event: TraceEvent) => void trace.push(event) };
@@ -52,7 +52,7 @@ export function makeServingParts(serverId: number, trace: TraceEvent[] = []): Se
   };
 }
 
-/** A server that proposes; what it has proposed is committed when a test says so. */
+/** A server that proposes; a test decides when its proposals are committed. */
 export class LeaderParty {
   readonly trace: TraceEvent[] = [];
   /** Everything that was proposed, in zxid order. */
@@ -77,7 +77,7 @@ export class LeaderParty {
     this.serving.onSynced(this.broadcast.lastSynced);
   }
 
-  /** A learner asks. @returns of a sync the ticket, once it has one */
+  /** A learner forwards a request. @returns for a sync the ticket, once it has one */
   forward(owner: number, request: ForwardedRequestPacket, nowMs = 0, wallMs = 0): { ticket: number | null } {
     const asked: { ticket: number | null } = { ticket: null };
     this.serving.onForwarded(owner, request, nowMs, wallMs, (ticket) => {
@@ -86,7 +86,7 @@ export class LeaderParty {
     return asked;
   }
 
-  /** A learner asks for a session of its client. @returns null while that is not answered */
+  /** A learner revalidates a session of its client. @returns null while that is not answered */
   revalidate(owner: number, sessionId: bigint, timeoutMs: number): { isValid: boolean | null } {
     const asked: { isValid: boolean | null } = { isValid: null };
     this.serving.revalidate(owner, sessionId, timeoutMs, 0, (isValid) => {
@@ -102,14 +102,14 @@ export class LeaderParty {
     return client;
   }
 
-  /** What the txns of a session are and came to, in zxid order: type, or error code of an ErrorTxn. */
+  /** The results of a session's txns, in zxid order: type, or error code of an ErrorTxn. */
   outcomesOf(sessionId: bigint): number[] {
     const entries = this.log.filter(({ header }) => header.sessionId === sessionId);
     return entries.map(({ txn }) => (txn.type === OpCode.error ? txn.error : txn.type));
   }
 }
 
-/** A learner; what it asks of its leader is kept. */
+/** A learner; its requests to its leader are collected. */
 export class LearnerParty {
   readonly trace: TraceEvent[] = [];
   readonly asked: (ForwardedRequestPacket | RevalidateRequestPacket)[] = [];
@@ -127,7 +127,7 @@ export class LearnerParty {
     );
   }
 
-  /** Hears of a txn as it comes over a link. */
+  /** Receives a txn as encoded on a link. */
   propose(entry: TxnEntry): void {
     const copy = readTxnEntry(new JuteReader(makeProposal(PacketType.proposal, entry).payload));
     if (copy === null) throw new Error('a txn that was written can be read');

@@ -1,6 +1,6 @@
 /**
- * A host for the storage alone: a memory disk, a clock that stands still, and a server that only applies what is
- * durable. Tests append txns, deliver completions, end the process or cut the power, and look at what comes back.
+ * A host for the storage only: a memory disk, a manual clock, and a server that only applies what is durable. Tests
+ * append txns, deliver completions, end the process or cut the power, and check what is recovered.
  */
 import {
   counterOf,
@@ -37,7 +37,7 @@ import { TestCodec } from './test-codec.ts';
 
 export const TEST_DIRECTORY = '/data/version-2';
 
-/** Of a member of some ensemble; the storage does not ask who the others are. */
+/** For a member of some ensemble; the storage does not depend on the other members. */
 export const TEST_ENSEMBLE: EnsembleOptions = {
   ...DEFAULT_ENSEMBLE_OPTIONS,
   membership: { version: ZXID_ZERO, members: [], hierarchy: null },
@@ -62,27 +62,27 @@ export class StorageHost {
   };
   readonly options: CoreOptions;
   readonly storage: Storage;
-  /** What is durable, applied. */
+  /** The durable txns, applied. */
   database: Database | null = null;
   summary: RecoverySummary | null = null;
   durable: Zxid = -1 as Zxid;
   failure: Error | null = null;
   isStopped = false;
   history: History | null = null;
-  /** Epochs that have been told durable, in order. */
+  /** Epochs reported as durable, in order. */
   readonly epochs: string[] = [];
   refusal: string | null = null;
   installed = 0;
   recovered = 0;
   /** Appended since the recovery and not durable yet. */
   #pending: AppendedTxn[] = [];
-  /** All that was appended, applied: gives the digests. */
+  /** All appended txns, applied: for the digests. */
   #ahead: Database | null = null;
   #nextZxid = 0;
 
   /**
-   * @param legacy of the host before this one, over the same disk
-   * @param scans null: there is no other thread
+   * @param legacy of the previous host, with the same disk
+   * @param scans null: no other thread
    */
   constructor(
     disk: MemoryDisk = new MemoryDisk(),
@@ -173,7 +173,7 @@ export class StorageHost {
       sessionId: options.sessionId ?? 0x100000000000001n,
       cxid: zxid % 1000,
       zxid,
-      // An hour apart: a learner logs in one write what its leader has proposed over years.
+      // An hour apart: a learner logs in one write what its leader has proposed over a long time.
       time: 1_700_000_000_000 + counterOf(zxid) * 3_600_000,
     };
     const ahead = this.#ahead!;
@@ -184,7 +184,7 @@ export class StorageHost {
     return appended;
   }
 
-  /** Appends a random one. */
+  /** Appends a random txn. */
   appendRandom(dice: Dice): AppendedTxn {
     const { txn, sessionId } = randomTxn(dice, this.#ahead!);
     return this.append(txn, { sessionId });
@@ -209,7 +209,7 @@ export class StorageHost {
 const { cversion, ephemeralOwner, dataLength, numChildren } = StatOffset;
 const STAT_INTS = [cversion, ephemeralOwner, ephemeralOwner + 4, dataLength, numChildren];
 
-/** All there is to know of a database, as text that is equal when the databases are. */
+/** Everything that a database contains, as text that is equal for equal databases. */
 export function describeDatabase(database: Database): string {
   const { tree } = database;
   const lines: string[] = [];
@@ -229,7 +229,7 @@ export function describeDatabase(database: Database): string {
         tree.aversionOf(z),
         tree.znodes.sequenceOf(z),
         tree.persistedOwnerOf(z).toString(16),
-        // Of the stat as clients see it, which is not all persisted.
+        // The stat as clients see it, of which not everything is persisted.
         STAT_INTS.map((offset) => tree.znodes.getStatInt(z, offset)).join(','),
       ].join(' '),
     );
@@ -240,7 +240,7 @@ export function describeDatabase(database: Database): string {
   return lines.sort().join('\n');
 }
 
-/** A second, plain implementation of what recovery is for: every txn up to a zxid, from the first one on. */
+/** A second, simple implementation of recovery: every txn up to a zxid, from the first one on. */
 export function databaseAt(history: readonly AppendedTxn[], zxid: number, options: CoreOptions): Database {
   const database = new Database(options, { emit() {} });
   for (const { header, txn } of history) if (header.zxid <= zxid) database.apply(header, txn, SILENT_EVENTS);
@@ -277,7 +277,7 @@ export function grownDirectory(
   return { disk, history };
 }
 
-/** The logs and snapshots of some directories, or what was set aside of them, as the bytes of each by its own name. */
+/** The logs and snapshots of some directories, or those that were set aside: their bytes by original name. */
 export function historyFiles(
   disk: MemoryDisk,
   directories: readonly string[] = [TEST_DIRECTORY],
@@ -295,12 +295,12 @@ export function historyFiles(
   return files;
 }
 
-/** Names of the directory besides the mark and what was set aside. */
+/** Names in the directory without the mark and the files set aside. */
 export function liveNames(disk: MemoryDisk, directory: string = TEST_DIRECTORY): string[] {
   return disk.names(directory).filter((name) => name !== 'durableZxid' && !name.startsWith('replaced-'));
 }
 
-/** Another disk with the same files, durable, held by nobody. */
+/** Another disk with the same files, all durable, not locked. */
 export function copyDisk(disk: MemoryDisk, directory: string = TEST_DIRECTORY): MemoryDisk {
   const copy = new MemoryDisk();
   for (const name of disk.names(directory)) copy.poke(`${directory}/${name}`, disk.peek(`${directory}/${name}`)!);
@@ -316,7 +316,7 @@ function copyDatabase(source: Database, target: Database): void {
   target.tree.lastZxid = source.lastZxid;
 }
 
-/** A seeded source of numbers (xorshift). */
+/** A seeded pseudo-random generator (xorshift). */
 export class Dice implements Random {
   #state: number;
 
@@ -342,7 +342,7 @@ export class Dice implements Random {
 
 const SESSION_IDS = [0x100000000000001n, 0x100000000000002n, 0x7f00000000000003n];
 
-/** A txn as the leader would decide it over `database`, with few paths so that txns meet. */
+/** A txn as a leader would prepare it for `database`, with few paths so that txns conflict. */
 export function randomTxn(dice: Dice, database: Database): { txn: Txn; sessionId: bigint } {
   const sessionId = SESSION_IDS[dice.below(SESSION_IDS.length)]!;
   const { tree } = database;

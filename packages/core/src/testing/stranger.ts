@@ -1,7 +1,7 @@
 import type { ByteStream } from '../base/ports.ts';
 import type { MemoryNetwork } from './memory-network.ts';
 
-/** Somebody who speaks in bytes, at a host of his own. */
+/** A peer at a separate host that sends and receives raw bytes. */
 export class Stranger {
   readonly streams: ByteStream[] = [];
   readonly received: number[] = [];

@@ -6,13 +6,13 @@ const HEADS: Readonly<Record<Compression, readonly number[]>> = {
 };
 const END = [0x65, 0x6e, 0x64];
 const MASK = 0x55;
-/** Held back by a push. */
+/** Bytes that a push holds back. */
 const KEPT_BYTES = 100;
 const NOTHING: Uint8Array = new Uint8Array(0);
 
 /**
- * A codec that compresses nothing: a file begins as one of its method does, has other bytes than the snapshot, comes out in
- * pieces of other lengths, and is known to be cut short. Its events come with those of the disk.
+ * A codec that does not compress: a file begins like one of its method, differs from the snapshot, is returned in
+ * pieces of other lengths, and is recognized when truncated. Its events are delivered with those of the disk.
  */
 export class TestCodec implements SnapshotCodec {
   readonly #disk: Disk;
@@ -48,7 +48,7 @@ export class TestCodec implements SnapshotCodec {
     let isClosed = false;
     return {
       push: (bytes, isLast, done) => {
-        // Any effect, for its completion.
+        // Any effect, just for its completion.
         this.#disk.makeDirectory('/codec', () => {
           if (isClosed) return;
           let out = NOTHING;

@@ -12,18 +12,18 @@ export interface Sent extends ElectionNotification {
   readonly to: number;
 }
 
-/** One election on its own; what others say is up to the test. Every peer is connected, and Apache's or of ours. */
+/** A single election; the test plays the peers. Every peer is connected, and either Apache's or ours. */
 export class TestElection {
   readonly clock: ManualClock = new ManualClock();
   readonly election: Election;
   readonly electorate: Electorate;
   readonly decisions: Decision[] = [];
   readonly configsHeard: string[] = [];
-  /** Leaders that it was told not to follow, and servers that stand with a later history than this leader's. */
+  /** Leaders that it was told not to follow, and candidates with a later history than this leader's. */
   readonly keptOut: string[] = [];
   readonly outranked: string[] = [];
   decisionsLost = 0;
-  /** What the peers say of themselves in every notification. */
+  /** What the peers announce in every notification. */
   readonly #announces: number;
   #sent: Sent[] = [];
   #standing: Standing | null = null;
@@ -52,14 +52,14 @@ export class TestElection {
     return this.decisions.at(-1);
   }
 
-  /** What has been sent since this was asked last. */
+  /** Everything sent since the last call. */
   takeSent(): readonly Sent[] {
     const sent = this.#sent;
     this.#sent = [];
     return sent;
   }
 
-  /** Another membership is proposed, or in force. */
+  /** Another membership is proposed, or takes effect. */
   change(current: QuorumShape, lastSeen: QuorumShape | null, configText: string): void {
     this.electorate.change(makeQuorum(current), lastSeen === null ? null : makeQuorum(lastSeen));
     this.election.onElectorateChanged(configText, this.#standing);

@@ -24,33 +24,33 @@ import { formatPacket, formatPair, parseHistory, parsePair } from './history-tex
 import { LEADER_SHAPE, type LeaderShape } from './leader-shape.ts';
 import { ManualClock } from './test-server.ts';
 
-/** What the leader has asked for; `to` is a learner, by the name that the test gave it. */
+/** A request of the leader; `to` is a learner, by the name that the test gave it. */
 export interface Asked {
   readonly to: number | null;
   readonly text: string;
 }
 
-/** A leader on its own; what its learners say is up to the test, and when its disk works. */
+/** A single leader; the test plays its learners and its disk. */
 export class TestLeader {
   readonly clock: ManualClock = new ManualClock();
   readonly leader: Leader;
   readonly serverId: number;
-  /** Payloads of what was appended, and of what was sent as PROPOSAL or INFORM, in their order. */
+  /** Payloads of what was appended, and of what was sent as PROPOSAL or INFORM, in order. */
   readonly appended: HistoryEntry[] = [];
   readonly sentPayloads: Uint8Array[] = [];
-  /** Who was told to hold proposals on its disk, and up to where. */
+  /** Which learners have acknowledged proposals, and up to where. */
   readonly acknowledged: string[] = [];
-  /** What the snapshots that were sent are called. */
+  /** Zxids of the snapshots that were sent. */
   readonly sentSnapshots: Zxid[] = [];
-  /** The membership that each NEWLEADER has named. */
+  /** The membership in each NEWLEADER. */
   readonly namedMemberships: (string | null)[] = [];
-  /** Epochs of the histories with which servers have stood for election. */
+  /** Epochs of the histories of candidates in elections. */
   readonly heardVotes: Map<number, number> = new Map([1, 2, 3, 4, 5].map((id) => [id, 1]));
-  /** Called in the middle of effects of which a host may propose. */
+  /** Called during effects in which a host may propose. */
   onServing: () => void = () => {};
-  /** Learners whose links take nothing more for the moment. */
+  /** Learners whose links accept nothing more for now. */
   readonly narrow = new Set<number>();
-  /** Entries of the log that `readHistory` gives at once. */
+  /** Entries of the log that `readHistory` returns at once. */
   readBatch = 3;
   #log: HistoryEntry[];
   readonly #logFrom: Zxid | null;
@@ -61,7 +61,7 @@ export class TestLeader {
   readonly #links = new Map<number, LinkId>();
   #newestLink = 0;
   readonly #electorate: Electorate;
-  /** Who votes once the change that is proposed is committed. */
+  /** The voters once the proposed change is committed. */
   #nextQuorum: QuorumShape | null = null;
   #committedText: string;
   #newestText: string;
@@ -129,7 +129,7 @@ export class TestLeader {
     });
   }
 
-  /** What has been asked for since this was asked last. */
+  /** Everything requested since the last call. */
   take(): readonly Asked[] {
     const asked = this.#asked;
     this.#asked = [];
@@ -141,14 +141,14 @@ export class TestLeader {
     return this.take().map(({ to, text }) => (to === null ? text : `→ ${to} ${text}`));
   }
 
-  /* ---------------------------------------------------------------------------------------- what happens ---- */
+  /* ------------------------------------------------------------------------------------------- events ---- */
 
   start(): void {
     this.leader.start();
     this.#endTurn();
   }
 
-  /** @param learner its name in this test: the server id that it will say */
+  /** @param learner its name in this test: the server id that it will send */
   connect(learner: number): void {
     this.#links.set(learner, ++this.#newestLink);
     this.leader.onLearnerConnected(this.#newestLink);
@@ -198,7 +198,7 @@ export class TestLeader {
     this.packet(learner, { type: PacketType.ping, zxid: this.leader.lastProposed, sessions: [] });
   }
 
-  /** The whole way of a learner up to its ACK of NEWLEADER; the epoch must have been chosen. */
+  /** All steps of a learner up to its ACK of NEWLEADER; the epoch must have been chosen. */
   join(learner: number, lastZxid = '(1,5)', rest: Partial<LearnerInfoPacket> = {}): void {
     this.connect(learner);
     this.info(learner, 1, rest);
@@ -207,7 +207,7 @@ export class TestLeader {
     this.ack(learner, `(${this.leader.epoch},0)`);
   }
 
-  /** A leader with these followers in a new epoch, all of it durable, and nothing of the way there to be told. */
+  /** A leader with these followers in a new epoch, all of it durable; the output so far is discarded. */
   establish(followers: readonly number[], rest: Partial<LearnerInfoPacket> = {}, lastZxid = '(1,5)'): this {
     this.start();
     for (const id of followers) this.connect(id);
@@ -237,7 +237,7 @@ export class TestLeader {
     this.packet(learner, { type: PacketType.request, sessionId: 7n, cxid: 1, op: OpCode.sync, body, authInfo: [] });
   }
 
-  /** The disk does everything that it was asked for, and what is asked for in answer. */
+  /** The disk completes all requests, including those that result from them. */
   disk(): void {
     while (this.#disk.length > 0 || this.#lastAppended !== null) {
       const done = this.#disk;
@@ -256,7 +256,7 @@ export class TestLeader {
     this.#endTurn();
   }
 
-  /** A part of what is under way to a learner has left. */
+  /** Some of the bytes in flight to a learner have been sent. */
   progress(learner: number): void {
     this.leader.onLearnerProgress(this.#links.get(learner)!);
   }
@@ -278,7 +278,7 @@ export class TestLeader {
     this.#endTurn();
   }
 
-  /** A change of the membership: these vote from its commit on. */
+  /** A change of the membership: the voters from its commit on. */
   proposeChange(next: QuorumShape): void {
     this.#nextQuorum = next;
     const zxid = this.leader.nextZxid();
@@ -287,7 +287,7 @@ export class TestLeader {
     this.#endTurn();
   }
 
-  /** A txn as a host proposes it, from an effect or from outside. @param data null: an error txn, which has none */
+  /** Proposes a txn as a host does, from an effect or from outside. @param data null: an error txn, which has none */
   proposeNow(data: Uint8Array | null = null): void {
     this.#propose(data);
   }
@@ -300,7 +300,7 @@ export class TestLeader {
     this.leader.propose(header, txn, null);
   }
 
-  /** Links that have room say so, as often as something was sent. */
+  /** Links that have room report it, as often as something was sent. */
   #endTurn(): void {
     this.leader.onTurnEnd();
     while (this.#sentOver.size > 0) {
@@ -325,7 +325,7 @@ export class TestLeader {
 
   #nameOf(link: LinkId): number {
     for (const [learner, other] of this.#links) if (other === link) return learner;
-    throw new Error(`link ${link} is closed, and something is asked of it`);
+    throw new Error(`link ${link} is closed, but used`);
   }
 
   #effects(): LeaderEffects {
@@ -352,7 +352,7 @@ export class TestLeader {
       },
       closeLearner: (link, reason) => {
         const learner = this.#nameOf(link);
-        // A learner that has connected again goes by the same name.
+        // A learner that has reconnected has the same name.
         this.#links.delete(learner);
         this.#say(`closes ${learner}: ${reason}`);
       },
@@ -418,7 +418,7 @@ export class TestLeader {
     return this.#log.slice(Math.max(0, index), Math.max(0, index) + this.readBatch).filter(({ zxid }) => zxid <= upTo);
   }
 
-  /** The log loses entries, as if a snapshot had been installed there. */
+  /** Removes entries from the log, as if a snapshot had been installed there. */
   punch(zxid: string): void {
     this.#log = this.#log.filter((entry) => entry.zxid !== parsePair(zxid));
   }

@@ -20,7 +20,7 @@ import { ManualClock } from './test-server.ts';
 
 export type Sent = Exclude<LearnerPacket, UnknownPacket>;
 
-/** What a learner asks of its host, as it asks for it. */
+/** A request of a learner to its host. */
 export type Asked =
   | { readonly kind: 'send'; readonly packet: Sent }
   | { readonly kind: 'append' | 'proposed' | 'truncate' | 'committed' | 'pinged'; readonly zxid: Zxid }
@@ -41,7 +41,7 @@ export interface TestLearnerShape {
   readonly kind: 'follower' | 'observer';
   readonly logsInforms: boolean;
   readonly isCounted: boolean;
-  /** null: its own is of no later epoch. */
+  /** null: the epoch of the learner's own history. */
   readonly leaderHistoryEpoch: number | null;
   readonly leaderJudgesPromises: boolean;
   readonly lastZxid: Zxid;
@@ -51,20 +51,20 @@ export interface TestLearnerShape {
   readonly log: readonly Zxid[];
 }
 
-/** One learner on its own: the test speaks for the leader, and says when the disk has done what it was asked. */
+/** A single learner: the test plays the leader, and decides when the disk has completed a request. */
 export class TestLearner implements LearnerEffects {
   readonly clock: ManualClock = new ManualClock();
   readonly disk: LearnerDisk;
-  /** Called with everything that the learner asks, at that moment. */
+  /** Called synchronously with every request of the learner. */
   onAsked: (asked: Asked) => void = () => {};
   learner: Learner;
   readonly #options: Omit<LearnerOptions, 'leaderHistoryEpoch'>;
   readonly #leaderHistoryEpoch: number | null;
-  /** How the leader has said that the histories become one. */
+  /** How the leader has said that it synchronizes. */
   readonly synchronizations: { readonly mode: 'diff' | 'trunc' | 'snap'; readonly zxid: Zxid }[] = [];
   #asked: Asked[] = [];
   #isPaused = false;
-  /** What has come over a paused link. */
+  /** Packets that arrived on a paused link. */
   #kept: LeaderPacket[] = [];
   #snapshotZxid: Zxid = ZXID_ZERO;
 
@@ -87,7 +87,7 @@ export class TestLearner implements LearnerEffects {
     this.learner = this.#makeLearner();
   }
 
-  /* ------------------------------------------------------------------------------------ what the test says ---- */
+  /* --------------------------------------------------------------------------------------- input of the test ---- */
 
   /** Another role begins, with what is durable. */
   restart(): void {
@@ -107,7 +107,7 @@ export class TestLearner implements LearnerEffects {
     this.learner.onSnapshotReceived();
   }
 
-  /** The disk does everything that it was asked, and what is asked in consequence. */
+  /** The disk completes all requests, including those that result from them. */
   diskDoesAll(): void {
     while (!this.disk.isIdle) this.diskDoesOne();
   }
@@ -128,7 +128,7 @@ export class TestLearner implements LearnerEffects {
     if (this.learner.nextDeadlineMs <= this.clock.nowMs) this.learner.onTick();
   }
 
-  /** Until the leader's history begins, by DIFF, in this epoch. */
+  /** Up to the point where the leader's history begins, by DIFF, in this epoch. */
   beginDiff(epoch: number, leader: LeaderPacket = leaderInfo(epoch)): void {
     this.learner.onConnected();
     this.hear(leader);
@@ -137,7 +137,7 @@ export class TestLearner implements LearnerEffects {
     this.diskDoesAll();
   }
 
-  /** Until clients are served, with nothing new in the leader's history. */
+  /** Up to the point where clients are served, with nothing new in the leader's history. */
   synchronize(epoch: number, leader: LeaderPacket = leaderInfo(epoch)): void {
     this.beginDiff(epoch, leader);
     this.hear(newLeader(epoch));
@@ -145,19 +145,19 @@ export class TestLearner implements LearnerEffects {
     this.hear({ type: PacketType.upToDate });
   }
 
-  /** Everything asked since this was called last. */
+  /** All requests since the last call. */
   takeAsked(): readonly Asked[] {
     const asked = this.#asked;
     this.#asked = [];
     return asked;
   }
 
-  /** The packets among it. */
+  /** The packets among them. */
   takeSent(): readonly Sent[] {
     return this.takeAsked().flatMap((asked) => (asked.kind === 'send' ? [asked.packet] : []));
   }
 
-  /** The zxids of the ACKs among it. */
+  /** The zxids of the ACKs among them. */
   takeAcks(): readonly Zxid[] {
     return this.takeSent().flatMap((packet) => (packet.type === PacketType.ack ? [packet.zxid] : []));
   }
@@ -287,9 +287,9 @@ export class TestLearner implements LearnerEffects {
   }
 }
 
-/* --------------------------------------------------------------------------------------------- what leaders say ---- */
+/* ------------------------------------------------------------------------------------------ packets of leaders ---- */
 
-/** @param announces 0 as Apache's leaders */
+/** @param announces 0 like Apache leaders */
 export function leaderInfo(
   epoch: number,
   protocolVersion: number = QUORUM_PROTOCOL_VERSION,

@@ -24,7 +24,7 @@ import { MemoryDisk } from '../storage/memory-disk.ts';
 import { NO_NETWORK } from './no-network.ts';
 import { PLAIN_AUTHENTICATOR } from './plain-authenticator.ts';
 
-/** A clock that stands still until it is told. */
+/** A clock that only a test advances. */
 export class ManualClock implements Clock {
   nowMs = 1_000_000;
   monotonicMs(): number {
@@ -35,19 +35,19 @@ export class ManualClock implements Clock {
   }
 }
 
-/** What a client was sent, in order of arrival. */
+/** What a client has received, in order of arrival. */
 export type Arrival =
   | { readonly kind: 'session'; readonly response: ConnectResponse }
   | { readonly kind: 'reply'; readonly header: ReplyHeader; readonly body: Uint8Array }
   | { readonly kind: 'event'; readonly zxid: number; readonly event: WatcherEvent }
   | { readonly kind: 'closed' };
 
-/** A client at the other end of a stream in memory. */
+/** A client at the other end of an in-memory stream. */
 export class TestClient implements ByteStream {
   readonly remote: PeerAddress;
   readonly isCrowding: boolean;
   readonly arrivals: Arrival[] = [];
-  /** While true the client takes nothing: what is sent queues. */
+  /** While true the client reads nothing: what is sent queues. */
   isDeaf = false;
   queuedBytes = 0;
   isPaused = false;
@@ -59,7 +59,7 @@ export class TestClient implements ByteStream {
   #isClosed = false;
   #held: Uint8Array[] = [];
 
-  /** @param isCrowding it is one more than the host has room for */
+  /** @param isCrowding it exceeds the host's limit */
   constructor(core: Pick<ServerCore, 'onStreamOpened'>, host = '10.0.0.1', isCrowding = false) {
     this.isCrowding = isCrowding;
     this.remote = { ip: new Uint8Array(host.split('.').map(Number)), host, port: 40_000 };
@@ -70,7 +70,7 @@ export class TestClient implements ByteStream {
     return this.#isClosed;
   }
 
-  /** The server says that more of an answer follows. */
+  /** The server has announced that more of an answer follows. */
   get isAwaiting(): boolean {
     return this.#events?.isAnswering === true;
   }
@@ -85,7 +85,7 @@ export class TestClient implements ByteStream {
     this.#take(bytes);
   }
 
-  /** Takes what queued while it was deaf. */
+  /** Reads what queued while it was deaf. */
   listen(): void {
     this.isDeaf = false;
     const held = this.#held;
@@ -114,7 +114,7 @@ export class TestClient implements ByteStream {
     this.isPaused = false;
   }
 
-  /** The client's process is gone. */
+  /** The client's process has ended. */
   drop(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -202,7 +202,7 @@ function writeFrame(writer: JuteWriter, request: Request, xid: number): void {
   writer.endFrame(at);
 }
 
-/** A server's core on a disk in memory, with a clock that stands still; `run` delivers what is due. */
+/** A server's core with a memory disk and a manual clock; `run` delivers what is due. */
 export class TestServer {
   readonly clock: ManualClock;
   readonly disk: MemoryDisk;
@@ -265,7 +265,7 @@ export class TestServer {
     this.run();
   }
 
-  /** Ends the turn, delivers disk completions and what the core wants at once, until nothing is left to do. */
+  /** Ends the turn, delivers disk completions and immediate timers of the core, until nothing is left to do. */
   run(): void {
     do {
       this.core.onTurnEnd();

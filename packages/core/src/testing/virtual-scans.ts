@@ -3,14 +3,14 @@ import type { DiskFile, FileScan, FileScanEvents, FileScans, MemoryDisk, ScanKin
 import { makeRecordScanner, type RecordScanner } from '../storage/record-scanner.ts';
 
 export interface VirtualScansOptions {
-  /** Of a chunk. */
+  /** Limits of a chunk. */
   readonly chunkBytes: number;
   readonly chunkRecordsMax: number;
-  /** The other thread dies behind this many chunks. */
+  /** The other thread dies after this many chunks. */
   readonly chunksMax: number;
 }
 
-/** Scans without a thread: each chunk comes with a completion of the disk. */
+/** Scans without a thread: each chunk is delivered with a completion of the disk. */
 export class VirtualScans implements FileScans {
   /** Chunks and records that were delivered. */
   chunks = 0;
@@ -95,7 +95,7 @@ class VirtualScan implements FileScan {
       this.#position += end;
       this.#scans.chunks++;
       this.#scans.records += count;
-      // Offered to the tree, as memory of another thread would be.
+      // Offered to the tree, like memory of another thread.
       const memory = new ArrayBuffer(128 * 1024);
       this.#events.onChunk({ position, bytes, end, rows, count, checksum, memory } satisfies ScannedChunk);
     });

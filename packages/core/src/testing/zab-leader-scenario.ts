@@ -3,36 +3,36 @@ import type { LeaderShape } from './leader-shape.ts';
 import { TestLeader } from './test-leader.ts';
 
 /**
- * Plays a scenario of a leader: blocks of commands, each followed by `----` and everything that the leader said. What
- * its learners say is written down; the leader is the code.
+ * Plays a scenario of a leader: blocks of commands, each followed by `----` and the leader's output. The learners are
+ * scripted; the leader is the code under test.
  *
  *     voters 1 2 3                                  the ensemble; this and the next come first
- *     leader 3 (1,1)..(1,5) epoch=1 accepted=1      the server that was elected, with its history and epochs
+ *     leader 3 (1,1)..(1,5) epoch=1 accepted=1      the elected server, with its history and epochs
  *       memory=2 log=(1,3)                          … of which 2 txns are in memory, and the log begins with (1,3)
- *       epoch-txns=1000                             … and txns after which an epoch ends
+ *       epoch-txns=1000                             … and the number of txns after which an epoch ends
  *
- *     quietly                        of what follows in this block nothing is said
+ *     quietly                        no output for the rest of this block
  *     start                          the election is over
  *     connect 2 / disconnect 2       learner 2 opens its connection / closes it
- *     2 FOLLOWERINFO accepted=1      what it says; also OBSERVERINFO; `ours` when it announces that it takes HANDOVER,
- *                                    `apache` when it announces nothing
+ *     2 FOLLOWERINFO accepted=1      it sends this; also OBSERVERINFO; `ours` if it announces that it accepts HANDOVER,
+ *                                    `apache` if it announces nothing
  *     2 ACKEPOCH (1,5) epoch=1
  *     2 ACK (2,0)
  *     2 PING
  *     2 REQUEST session=7 cxid=1
  *     2 SYNC                         a client of learner 2 asks for a sync
- *     join 2 (1,5)                   all of that, up to ACK of NEWLEADER
- *     narrow 2 / room 2              what is sent to learner 2 does not leave / has left
- *     disk                           everything that was asked of the disk is done and durable
+ *     join 2 (1,5)                   all of these, up to ACK of NEWLEADER
+ *     narrow 2 / room 2              what is sent to learner 2 stays queued / has been sent
+ *     disk                           all requests to the disk are completed and durable
  *     propose 3                      three txns
  *     sync                           a client asks for a sync
  *     advance 1000 alive 1 2         time passes, in milliseconds; these learners answer each ping
- *     hand-over                      the leader is asked to leave its place
+ *     hand-over                      the leader is asked to hand over its leadership
  *
- * What is said:
+ * Output:
  *
  *     3 → 1 2   PROPOSAL (2,1)       sent, to each of them
- *     3         committed (2,1)      asked of its host; `committed` lets it apply and answer
+ *     3         committed (2,1)      reported to its host; `committed` lets it apply and answer
  */
 export function playZabLeader(text: string): string {
   const player = new Player();
@@ -173,7 +173,7 @@ class Player {
     return this.#test;
   }
 
-  /** The same packet to several learners is one line. */
+  /** The same packet to several learners becomes one line. */
   #takeSaid(): readonly string[] {
     const groups: { readonly to: number[]; readonly text: string }[] = [];
     for (const { to, text } of this.#test?.take() ?? []) {

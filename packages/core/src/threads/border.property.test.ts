@@ -1,6 +1,6 @@
 /**
- * The two halves of the border with virtual threads, sockets and cores. A thread has a turn only when something has come from its
- * own sockets or its own work, or when it was woken: a wake-up that is missing leaves something undelivered at the end.
+ * Both halves of the border with virtual threads, sockets and cores. A thread gets a turn only when its own sockets or
+ * work produced something, or when it was woken: a missing wake-up leaves something undelivered at the end.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -11,15 +11,15 @@ import { INPUT_BYTES_MAX, OUTPUT_BYTES_MAX } from './records.ts';
 import { SocketSide } from './socket-side.ts';
 import type { HostStream, ThreadStreamEvents } from './thread-connection.ts';
 
-/** Short, so that the smallest ring below has room for it. */
+/** Short enough for the smallest ring below. */
 const REMOTE = { ip: Uint8Array.of(1, 1, 1, 1), host: '1.1.1.1', port: 9 };
 
-/** A socket with a kernel that takes bytes when it is told to. */
+/** A socket with a kernel that accepts bytes only when told to. */
 class VirtualSocket implements HostStream {
   readonly remote = REMOTE;
   readonly #border: Border;
   readonly #events: ThreadStreamEvents;
-  /** What its peer has sent, which it has not delivered; and what the peer has got. */
+  /** Bytes that its peer has sent and it has not delivered; bytes that the peer has received. */
   #coming: number[] = [];
   #queued: Uint8Array[] = [];
   readonly got: number[] = [];
@@ -43,7 +43,7 @@ class VirtualSocket implements HostStream {
     return this.#sent;
   }
 
-  /** The peer sends a frame with so many bytes in it, in two chunks. */
+  /** The peer sends a frame of this length in two chunks. */
   receive(length: number, cut: number): void {
     const body = Array.from({ length }, () => this.#sent++ & 0xff);
     this.#sent -= length;
@@ -73,7 +73,7 @@ class VirtualSocket implements HostStream {
     this.#take();
   }
 
-  /** The kernel takes so many bytes. */
+  /** The kernel accepts this many bytes. */
   give(room: number): void {
     if (this.isClosed) return;
     const wasQueued = this.#queued.length > 0;
@@ -129,7 +129,7 @@ class VirtualSocket implements HostStream {
   }
 }
 
-/** What the core does with a stream. */
+/** The core's side of a stream. */
 class VirtualConnection implements StreamEvents {
   readonly stream: ByteStream;
   readonly #border: Border;
@@ -146,18 +146,18 @@ class VirtualConnection implements StreamEvents {
   }
 
   onBytes(chunk: Uint8Array): void {
-    if (this.isPaused) throw new Error('bytes came while it was paused');
-    if (this.closed !== null) throw new Error('bytes came behind the end');
+    if (this.isPaused) throw new Error('bytes arrived while paused');
+    if (this.closed !== null) throw new Error('bytes arrived after the end');
     this.got.push(...chunk);
   }
 
   onDrain(): void {
     this.drains++;
-    if (this.stream.queuedBytes !== 0) throw new Error('it has drained, and something is queued');
+    if (this.stream.queuedBytes !== 0) throw new Error('drained although bytes are queued');
   }
 
   onClosed(reason: string): void {
-    if (this.closed !== null) throw new Error('it was closed twice');
+    if (this.closed !== null) throw new Error('closed twice');
     this.closed = reason;
   }
 
@@ -167,7 +167,7 @@ class VirtualConnection implements StreamEvents {
     const bytes = Uint8Array.from({ length }, (_, i) => this.sent.length + i);
     this.sent.push(...bytes);
     this.stream.write(bytes);
-    // What has left is the caller's again.
+    // Bytes that were sent belong to the caller again.
     if (this.stream.queuedBytes === 0) bytes.fill(255);
   }
 }
@@ -226,7 +226,7 @@ class Border {
 
   settle(): void {
     for (let turns = 0; this.threadTurn() || this.coreTurn(); turns++) {
-      if (turns > 100_000) throw new Error('the threads go on for ever');
+      if (turns > 100_000) throw new Error('the threads never become idle');
     }
   }
 }
@@ -313,7 +313,7 @@ describe('the border between sockets and core', () => {
         expect(border.connections.length).toBe(border.opened.length);
         for (const [i, connection] of border.connections.entries()) {
           const socket = border.opened[i]!;
-          // What has come is the beginning of what was sent; of a connection that lives, all of it.
+          // What was received is a prefix of what was sent; on a live connection, all of it.
           const sent = connection.sent.map((byte) => byte & 0xff);
           expect(socket.got).toEqual(sent.slice(0, socket.got.length));
           if (socket.isClosed) expect(connection.closed).not.toBeNull();
@@ -334,7 +334,7 @@ describe('the border between sockets and core', () => {
     );
   });
 
-  test('keeps a client that reads nothing to its own share', () => {
+  test('limits a client that does not read to its own share', () => {
     const border = new Border(16_384);
     const [deaf, other] = [new VirtualSocket(border), new VirtualSocket(border)];
     border.settle();
@@ -353,7 +353,7 @@ describe('the border between sockets and core', () => {
     expect([deaf.got.length, toDeaf.drains, toDeaf.stream.queuedBytes]).toEqual([1_000_000, 1, 0]);
   });
 
-  test('stops reading a client that the core does not read, and no other', () => {
+  test('stops reading only the client that the core does not read', () => {
     const border = new Border(16_384);
     const [eager, other] = [new VirtualSocket(border), new VirtualSocket(border)];
     border.settle();
@@ -382,7 +382,7 @@ describe('the border between sockets and core', () => {
     const [connection] = border.connections as [VirtualConnection];
     socket.receive(3000, 0);
     socket.close('reset by peer');
-    // More than leaves at once: the end of the stream waits for its peer.
+    // More than the socket accepts at once: the end of the stream waits for its peer.
     connection.write(100_000);
     connection.write(100_000);
     connection.isEnded = true;
@@ -391,7 +391,7 @@ describe('the border between sockets and core', () => {
     expect([connection.closed, border.core.count, border.sockets.count]).toEqual(['reset by peer', 0, 0]);
   });
 
-  test('drops a note that no record has room for, and goes on', () => {
+  test('drops a note that is too long for a record, and continues', () => {
     const border = new Border(1024);
     const socket = new VirtualSocket(border);
     border.sockets.note('n'.repeat(2000));
@@ -401,7 +401,7 @@ describe('the border between sockets and core', () => {
     expect(border.connections[0]?.got.length).toBe(24);
   });
 
-  test('ends the streams of a thread that has died', () => {
+  test('closes the streams of a thread that has died', () => {
     const border = new Border(1024);
     const socket = new VirtualSocket(border);
     border.settle();

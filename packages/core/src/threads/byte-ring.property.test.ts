@@ -5,7 +5,7 @@ import { makeRing, RingReader, RingWriter } from './byte-ring.ts';
 const CAPACITY = 256;
 
 describe('a ring', () => {
-  test('gives out what was put, in any sizes and batches', () => {
+  test('returns what was put, in any sizes and batches', () => {
     const record = fc.record({ kind: fc.integer({ min: 1, max: 127 }), length: fc.integer({ min: 0, max: 56 }) });
     const action = fc.oneof(
       fc.record({ do: fc.constant('append' as const), record, number: fc.option(fc.integer()) }),
@@ -16,7 +16,7 @@ describe('a ring', () => {
     fc.assert(
       fc.property(fc.array(action, { maxLength: 200 }), fc.integer(), (actions, seed) => {
         const ring = makeRing(CAPACITY);
-        // Positions that pass 2**31 and 2**32 on the way.
+        // Positions that cross 2**31 and 2**32.
         const begin = (seed & ~7) | 0;
         new Int32Array(ring).set([begin], 0);
         new Int32Array(ring).set([begin], 16);
@@ -56,7 +56,7 @@ describe('a ring', () => {
             held.length = 0;
             reader.reuseMemory();
           }
-          // Views that somebody holds are not written again.
+          // The memory of views in use is not overwritten.
           for (const { bytes, was } of held) expect(bytes).toEqual(was);
         }
         writer.publish();
@@ -80,10 +80,10 @@ describe('a ring', () => {
   });
 
   test('is a power of two long', () => {
-    expect(() => makeRing(100)).toThrow('a ring of 100 bytes: expected a power of two from 32 on');
+    expect(() => makeRing(100)).toThrow('a ring of 100 bytes: expected a power of two, at least 32');
   });
 
-  test('is read in batches no longer than its reader allows', () => {
+  test('is read in batches up to the limit of its reader', () => {
     const ring = makeRing(1024);
     const writer = new RingWriter(ring);
     const reader = new RingReader(ring, 256);

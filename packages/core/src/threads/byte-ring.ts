@@ -1,5 +1,5 @@
 /**
- * One direction between two threads: records of bytes in shared memory, put by one thread and taken by one other.
+ * One direction between two threads: byte records in shared memory, put by one thread and taken by the other.
  *
  *     words, 64 bytes apart                     records
  *     ┌──────┬──────┬────────┬─────────┐        ┌───────┬────────┬────────┬────────┬──────────────┐
@@ -7,30 +7,31 @@
  *     └──────┴──────┴────────┴─────────┘        └───────┴────────┴────────┴────────┴──────────────┘
  *                                                       ▲ head                     ▲ tail
  *
- *     record := int32 kind << 24 | length, int32 connection, `length` bytes, filled up to a multiple of 8
+ *     record := int32 kind << 24 | length, int32 connection, `length` bytes, padded to a multiple of 8
  *
- * Head and tail count bytes modulo 2**32; the capacity is a power of two, so a mask makes places of them. A record does not
- * wrap: where it does not fit before the end, a filler of kind 0 takes what is left there.
+ * Head and tail count bytes modulo 2**32; the capacity is a power of two, so a mask turns them into offsets. A record
+ * does not wrap: where it does not fit before the end, a filler of kind 0 takes the remaining space.
  *
- * Rules, each with a mutation that `ring-interleavings.test.ts` notices:
+ * Rules, each with a mutation that `ring-interleavings.test.ts` detects:
  *
- * 1. A record is whole before the tail moves behind it.
- * 2. A record has been copied out before the head moves behind it.
- * 3. The writer puts nothing where the reader may still read: tail − head is the capacity at most.
- * 4. The reader says that it is asleep before it looks at the tail for the last time.
- * 5. The writer moves the tail before it looks whether the reader is asleep.
- * 6. The writer says that it waits for room before it looks at the head for the last time.
- * 7. The reader moves the head before it looks whether the writer waits.
- * 8. Who wakes the other one takes its flag away in the same access: one wake-up for one sleep.
+ * 1. A record is complete before the tail moves past it.
+ * 2. A record has been copied out before the head moves past it.
+ * 3. The writer never writes where the reader may still read: tail − head is at most the capacity.
+ * 4. The reader sets its sleep flag before it reads the tail for the last time.
+ * 5. The writer moves the tail before it reads the sleep flag.
+ * 6. The writer sets its waiting flag before it reads the head for the last time.
+ * 7. The reader moves the head before it reads the waiting flag.
+ * 8. A side that wakes the other one clears its flag in the same access: one wake-up per sleep.
  *
- * 4 and 5, and 6 and 7, are two halves of one promise: of two threads that pass each other at least one sees the other. They need
- * the sequential order of `Atomics`; the bytes of records are plain memory, ordered by the accesses around them.
+ * 4 and 5, and 6 and 7, guarantee together that of two threads that race at least one sees the other. They need the
+ * sequentially consistent order of `Atomics`; the bytes of records are plain memory, ordered by the accesses around
+ * them.
  *
- * An operation on the words is a list of steps with one access each, so that the test can run another thread's steps between
- * any two of them. It costs some nanoseconds for each batch.
+ * An operation on the words is a list of steps with one access each, so that the test can interleave another thread's
+ * steps. It costs a few nanoseconds per batch.
  */
 
-/** Bytes in front of the records. */
+/** Bytes before the records. */
 const WORDS_BYTES = 256;
 const TAIL = 0;
 const HEAD = 16;
@@ -56,19 +57,19 @@ function run<Side>(steps: readonly Step<Side>[], side: Side): void {
 /** @param capacity bytes of records: a power of two */
 export function makeRing(capacity: number): SharedArrayBuffer {
   if (capacity < 32 || (capacity & (capacity - 1)) !== 0) {
-    throw new RangeError(`a ring of ${capacity} bytes: expected a power of two from 32 on`);
+    throw new RangeError(`a ring of ${capacity} bytes: expected a power of two, at least 32`);
   }
   return new SharedArrayBuffer(WORDS_BYTES + capacity);
 }
 
-/** The end of a ring that puts records into it. */
+/** The writing end of a ring. */
 export class RingWriter {
-  /** Of `publish`. */
+  /** Steps of `publish`. */
   static readonly publishSteps: readonly Step<RingWriter>[] = [
     (side) => side.#moveTail(),
     (side) => side.#takeAsleep(),
   ];
-  /** Of `awaitRoom`. */
+  /** Steps of `awaitRoom`. */
   static readonly awaitRoomSteps: readonly Step<RingWriter>[] = [
     (side) => side.#setWaiting(1),
     (side) => side.#lookAtHead(),
@@ -80,11 +81,11 @@ export class RingWriter {
   readonly #headers: Int32Array;
   readonly #bytes: Uint8Array;
   readonly #mask: number;
-  /** Behind the last record that was put. */
+  /** End of the last record that was put. */
   #position: number;
-  /** The tail as it was moved last. */
+  /** The last published tail. */
   #published: number;
-  /** The head as it was seen last. */
+  /** The head as last read. */
   #head: number;
   #wakes = false;
   #isRoomWanted = false;
@@ -101,7 +102,7 @@ export class RingWriter {
     this.#head = Atomics.load(this.#words, HEAD);
   }
 
-  /** Bytes of the longest record. A ring that has room for three of them is never in the way of one. */
+  /** Bytes of the longest record. While three times as much is free, one always fits, filler included. */
   get recordBytesMax(): number {
     return (this.capacity >> 2) - RECORD_HEADER_BYTES;
   }
@@ -111,14 +112,14 @@ export class RingWriter {
     return (this.#position - this.#published) | 0;
   }
 
-  /** What a test has to know of this end besides the shared memory. */
+  /** Private state of this end, for tests. */
   get state(): string {
     const { wakes, isRoomWanted } = { wakes: this.#wakes, isRoomWanted: this.#isRoomWanted };
     return [this.#position, this.#published, this.#head, wakes, isRoomWanted, this.#wantedBytes].join();
   }
 
   /**
-   * Puts a record, which the reader sees after the next `publish`.
+   * Puts a record; the reader sees it after the next `publish`.
    *
    * @param kind 1 … 127
    * @returns false when there is no room now
@@ -129,7 +130,9 @@ export class RingWriter {
     return true;
   }
 
-  /** Whether a record of so many bytes can be put now. At most one access: to the head, when what was seen of it is not enough. */
+  /**
+   * Whether there is room for a record of this length. Reads the head only when its last known value does not suffice.
+   */
   hasRoom(length: number): boolean {
     const wanted = this.#bytesFor(length);
     if (this.#freeBytes >= wanted) return true;
@@ -148,7 +151,7 @@ export class RingWriter {
     this.#position = (this.#position + sizeOf(bytes.length)) | 0;
   }
 
-  /** Puts a record that is a number of 32 bits, for which there is room. */
+  /** Puts a record that holds one 32-bit number, for which there is room. */
   putNumber(kind: number, connection: number, value: number): void {
     const header = this.#placeOf(NUMBER_BYTES) >> 2;
     this.#headers[header] = (kind << LENGTH_BITS) | NUMBER_BYTES;
@@ -157,7 +160,7 @@ export class RingWriter {
     this.#position = (this.#position + sizeOf(NUMBER_BYTES)) | 0;
   }
 
-  /** Shows the reader what was put. @returns true when the reader is asleep and has to be woken, by whoever asked */
+  /** Publishes what was put. @returns true when the reader is asleep: the caller must wake it */
   publish(): boolean {
     if (this.#position === this.#published) return false;
     run(RingWriter.publishSteps, this);
@@ -170,7 +173,7 @@ export class RingWriter {
   }
 
   /**
-   * Asks to be woken when there is room, after `hasRoom` or `append` has said no.
+   * Requests a wake-up when there is room, after `hasRoom` or `append` has returned false.
    *
    * @returns false when there is room by now
    */
@@ -188,14 +191,14 @@ export class RingWriter {
     return this.capacity - ((this.#position - this.#head) | 0);
   }
 
-  /** Of a record, and of the filler that it needs where it would be put. */
+  /** Size of a record, plus that of the filler that it needs at the current position. */
   #bytesFor(length: number): number {
     const size = sizeOf(length);
     const left = this.capacity - (this.#position & this.#mask);
     return left < size ? left + size : size;
   }
 
-  /** Where the next record goes, behind a filler where that is needed. */
+  /** Offset of the next record, after a filler where one is needed. */
   #placeOf(length: number): number {
     const place = this.#position & this.#mask;
     const left = this.capacity - place;
@@ -229,20 +232,20 @@ export class RingWriter {
 }
 
 /**
- * The end of a ring that takes records out of it.
+ * The reading end of a ring.
  *
- * `take` copies a batch of records into memory of this thread; `next` goes through it. That memory is not written again, so
- * views of it stay as they are, until `reuseMemory` says that there are none.
+ * `take` copies a batch of records into memory of this thread; `next` iterates over it. That memory is not overwritten,
+ * so views of it stay valid, until `reuseMemory` declares that there are none.
  */
 export class RingReader {
-  /** Of `take`. */
+  /** Steps of `take`. */
   static readonly takeSteps: readonly Step<RingReader>[] = [
     (side) => side.#lookAtTail(),
     (side) => side.#copyOut(),
     (side) => side.#moveHead(),
     (side) => side.#takeWaiting(),
   ];
-  /** Of `sleep`. */
+  /** Steps of `sleep`. */
   static readonly sleepSteps: readonly Step<RingReader>[] = [
     (side) => side.#setAsleep(1),
     (side) => !side.#isEmpty(),
@@ -256,14 +259,14 @@ export class RingReader {
   readonly #mask: number;
   readonly #batchBytesMax: number;
   #head: number;
-  /** The tail as it was seen last. */
+  /** The tail as last read. */
   #tail: number;
   #wakes = false;
   #isAsleep = false;
-  /** Memory that batches are copied into, one behind the other. */
+  /** Memory that batches are copied into, one after the other. */
   #memory: Uint8Array = new Uint8Array(0);
   #memoryHeaders: Int32Array = new Int32Array(0);
-  /** Where the next batch is put. */
+  /** Where the next batch is copied to. */
   #memoryEnd = 0;
   /** Where the next record of the batch is, and the end of the batch. */
   #at = 0;
@@ -274,7 +277,7 @@ export class RingReader {
   length = 0;
   #start = 0;
 
-  /** @param batchBytesMax as much as one `take` takes, and at least the longest record */
+  /** @param batchBytesMax most that one `take` copies; at least the longest record */
   constructor(ring: SharedArrayBuffer, batchBytesMax: number = Number.POSITIVE_INFINITY) {
     this.#capacity = ring.byteLength - WORDS_BYTES;
     this.#words = new Int32Array(ring, 0, WORDS_BYTES / 4);
@@ -290,7 +293,7 @@ export class RingReader {
     return [this.#head, this.#tail, this.#wakes, this.#isAsleep].join();
   }
 
-  /** Copies what has been published into this thread. @returns false when there is nothing */
+  /** Copies published records into this thread. @returns false when there are none */
   take(): boolean {
     this.#at = 0;
     this.#end = 0;
@@ -298,12 +301,12 @@ export class RingReader {
     return this.#end > this.#at;
   }
 
-  /** Whether the writer waits for the room that the last `take` has made: whoever asked wakes it. */
+  /** Whether the writer waits for the room that the last `take` has made: the caller must wake it. */
   get wakes(): boolean {
     return this.#wakes;
   }
 
-  /** Goes to the next record of the batch. @returns false at its end */
+  /** Moves to the next record of the batch. @returns false at its end */
   next(): boolean {
     while (this.#at < this.#end) {
       const word = this.#memoryHeaders[this.#at >> 2]!;
@@ -317,28 +320,28 @@ export class RingReader {
     return false;
   }
 
-  /** Of the current record. */
+  /** Bytes of the current record. */
   bytes(): Uint8Array {
     return this.#memory.subarray(this.#start, this.#start + this.length);
   }
 
-  /** Of the current record, which was put by `putNumber`. */
+  /** Value of the current record, which was put by `putNumber`. */
   number(): number {
     return this.#memoryHeaders[this.#start >> 2]!;
   }
 
-  /** Nobody holds a view of what was taken: the same, warm memory serves again. */
+  /** No views of the batches are in use: the memory, still in cache, is reused. */
   reuseMemory(): void {
     this.#memoryEnd = 0;
   }
 
-  /** Somebody holds views of what was taken. */
+  /** Views of the batches stay in use: their memory is not reused. */
   leaveMemory(): void {
     this.#memoryEnd = this.#memory.length;
   }
 
   /**
-   * Asks to be woken at the next `publish`.
+   * Requests a wake-up at the next `publish`.
    *
    * @returns false when something has been published meanwhile
    */
@@ -347,7 +350,7 @@ export class RingReader {
     return this.#isAsleep;
   }
 
-  /** Whether the last `sleep` has found nothing. */
+  /** Whether the last `sleep` found nothing published. */
   get isAsleep(): boolean {
     return this.#isAsleep;
   }
@@ -366,7 +369,7 @@ export class RingReader {
       this.#memoryHeaders = new Int32Array(this.#memory.buffer);
       this.#memoryEnd = 0;
     }
-    // Both are multiples of 8: V8 copies shared memory byte by byte where they are not.
+    // Both are multiples of 8: otherwise V8 copies shared memory byte by byte.
     const place = this.#head & this.#mask;
     const first = Math.min(bytes, this.#capacity - place);
     this.#memory.set(this.#bytes.subarray(place, place + first), this.#memoryEnd);
@@ -377,7 +380,7 @@ export class RingReader {
     return true;
   }
 
-  /** Of whole records, as many as a batch may have. */
+  /** Size of the next batch: whole records up to its limit. */
   #batchBytes(): number {
     const available = (this.#tail - this.#head) | 0;
     if (available <= this.#batchBytesMax) return available;
@@ -411,11 +414,11 @@ export class RingReader {
   }
 }
 
-/** Of a record with so many bytes. */
+/** Size of a record with this many bytes. */
 function sizeOf(length: number): number {
   return (RECORD_HEADER_BYTES + length + 7) & ~7;
 }
 
 const NUMBER_BYTES = 4;
-/** Memory of a reader: batches share it. */
+/** Size of a reader's memory, which batches share. */
 const MEMORY_BYTES = 64 * 1024;

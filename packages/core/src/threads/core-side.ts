@@ -5,22 +5,22 @@ import { looksAfter, OUTPUT_BYTES_MAX, OUTPUT_COMMON, OUTPUT_STEP, Report, readO
 import type { RingPair } from './socket-side.ts';
 import { type StreamShare, ThreadStream } from './thread-stream.ts';
 
-/** What an I/O thread tells. */
+/** Events of an I/O thread. */
 export interface CoreSideEvents {
   /** @param port number of the port that has accepted it */
   onStream(stream: ByteStream, port: number): StreamEvents;
-  /** It is closed; behind its own `onClosed`. */
+  /** The stream is closed; called after its own `onClosed`. */
   onGone(stream: ByteStream): void;
-  /** What the other half's `note` was given. */
+  /** Text passed to `note` in the other half. */
   onNote(text: string): void;
   onBytesRead(bytes: number, stream: ByteStream): void;
 }
 
 /**
- * The half of the border that is in the core's thread: the streams of one I/O thread.
+ * The border's half in the core's thread: the streams of one I/O thread.
  *
- * Its host calls, in each turn, `takeIn`, then what the core does at the end of a turn, then `handOut`; and it begins a turn when it is
- * woken.
+ * In each turn its host calls `takeIn`, then runs the end of the core's turn, then calls `handOut`; a wake-up starts a
+ * turn.
  */
 export class CoreSide implements StreamShare {
   readonly outlet: Outlet;
@@ -29,14 +29,14 @@ export class CoreSide implements StreamShare {
   readonly #wake: () => void;
   readonly #events: CoreSideEvents;
   readonly #streams = new Map<number, ThreadStream>();
-  /** They were paused, and go on. */
+  /** Streams that were paused and have been resumed. */
   readonly #resumed = new Set<ThreadStream>();
-  /** Their peers have closed their own ends in this turn. */
+  /** Streams whose peers have closed their sending side in this turn. */
   #halfClosed: ThreadStream[] = [];
-  /** How often it looks again before it sleeps. */
+  /** How many more turns it polls before it sleeps. */
   #looks = 0;
 
-  /** @param wake the I/O thread, which sleeps */
+  /** @param wake wakes the I/O thread, which sleeps */
   constructor({ toCore, toThread }: RingPair, wake: () => void, events: CoreSideEvents) {
     this.#reader = new RingReader(toCore, BATCH_BYTES_MAX);
     this.outlet = new Outlet(new RingWriter(toThread), wake);
@@ -65,7 +65,7 @@ export class CoreSide implements StreamShare {
     this.#events.onBytesRead(bytes, stream);
   }
 
-  /** Delivers what has come: at most a batch, so that a turn stays short. @returns how many records */
+  /** Delivers what has arrived: at most one batch, so that a turn stays short. @returns number of records */
   takeIn(): number {
     if (this.#resumed.size > 0) {
       const resumed = [...this.#resumed];
@@ -81,7 +81,7 @@ export class CoreSide implements StreamShare {
     return records;
   }
 
-  /** The end of a turn. @returns false when another one is wanted, without being woken */
+  /** The end of a turn. @returns false when the host must start another turn without waiting for a wake-up */
   handOut(): boolean {
     if (this.#halfClosed.length > 0) {
       const halfClosed = this.#halfClosed;
@@ -150,5 +150,5 @@ export class CoreSide implements StreamShare {
   }
 }
 
-/** Bytes of records that are delivered in one turn: as a rule some thousands of requests. */
+/** Bytes of records delivered in one turn: usually some thousands of requests. */
 const BATCH_BYTES_MAX = 256 * 1024;

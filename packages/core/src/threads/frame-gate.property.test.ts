@@ -11,7 +11,7 @@ function frame(length: number): Uint8Array {
 }
 
 describe('the gate', () => {
-  test('passes everything in its order, and short frames whole', () => {
+  test('passes everything in order, and short frames whole', () => {
     const cuts = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1 });
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 60 })), cuts, (lengths, sizes) => {
@@ -19,7 +19,7 @@ describe('the gate', () => {
         const ends = new Set<number>([0]);
         let end = 0;
         for (const length of lengths) {
-          // Inside a frame that is longer than what is kept, anything may pass.
+          // Inside a frame that exceeds the limit, any part may pass.
           if (length + 4 > KEPT) for (let i = 0; i < length + 4; i++) ends.add(end + i);
           end += length + 4;
           ends.add(end);
@@ -33,7 +33,7 @@ describe('the gate', () => {
           passed.push(bytes);
           count += bytes.length;
           expect(ends).toContain(count);
-          // Nothing is kept that is complete.
+          // No complete frame is kept.
           expect(next - count).toBeLessThan(KEPT);
           at = next;
         }
@@ -42,7 +42,7 @@ describe('the gate', () => {
     );
   });
 
-  test('passes at once what is no frame: a four-letter word, a negative length', () => {
+  test('immediately passes what is not a frame: a four-letter word, a negative length', () => {
     expect(new FrameGate(KEPT).pass(Uint8Array.from(Buffer.from('ruok')))).toHaveLength(4);
     const gate = new FrameGate(KEPT);
     expect(gate.pass(Uint8Array.of(0x80, 0, 0, 0))).toHaveLength(4);

@@ -2,21 +2,22 @@ import { EMPTY_BYTES, getInt } from '@meerkat/protocol';
 import { InputBuffer } from '../links/input-buffer.ts';
 
 /**
- * Lets whole frames pass, and keeps the beginning of one that is not complete, so that bytes that come one by one cost the thread of
- * the core nothing. It judges nothing: what is longer than it keeps, and what is no frame at all, passes as it comes.
+ * Passes whole frames and buffers the beginning of an incomplete one, so that bytes that arrive one by one cost the
+ * core's thread nothing. It does not validate: frames longer than its limit, and what is not a frame at all, pass
+ * immediately.
  */
 export class FrameGate {
   readonly #keptBytesMax: number;
   readonly #input: InputBuffer = new InputBuffer();
-  /** Bytes of a long frame that are still to come. */
+  /** Bytes of a long frame that have not arrived yet. */
   #passing = 0;
 
-  /** @param keptBytesMax of a frame, with its length before it */
+  /** @param keptBytesMax most that is kept of a frame, including its length prefix */
   constructor(keptBytesMax: number) {
     this.#keptBytesMax = keptBytesMax;
   }
 
-  /** @returns what may pass, of this and of former chunks; empty when nothing may yet. It is the receiver's to keep */
+  /** @returns what may pass, from this and earlier chunks; empty when nothing may yet. The receiver owns it */
   pass(chunk: Uint8Array): Uint8Array {
     const input = this.#input;
     if (input.isEmpty && this.#passing >= chunk.length) {
@@ -41,7 +42,7 @@ export class FrameGate {
       }
     }
     if (at === end) input.clear();
-    // What is kept is copied: it would hold memory that is many times as long.
+    // What is kept is copied: a view would keep a much larger buffer alive.
     else if (at > start || bytes === chunk) {
       input.clear();
       input.append(bytes.slice(at, end));
@@ -51,5 +52,5 @@ export class FrameGate {
 }
 
 const LENGTH_BYTES = 4;
-/** Bytes of an incomplete frame that an I/O thread keeps of a connection. */
+/** Bytes of an incomplete frame that an I/O thread keeps per connection. */
 export const GATE_BYTES_MAX: number = 32 * 1024;

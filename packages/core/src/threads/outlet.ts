@@ -3,7 +3,7 @@ import type { RingWriter } from './byte-ring.ts';
 
 /** Has bytes for a ring that was full. */
 export interface RoomSeeker {
-  /** Offers them again. @returns false when it has not got rid of all */
+  /** Offers them again. @returns false when some still wait for room */
   onRoom(): boolean;
 }
 
@@ -16,10 +16,12 @@ interface Kept {
 }
 
 /**
- * Where one side puts its records for the other one: into the ring, a turn at a time, and aside while that is full.
+ * Where one side puts its records for the other: into the ring, published once per turn, or into a queue while the ring
+ * is full.
  *
- * Bytes of connections stay with their connections then, whose budgets bound them, and go on in the order in which they came to
- * wait; short records wait here, at most a few a connection. Records of one kind of caller keep their order.
+ * Bytes of connections stay with their connections meanwhile, whose budgets bound them, and resume in the order in
+ * which the connections began to wait; short records wait here, at most a few per connection. Records of one caller's
+ * kind keep their order.
  */
 export class Outlet {
   readonly #writer: RingWriter;
@@ -28,7 +30,7 @@ export class Outlet {
   readonly #seekers = new Set<RoomSeeker>();
   #isFull = false;
 
-  /** @param wake the other side, which sleeps */
+  /** @param wake wakes the other side, which sleeps */
   constructor(writer: RingWriter, wake: () => void) {
     this.#writer = writer;
     this.#wake = wake;
@@ -38,12 +40,12 @@ export class Outlet {
     return this.#writer.recordBytesMax;
   }
 
-  /** Records that wait for room; those of connections not counted. */
+  /** Records that wait for room, without those of connections. */
   get keptCount(): number {
     return this.#kept.length;
   }
 
-  /** Hands bytes over. @returns false when there is no room: `seekRoom` then */
+  /** Puts bytes into the ring. @returns false when there is no room: call `seekRoom` then */
   offer(kind: number, connection: number, bytes: Uint8Array): boolean {
     if (this.#isFull) return false;
     if (!this.#writer.append(kind, connection, bytes)) {
@@ -58,12 +60,12 @@ export class Outlet {
     this.#seekers.add(seeker);
   }
 
-  /** It has nothing to hand over any more. */
+  /** The seeker no longer has anything to put. */
   forget(seeker: RoomSeeker): void {
     this.#seekers.delete(seeker);
   }
 
-  /** Hands a short record over, as soon as there is room. */
+  /** Puts a short record, as soon as there is room. */
   tell(kind: number, connection: number, bytes: Uint8Array = EMPTY_BYTES): void {
     if (this.#isFull || !this.#writer.append(kind, connection, bytes)) {
       this.#keep({ kind, connection, bytes, number: null });
@@ -76,12 +78,12 @@ export class Outlet {
     } else this.#writer.putNumber(kind, connection, number);
   }
 
-  /** The end of a turn: the other side sees what was handed over. */
+  /** The end of a turn: publishes its records. */
   flush(): void {
     this.#publish();
     while (this.#isFull) {
       const isAllGone = this.#goOn();
-      // Whoever waits for room has shown the other side what there is to take.
+      // While something waits for room, the other side must see what there is to take.
       this.#publish();
       if (!isAllGone && this.#writer.awaitRoom()) return;
     }
@@ -96,7 +98,7 @@ export class Outlet {
     this.#kept.push(record);
   }
 
-  /** @returns true when nothing waits any more */
+  /** @returns true when nothing is waiting */
   #goOn(): boolean {
     for (let next = this.#kept.peek(); next !== undefined; next = this.#kept.peek()) {
       const { kind, connection, bytes, number } = next;
@@ -109,7 +111,7 @@ export class Outlet {
     for (const seeker of this.#seekers) {
       this.#seekers.delete(seeker);
       if (seeker.onRoom()) continue;
-      // Behind those that have had nothing yet.
+      // Behind those that have not had a turn yet.
       this.#seekers.add(seeker);
       if (this.#isFull) return false;
     }
@@ -118,5 +120,5 @@ export class Outlet {
 }
 
 const NUMBER_BYTES = 4;
-/** Bytes that are shown to the other side before the end of the turn, so that both work at the same time. */
+/** Bytes that are published before the end of the turn, so that both sides work concurrently. */
 const TOGETHER_BYTES = 16 * 1024;

@@ -1,40 +1,40 @@
 /**
- * What an I/O thread and the thread of the core say to each other, in records of a ring. A record belongs to a connection, whose
- * number the I/O thread has chosen.
+ * The messages between an I/O thread and the core's thread, in records of a ring. A record belongs to a connection,
+ * whose number the I/O thread has chosen.
  */
 import type { PeerAddress, PeerCertificate } from '../base/ports.ts';
 
 /** From an I/O thread to the core. */
 export const Report = {
-  /** A connection has come: `Opened`, as JSON. */
+  /** A connection was accepted: `Opened`, as JSON. */
   opened: 1,
   bytes: 2,
-  /** The peer sends nothing more, and may still read. */
+  /** The peer has closed its sending side, and may still read. */
   halfClosed: 3,
-  /** It is gone; nothing follows. The reason, as text. */
+  /** The connection is gone; nothing follows. The reason, as text. */
   closed: 4,
-  /** A number: so many bytes of output are with the kernel. */
+  /** A number: how many bytes of output the kernel has accepted. */
   taken: 5,
-  /** The kernel takes no more output now. */
+  /** The kernel accepts no more output for now. */
   backedUp: 6,
-  /** A number, as `taken`: the kernel has everything again. */
+  /** A number, as `taken`: the kernel has accepted everything again. */
   drained: 7,
-  /** Of no connection: text that the host of the thread has for its other half. */
+  /** Without a connection: text that the thread's host sends to its other half. */
   note: 8,
 } as const;
 
 /** From the core to an I/O thread. */
 export const Order = {
   write: 1,
-  /** Close after everything written so far has left. */
+  /** Close after everything written so far has been sent. */
   end: 2,
   /** Close at once. */
   destroy: 3,
-  /** The peer has closed its end, and nothing more comes for it. */
+  /** The peer has closed its sending side, and no more output follows. */
   finish: 4,
-  /** A number: so many bytes of input have been read. */
+  /** A number: how many bytes of input have been read. */
   credit: 5,
-  /** `end` or `finish` follows behind bytes that have not left yet: the peer has only so long to read them. */
+  /** `end` or `finish` follows, after bytes that have not been sent yet: the peer has limited time to read them. */
   linger: 6,
 } as const;
 
@@ -68,9 +68,10 @@ export function readText(bytes: Uint8Array): string {
 }
 
 /**
- * What one connection may have on its way, so that it fills its own share and never the ring: bytes that one thread has handed
- * over and the other one has not reported as read, or as taken by the kernel. Reports come in steps, a record for many bytes.
- * The share is less, but never less than a step, while the connections of a thread have more than `COMMON` on their way together.
+ * What one connection may have in flight, so that it fills its own share and never the ring: bytes that one thread has
+ * handed over and the other one has not reported as read, or as accepted by the kernel. Reports come in steps, one
+ * record for many bytes. The share shrinks, but never below one step, while the connections of a thread together have
+ * more than `COMMON` in flight.
  */
 export const INPUT_BYTES_MAX: number = 128 * 1024;
 export const INPUT_STEP: number = 16 * 1024;
@@ -80,9 +81,10 @@ export const OUTPUT_STEP: number = 32 * 1024;
 export const OUTPUT_COMMON: number = 64 * 1024 * 1024;
 
 /**
- * How often a side that has taken so many records looks again, a turn each, before it sleeps: where they come in numbers more are on their way,
- * and to be woken costs both sides some 5 µs, more than a turn. With 300 clients it saved the core a third of its
- * time, in one run on a busy machine. A client alone is not waited for: without a processor to spare it would be served later.
+ * How many turns a side that has taken this many records polls before it sleeps: where records come in large numbers
+ * more are in flight, and a wake-up costs both sides some 5 µs, more than a turn. With 300 clients it saved the core a
+ * third of its time, in one run on a busy machine. A single client is not waited for: without a spare processor polling
+ * would delay it.
  */
 export function looksAfter(records: number): number {
   return records >= RECORDS_MANY ? LOOKS : 0;

@@ -1,6 +1,6 @@
 /**
- * Every way in which the steps of a writer and of a reader can follow each other: two virtual threads, each a generator that
- * stops before every access to the shared memory. States that were seen before are not looked at again.
+ * Every interleaving of the steps of a writer and a reader: two virtual threads, each a generator that stops before
+ * every access to the shared memory. States that were seen before are not explored again.
  */
 import { describe, expect, test } from 'vitest';
 import { makeRing, RingReader, RingWriter, type Step } from './byte-ring.ts';
@@ -9,7 +9,7 @@ import { makeRing, RingReader, RingWriter, type Step } from './byte-ring.ts';
 type Batches = readonly (readonly number[])[];
 
 interface Situation {
-  /** What the thread does next, 'blocked' while it waits to be woken, 'done' at its end. */
+  /** The thread's next step, 'blocked' while it waits to be woken, 'done' at its end. */
   readonly writer: () => string;
   readonly reader: () => string;
   readonly state: () => string;
@@ -26,7 +26,7 @@ function* stepping<Side>(side: Side, steps: readonly Step<Side>[], name: string)
   }
 }
 
-/** A record's bytes: its number, again and again. */
+/** A record's bytes: its number, repeated. */
 const recordOf = (number: number, length: number): Uint8Array => new Uint8Array(length).fill(number);
 
 function begin(capacity: number, batches: Batches): Situation {
@@ -119,14 +119,14 @@ function begin(capacity: number, batches: Batches): Situation {
   };
 }
 
-/** @returns how many situations there are */
+/** @returns number of distinct states */
 function exploreAll(capacity: number, batches: Batches): number {
   const seen = new Set<string>();
   const open: Thread[][] = [[]];
   for (let path = open.pop(); path !== undefined; path = open.pop()) {
     const situation = begin(capacity, batches);
     for (const thread of path) situation.step(thread);
-    // On from here to something known; what else could have been done on the way is kept for later.
+    // Continue from here to a known state; alternatives on the way are kept for later.
     for (let state = situation.state(); !seen.has(state); state = situation.state()) {
       seen.add(state);
       const able = THREADS.filter((thread) => !['done', 'blocked'].includes(situation[thread]()));
@@ -134,7 +134,7 @@ function exploreAll(capacity: number, batches: Batches): number {
       if (first === undefined) {
         const ends = `writer ${situation.writer()}, reader ${situation.reader()}`;
         if (ends !== 'writer done, reader done')
-          throw new Error(`somebody sleeps for ever (${ends}): ${path.join(' ')}`);
+          throw new Error(`a thread is never woken (${ends}): ${path.join(' ')}`);
         break;
       }
       if (second !== undefined) open.push([...path, second]);
@@ -146,7 +146,7 @@ function exploreAll(capacity: number, batches: Batches): number {
 }
 
 describe('every interleaving of a writer and a reader', () => {
-  test('delivers each record once, whole and in order, and wakes whoever sleeps', () => {
+  test('delivers each record once, whole and in order, and wakes a thread that sleeps', () => {
     expect(exploreAll(128, [[1], [2], [3]])).toBeGreaterThan(300);
   });
 

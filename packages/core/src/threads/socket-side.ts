@@ -19,10 +19,10 @@ export interface RingPair {
 }
 
 /**
- * The half of the border that is in an I/O thread: gives what sockets say to the core, and what the core says to them.
+ * The border's half in an I/O thread: passes socket events to the core, and the core's orders to the sockets.
  *
- * Its host calls, in each turn of its event loop in which something has come, `takeIn` and then `handOut`, and begins such a turn
- * when it is woken.
+ * Its host calls `takeIn` and then `handOut` in each turn of its event loop that had events; a wake-up starts such a
+ * turn.
  */
 export class SocketSide implements ThreadShare {
   readonly outlet: Outlet;
@@ -31,10 +31,10 @@ export class SocketSide implements ThreadShare {
   readonly #wake: () => void;
   readonly #connections = new Map<number, ThreadConnection>();
   #nextId = 1;
-  /** How often it looks again before it sleeps. */
+  /** How many more turns it polls before it sleeps. */
   #looks = 0;
 
-  /** @param wake the thread of the core, which sleeps */
+  /** @param wake wakes the core's thread, which sleeps */
   constructor({ toCore, toThread }: RingPair, wake: () => void) {
     this.#reader = new RingReader(toThread);
     this.outlet = new Outlet(new RingWriter(toCore), wake);
@@ -61,14 +61,14 @@ export class SocketSide implements ThreadShare {
     const bytes = writeOpened(opened);
     if (bytes.length <= this.outlet.recordBytesMax) this.outlet.tell(Report.opened, id, bytes);
     else {
-      // No record has room for so many names: nobody is known by them, and it goes at once.
+      // So many names do not fit in any record: the connection is reported without them and closed at once.
       this.outlet.tell(Report.opened, id, writeOpened({ ...opened, certificate: null }));
       connection.refuse();
     }
     return connection;
   }
 
-  /** Tells the other half something that is of no connection; of too much, nothing more, and nothing that no record has room for. */
+  /** Sends text to the other half. Dropped when too many notes are waiting, or when it is too long for a record. */
   note(text: string): void {
     if (this.outlet.keptCount >= NOTES_MAX) return;
     const bytes = writeText(text);
@@ -79,7 +79,11 @@ export class SocketSide implements ThreadShare {
     this.#connections.delete(connection.id);
   }
 
-  /** Does what the core has ordered. What has come from sockets goes first, so that the core works on it meanwhile. @returns how many orders */
+  /**
+   * Executes the core's orders. Socket events are published first, so that the core can process them meanwhile.
+   *
+   * @returns number of orders
+   */
   takeIn(): number {
     this.outlet.flush();
     const reader = this.#reader;
@@ -97,7 +101,7 @@ export class SocketSide implements ThreadShare {
     return orders;
   }
 
-  /** The end of a turn. @returns false when another one is wanted, without being woken */
+  /** The end of a turn. @returns false when the host must start another turn without waiting for a wake-up */
   handOut(): boolean {
     this.outlet.flush();
     if (this.#looks > 0) {
@@ -110,7 +114,7 @@ export class SocketSide implements ThreadShare {
   /** @returns false when the memory of the order is still needed */
   #obey(reader: RingReader): boolean {
     const connection = this.#connections.get(reader.connection);
-    // It has gone, and the core does not know yet.
+    // Closed already; the core does not know yet.
     if (connection === undefined) return true;
     switch (reader.kind) {
       case Order.write:
@@ -136,5 +140,5 @@ export class SocketSide implements ThreadShare {
   }
 }
 
-/** Notes that wait for room; who causes them must not fill memory with them. */
+/** Notes that wait for room; limited because peers can cause them. */
 const NOTES_MAX = 10_000;

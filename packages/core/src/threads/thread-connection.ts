@@ -5,55 +5,57 @@ import { OUTPUT_STEP, Report, writeText } from './records.ts';
 
 /** A stream of the host of an I/O thread. */
 export interface HostStream extends ByteStream {
-  /** The peer has closed its end and nothing more comes for it: closes once what was written has left. Left out: as `end`. */
+  /**
+   * The peer has closed its sending side and no output follows: closes once everything is sent. Omitted: same as `end`.
+   */
   finish?(): void;
-  /** It is about to be closed, and its peer has only so long to read what is written until then. */
+  /** About to be closed: the peer has limited time to read what is written until then. */
   linger?(): void;
 }
 
-/** What a stream tells, and that its peer has closed its own end. */
+/** Stream events, plus the peer's closing of its sending side. */
 export interface ThreadStreamEvents extends StreamEvents {
   onHalfClosed(): void;
 }
 
-/** What connections of one I/O thread share. */
+/** State shared by the connections of one I/O thread. */
 export interface ThreadShare {
   readonly outlet: Outlet;
-  /** Bytes of input on their way, of all connections. */
+  /** Bytes of input in flight, of all connections. */
   inputBytes: number;
-  /** What one connection may have on its way now. */
+  /** Current limit for one connection. */
   readonly inputBytesMax: number;
   onClosed(connection: ThreadConnection): void;
 }
 
 /**
- * A connection in its I/O thread: hands whole frames to the core, and what the core answers to the socket.
+ * A connection in its I/O thread: passes whole frames to the core, and the core's answers to the socket.
  *
  *     socket ─► FrameGate ─► ring, or #pending while that is full ─► core
  *            ◄────────────── write, end, destroy ◄───────────────────
  *
- * The socket is read while the core has read all but a budget of what has come, and nothing is pending.
+ * The socket is read while nothing is pending and the input that the core has not read is within a budget.
  */
 export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
   readonly id: number;
-  /** The core decides that: see `onHalfClosed`. */
+  /** The core decides: see `onHalfClosed`. */
   readonly isAnswering = true;
   readonly #stream: HostStream;
   readonly #share: ThreadShare;
   readonly #gate: FrameGate = new FrameGate(GATE_BYTES_MAX);
-  /** Input that has found no room, oldest first. */
+  /** Input for which the ring had no room, oldest first. */
   readonly #pending: Uint8Array[] = [];
-  /** Input on its way. */
+  /** Input in flight. */
   #inputBytes = 0;
-  /** Output that the kernel has, and the core does not know of. */
+  /** Output that the kernel has accepted and that has not been reported to the core. */
   #takenBytes = 0;
-  /** Output that the kernel does not have. */
+  /** Output that the kernel has not accepted. */
   #untakenBytes = 0;
   #isPaused = false;
-  /** The core is done with it. */
+  /** The core has finished with it. */
   #isEnding = false;
   #isHalfClosed = false;
-  /** Why it is gone; null while it is not. */
+  /** Why it was closed; null while it is open. */
   #closeReason: string | null = null;
 
   constructor(id: number, stream: HostStream, share: ThreadShare) {
@@ -75,7 +77,7 @@ export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
     this.#regulate();
   }
 
-  /** It is closed before it has said anything. */
+  /** Closes the connection before it has sent anything. */
   refuse(): void {
     this.#isEnding = true;
     this.#stream.destroy();
@@ -99,7 +101,7 @@ export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
     if (this.#pending.length === 0) this.#tellClosed(reason);
   }
 
-  /** Input that was pending goes on; then what came behind it. */
+  /** Sends pending input, then what arrived after it. */
   onRoom(): boolean {
     for (let bytes = this.#pending[0]; bytes !== undefined; bytes = this.#pending[0]) {
       const sent = this.#send(bytes);
@@ -117,7 +119,7 @@ export class ThreadConnection implements ThreadStreamEvents, RoomSeeker {
     return true;
   }
 
-  /** @returns how many bytes have found room */
+  /** @returns how many bytes had room */
   #send(bytes: Uint8Array): number {
     const { outlet } = this.#share;
     let at = 0;

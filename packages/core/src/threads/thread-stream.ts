@@ -2,28 +2,28 @@ import type { ByteStream, PeerAddress, PeerCertificate, StreamEvents } from '../
 import type { Outlet, RoomSeeker } from './outlet.ts';
 import { INPUT_STEP, type Opened, Order } from './records.ts';
 
-/** What streams of one I/O thread share, in the thread of the core. */
+/** State shared by the streams of one I/O thread, in the core's thread. */
 export interface StreamShare {
   readonly outlet: Outlet;
-  /** Bytes of output on their way, of all streams. */
+  /** Bytes of output in flight, of all streams. */
   outputBytes: number;
-  /** What one stream may have on its way now. */
+  /** Current limit for one stream. */
   readonly outputBytesMax: number;
-  /** It wants what it has held back, as an event of its own. */
+  /** The stream was resumed: its held input must be delivered, as a separate event. */
   onResumed(stream: ThreadStream): void;
-  /** It is told of it at the end of this turn. */
+  /** The stream is notified at the end of this turn. */
   onHalfClosed(stream: ThreadStream): void;
-  /** Of bytes that the core has read. */
+  /** Called with bytes that the core has read. */
   onBytesRead(bytes: number, stream: ThreadStream): void;
 }
 
 /**
  * A connection of an I/O thread, as the core sees it.
  *
- *     write ─► ring ─► socket ─► kernel          on its way: #outputBytes, until the thread reports them as taken
- *        └──► #queue, while its share is used up, the ring is full or the kernel takes nothing
+ *     write ─► ring ─► socket ─► kernel          in flight: #outputBytes, until the thread reports them as accepted
+ *        └──► #queue, while its share is used up, the ring is full or the kernel accepts nothing
  *
- * A pause is told to nobody: what comes is held back, the thread gets no credit for it, and reads the socket no more.
+ * The thread is not told of a pause: input is held back here and gives it no credit, so it stops reading the socket.
  */
 export class ThreadStream implements ByteStream, RoomSeeker {
   readonly remote: PeerAddress;
@@ -33,20 +33,20 @@ export class ThreadStream implements ByteStream, RoomSeeker {
   readonly #id: number;
   readonly #share: StreamShare;
   #events: StreamEvents | null = null;
-  /** Output that the ring has not got, oldest first; it belongs to the stream until `onDrain`. */
+  /** Output for which the ring had no room, oldest first; it belongs to the stream until `onDrain`. */
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
   #outputBytes = 0;
   #isBackedUp = false;
   #owesDrain = false;
-  /** Input that came while paused. */
+  /** Input that arrived while paused. */
   #held: Uint8Array[] = [];
-  /** Input that was read, and the thread does not know of. */
+  /** Input that was read but not credited to the thread yet. */
   #readBytes = 0;
   #isPaused = false;
-  /** The peer has closed its own end, behind what is held back. */
+  /** The peer has closed its sending side, after the input that is held back. */
   #isHalfClosed = false;
-  /** What closes it, once the queue has left; null: nothing. */
+  /** The order that closes it once the queue is empty; null: none. */
   #ending: typeof Order.end | typeof Order.finish | typeof Order.destroy | null = null;
 
   constructor(id: number, { remote, isCrowding, certificate, isSecure }: Opened, share: StreamShare) {
@@ -99,7 +99,9 @@ export class ThreadStream implements ByteStream, RoomSeeker {
 
   /* ------------------------------------------------------------------------------------- from the thread ---- */
 
-  /** The peer has closed its own end, and this turn is over: what was answered to it still leaves, and a long answer until its end. */
+  /**
+   * The peer has closed its sending side in a turn that is over: its answers are still sent, a long one until its end.
+   */
   onHalfClosed(): void {
     this.#isHalfClosed = true;
     if (this.#held.length > 0) return;
@@ -108,12 +110,12 @@ export class ThreadStream implements ByteStream, RoomSeeker {
 
   onBytes(bytes: Uint8Array): void {
     if (this.#ending !== null) return;
-    // Held for longer than the batch, of which it is a part.
+    // Copied, as it is kept for longer than the batch.
     if (this.#isPaused || this.#held.length > 0) this.#held.push(bytes.slice());
     else this.#read(bytes);
   }
 
-  /** What was held back is read, until it is paused again. */
+  /** Delivers held input, until the stream is paused again. */
   readHeld(): void {
     while (!this.#isPaused && this.#ending === null) {
       const bytes = this.#held.shift();
@@ -166,7 +168,7 @@ export class ThreadStream implements ByteStream, RoomSeeker {
     this.#events?.onBytes(bytes);
   }
 
-  /** @returns how many bytes are on their way now */
+  /** @returns how many bytes were sent */
   #send(bytes: Uint8Array): number {
     const { outlet } = this.#share;
     let at = 0;

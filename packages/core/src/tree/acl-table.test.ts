@@ -5,7 +5,7 @@ import { AclTable, OPEN_ACL_ID } from './acl-table.ts';
 const ANN: readonly Acl[] = [{ perms: 31, scheme: 'digest', id: 'ann:x' }];
 
 describe('an ACL table', () => {
-  it('has the open list without an entry, however it is spelled', () => {
+  it('has no entry for the open list, however it is spelled', () => {
     const acls = new AclTable();
     expect(acls.intern(OPEN_ACL)).toBe(OPEN_ACL_ID);
     expect(acls.intern([{ perms: 31, scheme: 'world', id: 'anyone' }])).toBe(OPEN_ACL_ID);
@@ -13,7 +13,7 @@ describe('an ACL table', () => {
     expect(acls.size).toBe(0);
   });
 
-  it('gives lists with the same entries the same id, and others another one', () => {
+  it('gives equal lists the same id, and others a different one', () => {
     const acls = new AclTable();
     const id = acls.intern(ANN);
     expect(acls.intern([{ ...ANN[0]! }])).toBe(id);
@@ -22,7 +22,7 @@ describe('an ACL table', () => {
     expect(acls.intern([])).not.toBe(id);
   });
 
-  it('tells lists apart whose texts would run together', () => {
+  it('distinguishes lists whose concatenated texts are equal', () => {
     const acls = new AclTable();
     const ids = [
       acls.intern([{ perms: 1, scheme: 'ab', id: 'c' }]),
@@ -38,7 +38,7 @@ describe('an ACL table', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('drops a list with its last znode and never gives its id again', () => {
+  it('drops a list with its last znode and never reuses its id', () => {
     const acls = new AclTable();
     const id = acls.intern(ANN);
     acls.addReference(id);
@@ -50,7 +50,7 @@ describe('an ACL table', () => {
     expect(acls.intern(ANN)).toBeGreaterThan(id);
   });
 
-  it('purges lists that no znode has', () => {
+  it('purges lists that no znode uses', () => {
     const acls = new AclTable();
     const kept = acls.intern(READ_ACL);
     acls.addReference(kept);

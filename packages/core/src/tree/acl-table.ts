@@ -1,27 +1,27 @@
 import { type Acl, OPEN_ACL, READ_ACL } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 
-/** Id of the list that lets everybody do everything; it is in no table and is not counted. */
+/** Id of the list that grants everyone everything; it is in no table and is not counted. */
 export const OPEN_ACL_ID = -1;
 
-/** Lets nobody do anything: stands in for a list that is not known yet, until the log's replay names it. */
+/** Grants nothing to anyone: a placeholder for a list that is unknown until the replay of the log names it. */
 export const CLOSED_ACL: readonly Acl[] = Object.freeze([Object.freeze({ perms: 0, scheme: 'world', id: 'anyone' })]);
 
 interface AclEntry {
   readonly id: number;
   readonly key: string;
   readonly list: readonly Acl[];
-  /** Znodes that have this list. */
+  /** Znodes that use this list. */
   references: number;
 }
 
 /**
- * The access control lists of a tree, each kept once (ReferenceCountedACLCache).
+ * The access control lists of a tree, each stored once (ReferenceCountedACLCache).
  *
  * 1. Lists with the same entries in the same order have the same id.
- * 2. Ids only rise and are never given twice: whoever remembers "all ids up to n" still knows, when more have come and
- *    gone, that an id above n is a list he has not seen. A snapshot relies on this.
- * 3. A list is dropped when the last znode that had it lets go of it.
+ * 2. Ids only increase and are never reused: after remembering "all ids up to n", an id above n is known to be new,
+ *    even when lists were added and dropped meanwhile. A snapshot relies on this.
+ * 3. A list is dropped when the last znode that used it releases it.
  */
 export class AclTable {
   readonly #byId = new Map<number, AclEntry>();
@@ -32,12 +32,12 @@ export class AclTable {
     return this.#byId.size;
   }
 
-  /** The highest id given so far. */
+  /** The highest id assigned so far. */
   get lastId(): number {
     return this.#lastId;
   }
 
-  /** The id of a list. It stays valid while a znode refers to it; one that nobody ever refers to stays, too. */
+  /** The id of a list. It stays valid while a znode refers to it; a list without any reference yet is kept too. */
   intern(list: readonly Acl[]): number {
     if (list === OPEN_ACL) return OPEN_ACL_ID;
     const key = list === READ_ACL ? READ_KEY : keyOf(list);
@@ -57,7 +57,7 @@ export class AclTable {
     return entry.list;
   }
 
-  /** Another znode has this list. */
+  /** Another znode uses this list. */
   addReference(id: number): void {
     if (id === OPEN_ACL_ID) return;
     const entry = this.#byId.get(id);
@@ -65,20 +65,20 @@ export class AclTable {
     entry.references++;
   }
 
-  /** A znode with this list is gone or has another list now. */
+  /** A znode with this list was removed or was given another list. */
   release(id: number): void {
     if (id === OPEN_ACL_ID) return;
     const entry = this.#byId.get(id);
-    assert(entry !== undefined && entry.references > 0, 'the ACL that a znode lets go of was counted');
+    assert(entry !== undefined && entry.references > 0, 'the ACL that a znode releases was counted');
     if (--entry.references === 0) this.#drop(entry);
   }
 
-  /** Gives an id to no list; a snapshot uses it for znodes whose list is newer than its map. */
+  /** Reserves an id without a list; a snapshot uses it for znodes whose list is newer than its map. */
   reserveId(): number {
     return ++this.#lastId;
   }
 
-  /** Drops the lists that no znode has. */
+  /** Drops the lists that no znode uses. */
   purgeUnused(): void {
     for (const entry of this.#byId.values()) if (entry.references === 0) this.#drop(entry);
   }
@@ -101,7 +101,9 @@ export class AclTable {
   }
 }
 
-/** Lengths stand before the texts, so that no two lists can look the same whatever characters they are made of. */
+/**
+ * Texts are prefixed with their lengths, so that different lists have different keys, whatever characters they contain.
+ */
 function keyOf(list: readonly Acl[]): string {
   let key = '';
   for (const { perms, scheme, id } of list) {

@@ -13,7 +13,7 @@ function isAncestor(path: string, of: string): boolean {
 const ITEM = { item: 'x' };
 
 describe('AncestorIndex', () => {
-  it('knows what is kept above a path, of the nearest first, and the nearest path', () => {
+  it('finds the items above a path, nearest first, and the nearest path', () => {
     const step = fc.tuple(fc.boolean(), paths, fc.constantFrom({ item: 'x' }, { item: 'y' }, { item: 'z' }));
     fc.assert(
       fc.property(fc.array(step), fc.array(paths, { minLength: 1 }), (script, asked) => {
@@ -41,7 +41,7 @@ describe('AncestorIndex', () => {
     );
   });
 
-  it('keeps nothing at what can be no path of a znode', () => {
+  it('stores nothing at an invalid znode path', () => {
     const index = new AncestorIndex<object>();
     for (const path of ['', 'a', 'xa/b', '//', '//a', '/a/', '/a//b']) {
       index.add(path, ITEM);
@@ -52,7 +52,7 @@ describe('AncestorIndex', () => {
     expect(['/a', '/a/b', '/a/b/c'].map((path) => index.nearest(path))).toEqual([null, null, null]);
   });
 
-  it('takes no longer the deeper the paths are', () => {
+  it('takes no longer for deeper paths', () => {
     const index = new AncestorIndex<object>();
     for (let i = 0; i < 100; i++) index.add(`/${i}${'/d'.repeat(100_000)}`, { i });
     index.add(`/0${'/d'.repeat(50_000)}/x`, ITEM);

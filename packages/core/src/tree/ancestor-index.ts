@@ -1,25 +1,25 @@
 import { ShardedMap } from './sharded-map.ts';
 
 /**
- * What is kept at some paths, and what of it stands above a given one: found in one pass over its names, however deep it is,
- * which ends where none of these paths goes on.
+ * Items stored at paths, and a lookup of all items at or above a given path, in a single pass over the path's names
+ * that stops where no stored path continues.
  *
- *     /  ──"app"──►  /app/locks  ──"a"──►  /app/locks/a        nothing is kept at "/app": there is one way down only
+ *     /  ──"app"──►  /app/locks  ──"a"──►  /app/locks/a        no place at "/app": only one path continues below it
  *                                ──"b"──►  /app/locks/b/c
  *
- * A place is a path with something, or one where two of them part. It is found by the first name of what it adds to the
- * place above. The root is above all but itself.
+ * A place is a path with items, or one below which stored paths branch. It is found by the first name of what it adds
+ * to the place above. The root counts as above every path but itself.
  */
 export class AncestorIndex<T extends object> {
   readonly #root = new Place<T>('/', 1);
   #size = 0;
 
-  /** Paths with something. */
+  /** Number of paths with items. */
   get size(): number {
     return this.#size;
   }
 
-  /** At what can be no znode's path nothing is kept. */
+  /** Ignored for an invalid znode path. */
   add(path: string, item: T): void {
     if (!isPath(path)) return;
     let place = this.#root;
@@ -53,7 +53,7 @@ export class AncestorIndex<T extends object> {
     if (highest !== undefined && above.items === null) unite(highest, above);
   }
 
-  /** The path itself if something is kept there, else the nearest such path above it; null when there is none. */
+  /** The path itself if it has items, else its nearest ancestor with items; null without any. */
   nearest(path: string): string | null {
     let nearest: Place<T> | null = null;
     for (let place: Place<T> | null = this.#root; place !== null; place = nextOnWay(place, path)) {
@@ -62,7 +62,7 @@ export class AncestorIndex<T extends object> {
     return nearest === null ? null : nearest.path;
   }
 
-  /** How much is kept above a path. */
+  /** Number of items above a path. */
   countAbove(path: string): number {
     let count = 0;
     if (this.#size === 0) return count;
@@ -73,7 +73,7 @@ export class AncestorIndex<T extends object> {
     return count;
   }
 
-  /** What is kept above a path, of the nearest first. */
+  /** Items above a path, nearest first. */
   above(path: string): readonly T[] {
     if (this.#size === 0) return [];
     const found: (T | Set<T>)[] = [];
@@ -91,11 +91,13 @@ export class AncestorIndex<T extends object> {
 
 class Place<T extends object> {
   readonly path: string;
-  /** Most often it is one. null for nothing: the place is there because others part. */
+  /** Usually a single item. null for none: the place exists because paths branch here. */
   items: T | Set<T> | null = null;
-  /** By the name that follows; null for none. */
+  /** By the next name; null for none. */
   below: ShardedMap<Place<T>> | null = null;
-  /** The place below, where there is only one: no name has to be looked for, which on a way of many places is most of the work. */
+  /**
+   * The only place below, if there is exactly one: it needs no lookup by name, which dominates the cost on a long way.
+   */
   only: Place<T> | null = null;
   /** What the path adds to that of the place above. */
   #added: string;
@@ -105,7 +107,7 @@ class Place<T extends object> {
     this.#added = path.slice(start);
   }
 
-  /** Where the names of paths below begin. */
+  /** Offset at which the names of the paths below begin. */
   get end(): number {
     return this.path === '/' ? 1 : this.path.length + 1;
   }
@@ -114,7 +116,7 @@ class Place<T extends object> {
     return this.#added;
   }
 
-  /** It stands below another place now. */
+  /** The place now is below another one. */
   moveTo(start: number): this {
     this.#added = this.path.slice(start);
     return this;
@@ -158,7 +160,7 @@ function nameAt(path: string, start: number): string {
   return path.slice(start, slash < 0 ? path.length : slash);
 }
 
-/** The place below that is `path` or an ancestor of it. */
+/** The place directly below that is `path` or an ancestor of it. */
 function nextOnWay<T extends object>(place: Place<T>, path: string): Place<T> | null {
   const start = place.end;
   if (place.below === null || path.length <= start) return null;
@@ -169,7 +171,7 @@ function nextOnWay<T extends object>(place: Place<T>, path: string): Place<T> | 
   return isEnd && path.startsWith(next.added, start) ? next : null;
 }
 
-/** Characters of the longest path that is `path` or an ancestor of it, and `place` or an ancestor of that. */
+/** Length of the longest path that is `path` or an ancestor of it, and `place` or an ancestor of that. */
 function sharedLength(path: string, place: Place<object>): number {
   const other = place.path;
   let shared = 0;
@@ -182,14 +184,14 @@ function sharedLength(path: string, place: Place<object>): number {
   return shared;
 }
 
-/** @returns a place above `place`, in its stead, whose path is the beginning of its path */
+/** @returns a new place that replaces `place` and has it below; its path is a prefix of that of `place` */
 function split<T extends object>(place: Place<T>, length: number): Place<T> {
   const above = new Place<T>(place.path.slice(0, length), place.path.length - place.added.length);
   above.add(nameAt(place.path, above.end), place.moveTo(above.end));
   return above;
 }
 
-/** Takes away a place at which nothing is kept any more, unless two others part there. */
+/** Removes a place that no longer has items, unless paths branch there. */
 function unite<T extends object>(above: Place<T>, place: Place<T>): void {
   const { below } = place;
   if (below !== null && below.size > 1) return;

@@ -3,9 +3,9 @@ import { type ByteArena, copyBytes } from './byte-arena.ts';
 import { blockBytes, fillReply, INFO_BYTES, LENGTH_BYTES, PATH_SHIFT } from './znode-block.ts';
 
 /**
- * Replaces the data of a block; the rest of it stays. `data` may be a view of what it replaces.
+ * Replaces the data of a block; the rest is kept. `data` may be a view of what it replaces.
  *
- * @returns where the block is now; another one has taken its place when the length has changed much
+ * @returns the block's reference, a new one when the size class has changed
  */
 export function replaceData(arena: ByteArena, block: number, data: Uint8Array | null): number {
   const oldPage = arena.page(block);
@@ -14,13 +14,13 @@ export function replaceData(arena: ByteArena, block: number, data: Uint8Array | 
   const replyAt = oldStart + INFO_BYTES + pathBytes;
   const oldLength = getInt(oldPage, replyAt);
   if (data !== null && data.length === oldLength) {
-    // As most often: what stands before and behind stays.
+    // The usual case: only the data changes.
     copyBytes(data, 0, oldLength, oldPage, replyAt + LENGTH_BYTES);
     return block;
   }
   const oldBytes = blockBytes(pathBytes, oldLength);
   const bytes = blockBytes(pathBytes, data === null ? 0 : data.length);
-  // Taken out first: the new data may lie over it.
+  // Copied out first: the new data may overwrite it.
   const oldStat = oldStart + oldBytes - STAT_BYTES;
   copyBytes(oldPage, oldStat, oldStat + STAT_BYTES, STAT, 0);
   if (arena.isSameRoom(oldBytes, bytes)) {

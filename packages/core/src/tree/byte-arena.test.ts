@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ByteArena, copyBytes, PAGE_BYTES } from './byte-arena.ts';
 
 describe('a byte arena', () => {
-  it('gives blocks that never overlap, whatever is allocated and freed in between', () => {
+  it('allocates blocks that never overlap, in any order of allocating and freeing', () => {
     const sizes = fc.oneof(fc.integer({ min: 1, max: 600 }), fc.integer({ min: 1, max: 20_000 }), fc.constant(100_000));
     const steps = fc.array(fc.record({ bytes: sizes, frees: fc.boolean(), which: fc.nat() }), { maxLength: 400 });
     fc.assert(
@@ -43,7 +43,7 @@ describe('a byte arena', () => {
     }
   });
 
-  it('gives a block beyond the classes a page of exactly its size, and takes it back', () => {
+  it('gives a block beyond the classes a page of exactly its size, and frees it', () => {
     const arena = new ByteArena();
     const reference = arena.allocate(1_000_003);
     expect(arena.page(reference).length).toBe(1_000_003);
@@ -52,7 +52,7 @@ describe('a byte arena', () => {
     expect(arena.pageBytes).toBe(0);
   });
 
-  it('uses a freed block again before a fresh one', () => {
+  it('reuses a freed block before it takes a fresh one', () => {
     const arena = new ByteArena();
     const [first, second] = [arena.allocate(100), arena.allocate(100)];
     arena.free(first, 100);

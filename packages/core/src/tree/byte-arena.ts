@@ -1,5 +1,6 @@
 /**
- * Blocks of bytes outside the JavaScript heap: a million small ones cost no object each and no work of the collector.
+ * Blocks of bytes outside the JavaScript heap: a million small ones are no objects and cost the garbage collector
+ * nothing.
  *
  *     page, 64 KiB, all blocks of one size class        reference, one uint32
  *     ┌────────┬────────┬────────┬─── ─ ─ ───┬──────┐   ┌──────────────────────┬──────────────┐
@@ -13,8 +14,8 @@
  * 1. The first int of a free block is the unit of the next free one, NONE at the end. Only the page's owner writes it.
  * 2. A page with room (a free or never used block) of class c is in the doubly linked list of c; a full one in none.
  * 3. A page whose last block was freed goes to a small pool, beyond that to the garbage collector.
- * 4. Pages are cut from slabs, the first of one page, later ones of up to 16: an ArrayBuffer of its own for each cost a
- *    million creates 5 % of their time and 20 MB. So the memory of a page goes back to the system with the last page of
+ * 4. Pages are cut from slabs, the first of one page, later ones of up to 16: with an ArrayBuffer per page a million
+ *    creates take 5 % longer and 20 MB more. So the memory of a page is returned to the system with the last page of
  *    its slab.
  */
 import { getInt, putInt } from '@meerkat/protocol';
@@ -39,7 +40,7 @@ const SLAB_BYTES_MAX = 16 * PAGE_BYTES;
 
 export class ByteArena {
   readonly #pages: Uint8Array[] = [];
-  /** Of each page: its class, the first free unit, the first never used unit, blocks in use, neighbours with room. */
+  /** Per page: its class, the first free unit, the first never used unit, blocks in use, neighbours with room. */
   #classes: Uint8Array = new Uint8Array(64);
   #heads: Int32Array = new Int32Array(64);
   #fresh: Int32Array = new Int32Array(64);
@@ -51,10 +52,10 @@ export class ByteArena {
   readonly #pool: Uint8Array[] = [];
   readonly #unusedIndices: number[] = [];
   #pageBytes = 0;
-  /** The slab from which the next page is cut, and how many bytes of it are in pages. */
+  /** The slab from which the next page is cut, and how many of its bytes are in pages. */
   #slab: ArrayBuffer = NO_PAGE.buffer;
   #slabUsed = 0;
-  /** The slab after it; null when it is yet to be made. */
+  /** The next slab; null when it has not been allocated yet. */
   #nextSlab: ArrayBuffer | null = null;
 
   /** Bytes of all pages in use. */
@@ -63,9 +64,9 @@ export class ByteArena {
   }
 
   /**
-   * Offers zeros for a slab, whole pages of them.
+   * Offers zeroed memory for a slab, a whole number of pages.
    *
-   * @returns true when they are needed, and belong to the arena
+   * @returns true when the arena needs it and now owns it
    */
   offer(slab: ArrayBuffer): boolean {
     if (this.#nextSlab !== null) return false;
@@ -73,7 +74,7 @@ export class ByteArena {
     return true;
   }
 
-  /** Room for `bytes` bytes, at least 1; what is in it is left over from before. */
+  /** Allocates `bytes` bytes, at least 1; they are not cleared. */
   allocate(bytes: number): number {
     const sizeClass = classOf(bytes);
     if (sizeClass === SINGLE) return (this.#addPage(SINGLE, new Uint8Array(bytes)) << PAGE_SHIFT) >>> 0;
@@ -95,7 +96,7 @@ export class ByteArena {
     return ((page << PAGE_SHIFT) | unit) >>> 0;
   }
 
-  /** Gives a block back; `bytes` as it was allocated. */
+  /** Frees a block; `bytes` as it was allocated. */
   free(reference: number, bytes: number): void {
     const page = reference >>> PAGE_SHIFT;
     const sizeClass = this.#classes[page]!;
@@ -116,13 +117,13 @@ export class ByteArena {
     }
   }
 
-  /** True when a block of one size has room for the other, so that it need not move. */
+  /** True when both sizes have the same class, so that the block need not move. */
   isSameRoom(bytes: number, otherBytes: number): boolean {
     const sizeClass = classOf(bytes);
     return sizeClass === SINGLE ? bytes === otherBytes : sizeClass === classOf(otherBytes);
   }
 
-  /** The page in which a block lies; `offset` tells where. Valid while the block is. */
+  /** The page of a block; `offset` is the block's position in it. Valid while the block is. */
   page(reference: number): Uint8Array {
     return this.#pages[reference >>> PAGE_SHIFT]!;
   }
@@ -194,7 +195,7 @@ export class ByteArena {
 /**
  * Copies source[start, end) to target[at …).
  *
- * By way of a view it takes 38 ns, up to 140 bytes; in a loop 1.4 ns a byte, so that only the shortest are copied by hand.
+ * A copy through a view takes 38 ns, up to 140 bytes; a loop 1.4 ns per byte: only the shortest are copied by a loop.
  */
 export function copyBytes(source: Uint8Array, start: number, end: number, target: Uint8Array, at: number): void {
   if (end - start > LOOP_BYTES_MAX) {

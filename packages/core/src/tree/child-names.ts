@@ -5,13 +5,13 @@ import { VisitedZnodes } from './visited-znodes.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 /**
- * The names of a znode's children as they are when this begins, a vector<ustring>, collected in steps between which the
+ * The names of a znode's children at the time of construction, a vector<ustring>, collected in steps between which the
  * tree may change:
  *
- * - a child that is created meanwhile has a higher czxid, and is passed over;
- * - a child that is deleted meanwhile is written just before, if its turn has not come yet.
+ * - a child created meanwhile has a higher czxid, and is skipped;
+ * - a child deleted meanwhile is written just before, unless it was written already.
  *
- * So their order is none. `drop` must follow when the names are not wanted any more before the end.
+ * So they are in no particular order. To abort before the end, call `drop`.
  */
 export class ChildNames implements TreeObserver {
   readonly chunks: JuteChunks = new JuteChunks();
@@ -19,7 +19,7 @@ export class ChildNames implements TreeObserver {
   readonly #zxid: Zxid;
   readonly #parent: ZnodeNumber;
   readonly #visited: VisitedZnodes = new VisitedZnodes();
-  /** Where the name begins in a child's path. */
+  /** Offset of the name in a child's path. */
   readonly #skippedBytes: number;
   #next: ZnodeNumber;
 
@@ -35,7 +35,7 @@ export class ChildNames implements TreeObserver {
     state.observers.add(this);
   }
 
-  /** Looks at so many children. @returns true when all have been written */
+  /** Visits up to `count` children. @returns true when all have been written */
   goOn(count: number): boolean {
     const { table } = this.#state;
     for (let i = 0; i < count && this.#next !== NO_ZNODE; i++) {

@@ -3,10 +3,11 @@ import { WordView } from '../base/word-view.ts';
 /**
  * CRC-32 as zlib and java.util.zip.CRC32 compute it: polynomial 0xEDB88320, reflected, conditioned before and after.
  *
- * Eight bytes a step ("slicing by 8"): table k answers what a byte does to the remainder when k more bytes follow it, so that
- * the look-ups of a step do not wait for each other. The rest goes by steps of four, then of one. What is long is read by
- * words, sixteen bytes a step. Sixteen tables make a single short calculation quicker, too, but they are half of a processor's
- * first cache, which a server has other use for: a multi of ten setData of 100 B then took the core 3 % longer.
+ * Eight bytes per step ("slicing by 8"): table k is the effect of a byte on the remainder when k more bytes follow it,
+ * so that the lookups of a step are independent. The rest is processed in steps of four, then of one. Long input is
+ * read as words, sixteen bytes per step. With sixteen tables a single short calculation is faster too, but they fill
+ * half of a processor's L1 cache, which a server needs for other data: a multi of ten setData of 100 B then took the
+ * core 3 % longer.
  */
 
 /** Sixteen tables of 256, one behind the other: TABLE[k << 8 | byte]. */
@@ -15,7 +16,7 @@ const TABLE: Int32Array = makeTables();
 /**
  * Continues a CRC over bytes[start, end).
  *
- * @param seed what earlier bytes gave, 0 at the beginning
+ * @param seed CRC of the earlier bytes, 0 at the beginning
  * @returns an unsigned 32-bit number
  */
 export function crc32(seed: number, bytes: Uint8Array, start: number, end: number): number {
@@ -25,7 +26,7 @@ export function crc32(seed: number, bytes: Uint8Array, start: number, end: numbe
   let i = start;
   for (const last = end - 8; i <= last; i += 8) {
     const word1 = t[0x300 | bytes[i + 4]!]! ^ t[0x200 | bytes[i + 5]!]! ^ t[0x100 | bytes[i + 6]!]! ^ t[bytes[i + 7]!]!;
-    // What depends on the step before comes last.
+    // The operand that depends on the previous step comes last.
     const word0 =
       t[0x700 | (bytes[i]! ^ (c & 0xff))]! ^
       t[0x600 | (bytes[i + 1]! ^ ((c >>> 8) & 0xff))]! ^
@@ -64,7 +65,7 @@ function crc32OfWords(seed: number, bytes: Uint8Array, start: number, end: numbe
   return ~c >>> 0;
 }
 
-/** What four bytes, the first one lowest, do to the remainder when `table >> 8` more bytes follow them. */
+/** Effect of four bytes, the first one lowest, on the remainder when `table >> 8` more bytes follow them. */
 function remainderOf(table: number, word: number): number {
   const t = TABLE;
   return (
@@ -76,10 +77,10 @@ function remainderOf(table: number, word: number): number {
 }
 
 /**
- * Continues a CRC over two ints as jute writes them, the highest byte first: no byte of them is written and read.
+ * Continues a CRC over two ints in jute's encoding, the highest byte first, without writing them to memory.
  *
  * @param crc as `crc32`, signed or not
- * @returns the same, signed: half of the unsigned numbers would each be an object
+ * @returns the same, signed: V8 would box half of the unsigned numbers
  */
 export function crc32OfInts(crc: number, first: number, second: number): number {
   const t = TABLE;
@@ -89,7 +90,7 @@ export function crc32OfInts(crc: number, first: number, second: number): number 
     t[0x200 | ((second >>> 16) & 0xff)]! ^
     t[0x100 | ((second >>> 8) & 0xff)]! ^
     t[second & 0xff]! ^
-    // What depends on the step before comes last.
+    // The operand that depends on the previous step comes last.
     (t[0x700 | ((first >>> 24) ^ (c & 0xff))]! ^
       t[0x600 | (((first >>> 16) ^ (c >>> 8)) & 0xff)]! ^
       t[0x500 | (((first >>> 8) ^ (c >>> 16)) & 0xff)]! ^
@@ -109,7 +110,7 @@ export function crc32OfInt(crc: number, int: number): number {
   );
 }
 
-/** The CRC of a text in ASCII, from its characters; null when it is none. An unsigned 32-bit number. */
+/** The CRC of an ASCII text, from its characters, as an unsigned 32-bit number; null for any other text. */
 export function crc32OfAscii(text: string): number | null {
   const t = TABLE;
   const length = text.length;
@@ -136,11 +137,11 @@ export function crc32OfAscii(text: string): number | null {
   return seen > 0x7f ? null : ~c >>> 0;
 }
 
-/** Fewer bytes are gone through before there is a view of them. */
+/** Fewer bytes are processed without a view. */
 const WORDS_BYTES_MIN = 256;
 const VIEW = new WordView();
 
-/** Continues a CRC over source[start, end), and copies these bytes to target[at …) on the way, eight a step. */
+/** Continues a CRC over source[start, end), and copies these bytes to target[at …) in the same pass, eight per step. */
 export function crc32OfCopy(
   seed: number,
   source: Uint8Array,
@@ -193,8 +194,8 @@ export function crc32OfCopy(
 }
 
 /**
- * What changes in the CRC of a message when one of its bytes changes: 256 numbers, indexed by the exclusive or of the
- * old and the new byte, to be xored to the old CRC.
+ * How the CRC of a message changes when one of its bytes changes: 256 numbers, indexed by the xor of the old and the
+ * new byte, to be xored with the old CRC.
  *
  * CRC is linear over xor, so neither the other bytes nor their number matter, only how many bytes follow.
  */

@@ -1,6 +1,6 @@
 /**
- * The tree against a model that is as simple as can be: a Map of plain objects and nothing cached. Whatever txns come,
- * in whatever order, both must show the same; also a tree that was loaded from a snapshot taken meanwhile.
+ * The tree against the simplest possible model: a Map of plain objects without any caching. After any txns in any order
+ * both must show the same; so must a tree that was loaded from a snapshot taken meanwhile.
  */
 import { crc32 } from 'node:zlib';
 import {
@@ -46,7 +46,7 @@ interface Entry {
   readonly txn: Txn;
 }
 
-/** Numbers from which a txn is made that fits the state in which it comes. */
+/** Numbers from which a txn is derived that fits the current state. */
 interface Choice {
   readonly kind: string;
   readonly a: number;
@@ -65,7 +65,7 @@ const ACLS: readonly (readonly Acl[])[] = [
   ],
   [],
 ];
-/** Lengths on both sides of what a block's size class, a class of any kind and a page hold. */
+/** Lengths around the limits of a block's size class, of the largest class and of a page. */
 const LENGTHS = [0, 1, 20, 100, 441, 442, 500, 1000, 5000, 16_000, 17_000, 70_000];
 
 const choice = fc.record({
@@ -85,8 +85,8 @@ class Model {
   events: string[] = [];
   zxid = 0;
   /**
-   * Whether every closeSession lists all its paths; otherwise some, or none as before 3.6. What is not listed and not
-   * there when the txn comes again leaves the pzxid of its parent behind.
+   * Whether every closeSession lists all its paths; otherwise some, or none as before 3.6. A znode that is not listed
+   * and no longer exists when the txn is applied again does not raise the pzxid of its parent.
    */
   listsPaths = false;
 
@@ -97,7 +97,7 @@ class Model {
     Object.assign(this.znodes.get('/zookeeper/config')!, { acl: READ_ACL, aversion: -1 });
   }
 
-  /** The txn that a choice means now; the model has applied it. */
+  /** The txn that a choice means in the current state; the model has applied it. */
   next(choice: Choice): Entry {
     const zxid = makeZxid(0, ++this.zxid);
     const header: TxnHeader = { sessionId: BigInt(1 + (choice.a % 3)), cxid: 7, zxid, time: 1000 + this.zxid * 10 };
@@ -206,7 +206,7 @@ class Model {
     this.events.push(`deleted ${path} ${parentOf(path)} ${zxid}`);
   }
 
-  /** Everything that was created, but for the system's. */
+  /** All created paths, without those of the system. */
   ownPaths(): string[] {
     return [...this.znodes.keys()].filter((path) => path !== '/' && !path.startsWith('/zookeeper'));
   }
@@ -244,7 +244,7 @@ function int(value: number): Buffer {
   return bytes;
 }
 
-/** The reply to getData as the protocol says it. */
+/** The reply to getData according to the protocol. */
 function expectedReply(model: Model, path: string, znode: ModelZnode): Buffer {
   const children = model.childrenOf(path).length;
   const data = expectedData(model, path, znode);
@@ -259,7 +259,7 @@ function expectedReply(model: Model, path: string, znode: ModelZnode): Buffer {
   ]);
 }
 
-/** What the quota of /a says is in use is counted anew. */
+/** The usage that the quota of /a shows is computed from the model. */
 function expectedData(model: Model, path: string, znode: ModelZnode): Buffer | null {
   if (path !== STATS_PATH) return znode.data;
   const used = [...model.znodes].filter(([other]) => other === '/a' || other.startsWith('/a/'));
@@ -341,7 +341,7 @@ function replay(database: Database, log: readonly Entry[], after: Zxid): void {
 }
 
 describe('a tree', () => {
-  it('shows after any txns what the model shows, and tells the same events in the same order', () => {
+  it('equals the model after any txns, and reports the same events in the same order', () => {
     fc.assert(
       fc.property(choices(150), (list) => {
         const { database, model, events, run } = start();
@@ -353,7 +353,7 @@ describe('a tree', () => {
     );
   });
 
-  it('is the same again when any end of its log is applied a second time', () => {
+  it('is unchanged when any suffix of its log is applied a second time', () => {
     fc.assert(
       fc.property(choices(80), fc.nat(80), (list, from) => {
         const { database, model, log, run } = start();
@@ -390,7 +390,7 @@ describe('a tree', () => {
           for (let at = 0, end = 0; !reader.isComplete; ) {
             end = Math.min(end + pieceBytes, body.position);
             const read = reader.read(body.bytes, at, end);
-            // Of thousands of pieces: an `expect` for each would take most of the time.
+            // One assertion for all pieces: there are thousands, and an `expect` for each would take most of the time.
             const isStuck = read === 0 && end === body.position;
             if (isStuck || reader.fault !== null) expect.fail(`stuck at ${reader.position}: ${reader.fault}`);
             at += read;

@@ -28,7 +28,7 @@ function makeTree(options: { extendedTypesEnabled?: boolean; digestEnabled?: boo
   return new DataTree({ extendedTypesEnabled: true, digestEnabled: true, ...options }, QUIET);
 }
 
-/** Applies a txn of session 5 with this counter as zxid, and 1000 ms a zxid as time. */
+/** Applies a txn of session 5 with this counter as zxid; the time is 1000 ms per zxid. */
 function apply(tree: DataTree, counter: number, txn: Txn, events: TreeEvents = SILENT_EVENTS): ApplyResult {
   return tree.apply({ sessionId: 5n, cxid: 1, zxid: makeZxid(0, counter), time: counter * 1000 }, txn, events);
 }
@@ -69,14 +69,14 @@ describe('a fresh tree', () => {
     expect(count.count).toBe(2);
   });
 
-  it('lets everybody read the configuration and nobody write it', () => {
+  it('lets everyone read the configuration and no one write it', () => {
     const config = tree.znodes.find('/zookeeper/config');
     expect(tree.acls.get(tree.znodes.aclOf(config))).toEqual(READ_ACL);
     expect(statOf(tree, '/zookeeper/config')).toMatchObject({ version: 0, aversion: -1, dataLength: 0, czxid: 0 });
     expect(tree.znodes.aclOf(tree.znodes.find('/zookeeper'))).toBe(OPEN_ACL_ID);
   });
 
-  it('finds the root under both of its names, and nothing under what is no path', () => {
+  it('finds the root under both of its names, and nothing under an invalid path', () => {
     expect(tree.znodes.find('')).toBe(tree.znodes.find('/'));
     for (const path of ['//', '/zookeeper/', 'zookeeper', '/a']) expect(tree.znodes.find(path)).toBe(0);
     for (const path of ['', '/', 'a', '//a', '/a/b']) expect(tree.findParent(path)).toBe(0);
@@ -85,7 +85,7 @@ describe('a fresh tree', () => {
 });
 
 describe('create', () => {
-  it('counts in the parent, where clients see cversion as twice the count less the children', () => {
+  it('counts in the parent, whose cversion on the wire is twice the count minus the number of children', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', 1));
     apply(tree, 2, create('/a/x', 1));
@@ -95,27 +95,27 @@ describe('create', () => {
     expect(statOf(tree, '/a')).toMatchObject({ cversion: 3, numChildren: 1, pzxid: 4, mzxid: 1, version: 0 });
   });
 
-  it('goes on beyond 2**31 children, where a signed count would get stuck', () => {
+  it('continues beyond 2**31 children, where a signed count would get stuck', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', 2 ** 31 - 1));
     apply(tree, 2, create('/b', -(2 ** 31)));
     expect(tree.znodes.sequenceOf(tree.znodes.find('/'))).toBe(2 ** 31);
     apply(tree, 3, create('/c', -2));
     expect(tree.znodes.sequenceOf(tree.znodes.find('/'))).toBe(2 ** 32 - 2);
-    // A late replay does not bring the count back.
+    // A late replay does not lower the count.
     apply(tree, 4, create('/d', 2 ** 31 - 1));
     expect(tree.znodes.sequenceOf(tree.znodes.find('/'))).toBe(2 ** 32 - 2);
     expect(statOf(tree, '/').cversion).toBe(-4 - 5);
   });
 
-  it('adds one to the count when an old log does not say it', () => {
+  it('increments the count when an old log does not contain it', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', -1));
     apply(tree, 2, create('/b', -1));
     expect(tree.znodes.sequenceOf(tree.znodes.find('/'))).toBe(2);
   });
 
-  it('that finds its znode there raises the parent, and gives the znode the ACL of the txn', () => {
+  it('of an existing znode still raises the count of the parent, and sets the ACL of the txn', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', 1, { data: new Uint8Array([1]) }));
     const result = apply(tree, 7, create('/a', 3, { acl: ANN, data: new Uint8Array([2]) }));
@@ -165,7 +165,7 @@ describe('kinds of znodes', () => {
     expect(tree.ephemeralCount).toBe(1);
   });
 
-  it('has a TTL znode belong to a session nobody knows where extended types are off', () => {
+  it('treat a TTL znode as the ephemeral of an unknown session where extended types are off', () => {
     const tree = makeTree({ extendedTypesEnabled: false });
     apply(tree, 1, { type: OpCode.createTTL, path: '/t', data: null, acl: OPEN_ACL, parentCversion: 1, ttl: 5000 });
     const [stranger] = [...tree.sessionsWithEphemerals()];
@@ -173,7 +173,7 @@ describe('kinds of znodes', () => {
     expect(tree.ephemeralsOf(stranger!)).toEqual(['/t']);
   });
 
-  it('become collectable: containers that had children, and never used ones and TTL znodes after their time', () => {
+  it('become collectable: containers that had children, and unused ones and TTL znodes after their time', () => {
     const tree = makeTree();
     const collectable = (wallMs: number, neverUsedMs: number): (string | null)[] =>
       [...tree.collectablePaths(wallMs, neverUsedMs)].filter((path) => path !== null);
@@ -194,7 +194,7 @@ describe('kinds of znodes', () => {
 });
 
 describe('delete', () => {
-  it('of a missing znode still raises the pzxid of its parent, never lowers it', () => {
+  it('of a missing znode still raises the pzxid of its parent, and never lowers it', () => {
     const tree = makeTree();
     apply(tree, 5, create('/a', 1));
     expect(apply(tree, 7, remove('/gone')).error).toBe(ErrorCode.noNode);
@@ -204,7 +204,7 @@ describe('delete', () => {
     expect(tree.lastZxid).toBe(7);
   });
 
-  it('takes along children that a later part of the log has made', () => {
+  it('also deletes children that a later part of the log has created', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', 1));
     apply(tree, 2, create('/a/b', 1));
@@ -215,7 +215,7 @@ describe('delete', () => {
     expect(tree.approximateDataSize).toBe(44);
   });
 
-  it('tells who may hear of it by the ACLs as they were, although nobody else has that list', () => {
+  it('reports the ACLs as they were, even if no other znode uses that list', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', 1, { acl: READ_ACL }));
     apply(tree, 2, create('/a/b', 1, { acl: ANN }));
@@ -231,7 +231,7 @@ describe('delete', () => {
 });
 
 describe('setACL', () => {
-  it('moves aversion and digest, and no time and no other version', () => {
+  it('changes aversion and digest, but no time and no other version', () => {
     const tree = makeTree();
     apply(tree, 1, create('/a', 1));
     const before = { stat: statOf(tree, '/a'), digest: tree.treeDigest() };
@@ -242,7 +242,7 @@ describe('setACL', () => {
 });
 
 describe('multi', () => {
-  it('gives the stat as of each part', () => {
+  it('returns the stat as of each part', () => {
     const tree = makeTree();
     const { error, parts } = apply(tree, 1, {
       type: OpCode.multi,
@@ -267,19 +267,16 @@ describe('multi', () => {
     ]);
   });
 
-  it.each([31, 32, 33, 200, 1023, 1024, 5000])(
-    'gives the stat of a part that comes behind %i parts without one',
-    (before) => {
-      const tree = makeTree();
-      const check: MultiSubTxn = { type: OpCode.check, path: '/', version: 1 };
-      const txns = [...Array.from({ length: before }, () => check), create('/a', 1, { data: new Uint8Array(3) })];
-      const { parts } = apply(tree, 1, { type: OpCode.multi, txns });
-      const stat = readStat(new JuteReader(parts!.at(-1)!.stat!));
-      expect(stat).toMatchObject({ czxid: 1, dataLength: 3 });
-    },
-  );
+  it.each([31, 32, 33, 200, 1023, 1024, 5000])('returns the stat of a part after %i parts without one', (before) => {
+    const tree = makeTree();
+    const check: MultiSubTxn = { type: OpCode.check, path: '/', version: 1 };
+    const txns = [...Array.from({ length: before }, () => check), create('/a', 1, { data: new Uint8Array(3) })];
+    const { parts } = apply(tree, 1, { type: OpCode.multi, txns });
+    const stat = readStat(new JuteReader(parts!.at(-1)!.stat!));
+    expect(stat).toMatchObject({ czxid: 1, dataLength: 3 });
+  });
 
-  it('with an error in it changes nothing: parts before are ok, parts behind inconsistent', () => {
+  it('with an error changes nothing: earlier parts are ok, later parts inconsistent', () => {
     const tree = makeTree();
     const failed: MultiSubTxn = { type: OpCode.error, error: ErrorCode.noNode };
     const later: MultiSubTxn = { type: OpCode.error, error: ErrorCode.runtimeInconsistency };
@@ -310,7 +307,7 @@ describe('a change that was prepared when another znode had the number', () => {
     const header = { sessionId: 5n, cxid: 1, zxid: makeZxid(0, 9), time: 9000 };
     const prepared = { digest: UNKNOWN_DIGEST, znode, parts: null };
     const change = (path: string): Txn => (kind === 'setData' ? setData(path) : remove(path));
-    // The number is free, then it is of another path, then of the same one.
+    // The number is free, then used for another path, then for the same one.
     expect(tree.apply(header, change('/a'), SILENT_EVENTS, prepared).error).toBe(ErrorCode.noNode);
     apply(tree, 3, create('/b', 2));
     expect(tree.znodes.find('/b')).toBe(znode);
@@ -326,7 +323,7 @@ describe('a change that was prepared when another znode had the number', () => {
 });
 
 describe('the digest', () => {
-  it('is kept of every 128th zxid, the last 1024 of them', () => {
+  it('is recorded for every 128th zxid, the last 1024 of them', () => {
     const tree = makeTree();
     for (let counter = 1; counter <= 128 * 1030; counter++) {
       apply(tree, counter, { type: OpCode.error, error: -101 });
@@ -337,7 +334,7 @@ describe('the digest', () => {
     expect(history.at(-1)!.zxid).toBe(128 * 1030);
   });
 
-  it('is not kept while the tree may be ahead of its zxid, behind a snapshot that was written while it changed', () => {
+  it('is not recorded while the tree may be ahead of its zxid, after loading a fuzzy snapshot', () => {
     const tree = makeTree();
     tree.exactFrom = 300;
     for (let counter = 1; counter <= 400; counter++) apply(tree, counter, { type: OpCode.error, error: -101 });
@@ -371,7 +368,7 @@ describe('replies', () => {
 describe('the end of a session', () => {
   const EPHEMERAL = { isEphemeral: true };
 
-  it('looks for none of its ephemerals: they are listed as they are owned', () => {
+  it('looks up none of its ephemerals: they are listed in the order of ownership', () => {
     const tree = makeTree();
     apply(tree, 1, create('/p', 1));
     const paths = Array.from({ length: 100 }, (_, i) => `/p/e${i}`);
@@ -386,7 +383,7 @@ describe('the end of a session', () => {
     expect(tree.ephemeralCount).toBe(0);
   });
 
-  it('deletes what it lists and what it does not, in whatever order, and nothing of another session', () => {
+  it('deletes listed and unlisted ephemerals, in any order, and none of another session', () => {
     const tree = makeTree();
     const events: string[] = [];
     for (const [i, path] of ['/a', '/b', '/c', '/d'].entries()) apply(tree, 1 + i, create(path, 1 + i, EPHEMERAL));

@@ -1,9 +1,9 @@
 /**
  * The tree of znodes: what clients read, and the state that committed txns change (DataTree).
  *
- * Reading is by number: find the znode once, then ask. Writing is `apply`, in the order of the zxids; nothing is
- * checked there, the request pipeline has decided before. The replies to reads are written straight from the block in
- * which a znode is kept, see `znode-table.ts`.
+ * Reads go by number: find the znode once, then query it. Writes go through `apply`, in zxid order; it checks nothing,
+ * as the request pipeline has already decided. Replies to reads are written straight from the block that stores a
+ * znode, see `znode-table.ts`.
  */
 import {
   getInt,
@@ -42,15 +42,15 @@ export { ZnodeKind } from './znode-kind.ts';
 export { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 export interface DataTreeOptions {
-  /** Whether TTL znodes exist; without, the owner of one reads as a session that nobody knows. */
+  /** Whether TTL znodes exist; if not, a TTL znode's owner is read as an unknown session. */
   readonly extendedTypesEnabled: boolean;
-  /** Whether TTL znodes of 3.5.3 exist, too. Default false. */
+  /** Whether TTL znodes of 3.5.3 are recognized too. Default false. */
   readonly emulate353TtlZnodes?: boolean;
-  /** Without, every digest is 0. */
+  /** If false, every digest is 0. */
   readonly digestEnabled: boolean;
 }
 
-/** What `readStat` fills in; `cversion` is the persisted one, the number of children ever created. */
+/** Filled in by `readStat`; `cversion` is the persisted one, the number of children ever created. */
 export interface StatTarget {
   czxid: number;
   mzxid: number;
@@ -70,7 +70,7 @@ export interface ZxidDigest {
   readonly digest: bigint;
 }
 
-/** A digest is kept of every zxid that this divides, and as many of the last of them. */
+/** A digest is kept for every zxid that this divides, and as many of the most recent ones. */
 const DIGEST_INTERVAL = 128;
 const DIGESTS_MAX = 1024;
 const CONFIG_PATH = '/zookeeper/config';
@@ -78,24 +78,24 @@ const CONFIG_PATH = '/zookeeper/config';
 const LENGTH_BYTES = 4;
 
 export class DataTree {
-  /** Zxid of the last txn applied; whoever loads a snapshot sets it. */
+  /** Zxid of the last txn applied; set by the code that loads a snapshot. */
   lastZxid: Zxid = ZXID_ZERO;
   /**
-   * From this zxid on the tree is that of `lastZxid`. Before it, what was loaded of a snapshot may be ahead: it was
-   * written while the tree changed. Infinity while nobody knows.
+   * From this zxid on the tree is exactly that of `lastZxid`. Before it, a fuzzy snapshot may be ahead, as it was
+   * written while the tree changed. Infinity while unknown.
    */
   exactFrom: number = 0;
-  /** What `/zookeeper/config` held before its last change by a txn; null for nothing. */
+  /** Content of `/zookeeper/config` before its last change by a txn; null for none. */
   replacedMembership: Uint8Array | null = null;
   readonly quotas: Quotas;
-  /** Finding a znode, its links and what is kept of it in the table: by number. */
+  /** Lookup of znodes, their links and their fields in the table, by number. */
   readonly znodes: Znodes;
   readonly acls: AclTable;
-  /** The tree's inner parts, for the snapshots; nobody else changes anything through it. */
+  /** The tree's internals, for snapshots only; nothing else modifies it through this field. */
   readonly state: TreeState;
   readonly #applier: TxnApplier;
   readonly #digests: ZxidDigest[] = [];
-  /** The txn of which some changes are made and others are not. */
+  /** A txn that has been applied in part. */
   #unfinished: TxnSteps | null = null;
 
   constructor(options: DataTreeOptions, trace: Trace) {
@@ -107,9 +107,9 @@ export class DataTree {
   }
 
   /**
-   * Applies a committed txn, tells `events` what changed, and raises `lastZxid` once, also for a multi.
+   * Applies a committed txn, reports the changes to `events`, and sets `lastZxid` once, also for a multi.
    *
-   * @param prepared left out: another server has prepared the txn
+   * @param prepared omitted: another server has prepared the txn
    */
   apply(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared = UNPREPARED): ApplyResult {
     if (txn.type === OpCode.reconfig) this.replacedMembership = this.#copyOf(CONFIG_PATH);
@@ -120,8 +120,8 @@ export class DataTree {
   }
 
   /**
-   * The same for a txn of many changes, over several turns: until it is done the tree shows some of them, and its zxid is
-   * that of the txn before. null when the txn is no such one.
+   * The same for a txn of many changes, over several turns: until it is done the tree shows some of them, with the zxid
+   * of the previous txn. null when the txn has only one change.
    */
   applyInSteps(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared): TxnSteps | null {
     const steps = this.#applier.steps(header, txn, events, prepared);
@@ -140,12 +140,12 @@ export class DataTree {
     return this.#unfinished;
   }
 
-  /** Makes at once what is left of the changes of a txn, for whoever needs the tree of one zxid. */
+  /** Completes a partly applied txn, for callers that need the tree of a single zxid. */
   settle(): void {
     this.#unfinished?.goOn(Number.POSITIVE_INFINITY);
   }
 
-  /** The same for a create of the log that is found to be plain, without any events. @returns false when it must be decoded */
+  /** Applies a plain create from the log, without any events. @returns false when it must be decoded */
   replayCreate(create: PlainCreate, known: KnownZnode | null = null): boolean {
     if (!this.#applier.replayCreate(create, known)) return false;
     this.quotas.onTxn(create.time);
@@ -154,8 +154,8 @@ export class DataTree {
   }
 
   /**
-   * Writes into `/zookeeper/config` which membership is in force. Each server does so by itself: the znode counts in no
-   * digest, and its mzxid is the version.
+   * Writes the current membership into `/zookeeper/config`. Each server does so on its own: the znode is not part of
+   * the digest, and its mzxid is the version.
    */
   showMembership(data: Uint8Array, version: Zxid, wallMs: number): void {
     const z = this.znodes.find(CONFIG_PATH);
@@ -177,7 +177,7 @@ export class DataTree {
 
   /* ------------------------------------------------------------------------------------------- whole tree ---- */
 
-  /** Number of znodes as Apache counts them: the root, which has two names there, twice. */
+  /** Number of znodes as Apache counts them: the root twice, as it has two names there. */
   get count(): number {
     return this.znodes.count + 1;
   }
@@ -186,7 +186,7 @@ export class DataTree {
     return this.state.ephemerals.count;
   }
 
-  /** Characters of all paths and bytes of all data. */
+  /** UTF-16 code units of all paths plus bytes of all data. */
   get approximateDataSize(): number {
     return this.state.dataSize;
   }
@@ -196,7 +196,7 @@ export class DataTree {
     return this.state.digestSum.toBigInt();
   }
 
-  /** The sum behind `treeDigest`, to compute what it will be; copy it before adding to it. */
+  /** The sum behind `treeDigest`, to compute future values; copy it before adding to it. */
   digestSum(): DigestSum {
     return this.state.digestSum;
   }
@@ -221,9 +221,9 @@ export class DataTree {
   }
 
   /**
-   * Looks at all containers and TTL znodes, one with each step, while the tree may change: gives the path of one that may be
-   * deleted now and null for any other. It has no children, and a container had some or is older than
-   * `containerNeverUsedMs` (0 = never), a TTL znode was not written for longer than its ttl.
+   * Visits all containers and TTL znodes, one per step, while the tree may change: yields the path of one that may be
+   * deleted now and null for any other. It has no children; a container had some or is older than
+   * `containerNeverUsedMs` (0 = never), a TTL znode has not been written for longer than its ttl.
    */
   *collectablePaths(nowWallMs: number, containerNeverUsedMs: number): IterableIterator<string | null> {
     for (const z of this.state.containers) {
@@ -240,12 +240,12 @@ export class DataTree {
 
   /* ------------------------------------------------------------------------------------- finding and links ---- */
 
-  /** The parent that a path names, whether or not the path itself is there; NO_ZNODE when it is missing. */
+  /** The parent that a path names, whether or not the path itself exists; NO_ZNODE when the parent is missing. */
   findParent(path: string): ZnodeNumber {
     return this.state.findParent(path);
   }
 
-  /** The last part of the path, '' of the root. */
+  /** The last part of the path, '' for the root. */
   nameOf(z: ZnodeNumber): string {
     const path = this.znodes.pathOf(z);
     return path.slice(path.lastIndexOf('/') + 1);
@@ -265,7 +265,7 @@ export class DataTree {
 
   /* ----------------------------------------------------------------------------------------------- fields ---- */
 
-  /** Milliseconds; 0 for what is no TTL znode. */
+  /** Milliseconds; 0 for any other znode. */
   ttlOf(z: ZnodeNumber): number {
     return this.state.ttls.get(z) ?? 0;
   }
@@ -275,7 +275,7 @@ export class DataTree {
     return this.znodes.kindOf(z) === ZnodeKind.ephemeral ? this.state.sessionOf(z) : 0n;
   }
 
-  /** The owner as snapshots keep it: it also says that a znode is a container or has a ttl. A signed long. */
+  /** The owner as snapshots store it: it also marks containers and TTL znodes. A signed long. */
   persistedOwnerOf(z: ZnodeNumber): bigint {
     this.state.putPersistedOwner(z, OWNER, 0);
     return getLongBig(OWNER, 0);
@@ -321,7 +321,7 @@ export class DataTree {
     return this.znodes.pageOf(z).subarray(this.znodes.dataStartOf(z), this.znodes.statStartOf(z));
   }
 
-  /** Fills in what `prepare` decides by: the numbers of the stat, and those of children and data. */
+  /** Fills in what `prepare` needs: the numbers of the stat, and those of children and data. */
   readStat(z: ZnodeNumber, target: StatTarget): void {
     const page = this.znodes.pageOf(z);
     const stat = this.znodes.statStartOf(z);
@@ -337,7 +337,7 @@ export class DataTree {
     target.cversion = this.znodes.sequenceOf(z);
   }
 
-  /** The stat as a snapshot keeps it. */
+  /** The stat as a snapshot stores it. */
   persistedStatOf(z: ZnodeNumber): PersistedStat {
     return this.state.persistedStatOf(z);
   }
@@ -378,7 +378,7 @@ export class DataTree {
     writer.int(table.childCountOf(z));
     const first = table.firstChildOf(z);
     if (first === NO_ZNODE) return;
-    // Where the name begins in the path: behind the parent's path and a slash; the root's path is that slash.
+    // Offset of the name: after the parent's path and a slash; the root's path is that slash.
     const skipped = z === ROOT ? 1 : table.pathBytesOf(z) + 1;
     for (let child = first; child !== NO_ZNODE; child = table.nextSiblingOf(child)) {
       table.writePath(child, skipped, writer);

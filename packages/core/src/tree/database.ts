@@ -21,7 +21,7 @@ export class Database {
     return this.tree.lastZxid;
   }
 
-  /** Applies a committed txn. A session's ephemerals go with it. `prepared` as in `DataTree.apply`. */
+  /** Applies a committed txn. Closing a session also deletes its ephemerals. `prepared` as in `DataTree.apply`. */
   apply(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared = UNPREPARED): ApplyResult {
     this.#applyToSessions(header, txn);
     return this.tree.apply(header, txn, events, prepared);

@@ -6,8 +6,8 @@ import { VisitedZnodes } from './visited-znodes.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 /**
- * The number of znodes below one, at any depth, as it is when this begins; counted in steps, as `ChildNames` collects
- * names. A count kept for each znode would cost memory, and each create as many steps as its path is deep.
+ * The number of a znode's descendants at the time of construction, counted in steps, as `ChildNames` collects names. A
+ * count stored in each znode would cost memory, and each create as many updates as its path is deep.
  */
 export class DescendantCount implements TreeObserver {
   readonly #state: TreeState;
@@ -29,7 +29,7 @@ export class DescendantCount implements TreeObserver {
     return this.#count;
   }
 
-  /** Looks at so many znodes. @returns true when all have been counted */
+  /** Visits up to `count` znodes. @returns true when all have been counted */
   goOn(count: number): boolean {
     const { table } = this.#state;
     for (let i = 0; i < count && this.#next !== NO_ZNODE; i++) {

@@ -27,7 +27,7 @@ const ZERO: PersistedStat = {
 };
 
 describe('crc32', () => {
-  it("is zlib's, for any bytes and in any number of steps", () => {
+  it("equals zlib's, for any bytes and in any number of steps", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 1500, size: 'max' }), fc.nat(1500), fc.nat(5), (memory, cut, skipped) => {
         const bytes = memory.subarray(skipped);
@@ -37,7 +37,7 @@ describe('crc32', () => {
     );
   });
 
-  it('of a path is that of its UTF-8, the root apart', () => {
+  it('of a path is that of its UTF-8, except for the root', () => {
     const text = fc.oneof(
       fc.string({ minLength: 2, maxLength: 1500, size: 'max' }),
       fc.string({ minLength: 2, unit: 'binary' }),
@@ -50,7 +50,7 @@ describe('crc32', () => {
     expect(pathCrc('/')).toBe(0);
   });
 
-  it('is the same of bytes that are copied on the way', () => {
+  it('is the same for bytes that are copied in the same pass', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 500, size: 'max' }), fc.nat(0xffffffff), fc.nat(9), (bytes, seed, at) => {
         const copy = new Uint8Array(bytes.length + 20);
@@ -63,7 +63,7 @@ describe('crc32', () => {
 });
 
 describe('the digest of a znode', () => {
-  it('gives, summed over a fresh tree, what Apache gives', () => {
+  it('summed over a fresh tree equals that of Apache', () => {
     expect(znodeDigest('/', new Uint8Array(0), ZERO) + znodeDigest('/zookeeper', null, ZERO)).toBe(1371985504);
     expect(znodeDigest('/zookeeper/config', new Uint8Array(3), ZERO)).toBe(0);
   });
@@ -89,7 +89,7 @@ describe('the digest of a znode', () => {
     );
   });
 
-  it('follows a changed pzxid, cversion or aversion without looking at the rest', () => {
+  it('is updated for a changed pzxid, cversion or aversion without reading the rest', () => {
     const zxid = fc.nat(Number.MAX_SAFE_INTEGER);
     const int = fc.integer();
     fc.assert(

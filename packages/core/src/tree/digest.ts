@@ -1,5 +1,5 @@
 /**
- * The digest of a tree: one 64-bit number that two trees share when every znode of them is the same (AdHash).
+ * The digest of a tree: a 64-bit number that is equal for trees in which all znodes are equal (AdHash).
  *
  *     znode digest := CRC-32 of  path ("/" counts as no bytes), data unless null, and 60 bytes:
  *                       0 long czxid     24 long ctime      44 int cversion (persisted)
@@ -7,18 +7,17 @@
  *                      16 long pzxid     40 int  version    52 long ephemeralOwner (persisted)
  *     tree digest  := sum of the znode digests modulo 2**64
  *
- * Znodes below "/zookeeper/" count as 0: each server writes there on its own. Digest version 2
- * (DigestCalculator).
+ * Znodes below "/zookeeper/" count as 0: each server writes there on its own. Digest version 2 (DigestCalculator).
  */
 import { getInt, type PersistedStat } from '@meerkat/protocol';
 import { crc32, crc32OfAscii, crc32OfInt, crc32OfInts, makeChangeTable } from './crc32.ts';
 
 export { crc32 } from './crc32.ts';
 
-/** Instead of a znode's digest: nobody has computed it yet. */
+/** A znode's digest that has not been computed yet. */
 export const UNKNOWN_DIGEST = -1;
 
-/** Bytes of the fixed part behind path and data. */
+/** Bytes of the fixed part after path and data. */
 export const DIGESTED_STAT_BYTES = 60;
 
 /** Offsets inside the fixed part. */
@@ -62,14 +61,14 @@ export function isDigested(path: string): boolean {
   return !path.startsWith(SYSTEM_PREFIX);
 }
 
-/** The same of a path in ASCII, bytes[start, end). */
+/** The same for a path in ASCII, bytes[start, end). */
 export function isDigestedBytes(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start < SYSTEM_PREFIX.length) return true;
   for (let i = 0; i < SYSTEM_PREFIX.length; i++) if (bytes[start + i] !== SYSTEM_PREFIX.charCodeAt(i)) return true;
   return false;
 }
 
-/** CRC-32 of a path's bytes; the root has none. */
+/** CRC-32 of a path's bytes; none for the root. */
 export function pathCrc(path: string): number {
   if (path.length <= 1) return 0;
   const crc = crc32OfAscii(path);
@@ -79,8 +78,8 @@ export function pathCrc(path: string): number {
 }
 
 /**
- * Digest of a persistent znode as its create leaves it: three fields of its stat are the zxid, two the time, all others
- * zero. So the 60 bytes need not be written and gone through: CRC is linear, each byte that is not zero has its share.
+ * Digest of a persistent znode right after its create: three fields of its stat are the zxid, two the time, all others
+ * zero. As CRC is linear, the contributions of the nonzero bytes suffice: the 60 bytes need not be written and read.
  *
  * @param crc that of path and data
  */
@@ -96,24 +95,24 @@ export function digestOfCreated(crc: number, zxid: number, time: number): number
   );
 }
 
-/** A znode's digest after its pzxid has changed and nothing else: no byte of path or data is looked at. */
+/** A znode's digest after a change of its pzxid only: no byte of path or data is read. */
 export function digestAfterPzxid(digest: number, oldPzxid: number, newPzxid: number): number {
   const high = Math.floor(oldPzxid / 2 ** 32) ^ Math.floor(newPzxid / 2 ** 32);
   const low = (oldPzxid >>> 0) ^ (newPzxid >>> 0);
   return (digest ^ changeOfInt(PZXID_HIGH, high) ^ changeOfInt(PZXID_LOW, low)) >>> 0;
 }
 
-/** A znode's digest after its persisted cversion has changed and nothing else. */
+/** A znode's digest after a change of its persisted cversion only. */
 export function digestAfterCversion(digest: number, oldCversion: number, newCversion: number): number {
   return (digest ^ changeOfInt(CVERSION, oldCversion ^ newCversion)) >>> 0;
 }
 
-/** A znode's digest after its aversion has changed and nothing else. */
+/** A znode's digest after a change of its aversion only. */
 export function digestAfterAversion(digest: number, oldAversion: number, newAversion: number): number {
   return (digest ^ changeOfInt(AVERSION, oldAversion ^ newAversion)) >>> 0;
 }
 
-/** A sum modulo 2**64 of unsigned 32-bit numbers, in two halves so that no bigint is made on the way. */
+/** A sum modulo 2**64 of unsigned 32-bit numbers, in two halves to avoid bigints. */
 export class DigestSum {
   /** Bits 32 … 63 and 0 … 31, both unsigned. */
   high: number;
@@ -176,7 +175,7 @@ const PZXID_LOW: ChangeTables = changeTablesAt(DigestedStatOffset.pzxid + 4);
 const CVERSION: ChangeTables = changeTablesAt(DigestedStatOffset.cversion);
 const AVERSION: ChangeTables = changeTablesAt(DigestedStatOffset.aversion);
 
-/** The CRC so far is held with its lowest byte first; it meets the first four bytes of what follows. */
+/** The CRC so far is stored lowest byte first; it is xored with the first four bytes that follow. */
 const SEED: ChangeTables = changeTablesAt(0);
 const EMPTY_STAT_CRC: number = crc32(0, new Uint8Array(DIGESTED_STAT_BYTES), 0, DIGESTED_STAT_BYTES);
 const { czxid, mzxid, pzxid, ctime, mtime } = DigestedStatOffset;
@@ -185,7 +184,7 @@ const CREATED_ZXID_LOW: ChangeTables = changeTablesAt(czxid + 4, mzxid + 4, pzxi
 const CREATED_TIME_HIGH: ChangeTables = changeTablesAt(ctime, mtime);
 const CREATED_TIME_LOW: ChangeTables = changeTablesAt(ctime + 4, mtime + 4);
 
-/** Tables for the four bytes of an int that stands at each of `offsets` of the fixed part. */
+/** Tables for the four bytes of an int at each of `offsets` of the fixed part. */
 function changeTablesAt(...offsets: readonly number[]): ChangeTables {
   const tableOf = (byte: number): Int32Array => {
     const sum = new Int32Array(256);
@@ -203,7 +202,7 @@ function swapBytes(value: number): number {
 }
 
 function changeOfInt(tables: ChangeTables, change: number): number {
-  // As most often: the next zxid, one child more. The bytes that stay the same contribute 0.
+  // The usual case: the next zxid, one child more. The unchanged bytes contribute 0.
   if (change >>> 8 === 0) return tables[3][change]!;
   return (
     tables[0][change >>> 24]! ^

@@ -6,8 +6,8 @@ import { ZnodeKind } from './znode-kind.ts';
 import type { ZnodeNumber } from './znode-rows.ts';
 
 /**
- * The paths of a session's ephemerals that begin with a prefix, as they are when this begins, a vector<ustring>; collected
- * in steps, as `ChildNames` does it.
+ * The paths of a session's ephemerals with a prefix at the time of construction, a vector<ustring>; collected in steps,
+ * as in `ChildNames`.
  */
 export class EphemeralNames implements TreeObserver {
   readonly chunks: JuteChunks = new JuteChunks();
@@ -16,7 +16,7 @@ export class EphemeralNames implements TreeObserver {
   readonly #prefix: Uint8Array;
   readonly #zxid: Zxid;
   readonly #visited: VisitedZnodes = new VisitedZnodes();
-  /** Goes on with what is added meanwhile, and leaves out what is deleted. */
+  /** A live iterator: it includes znodes added meanwhile, and skips deleted ones. */
   readonly #owned: IterableIterator<ZnodeNumber>;
   #count = 0;
 
@@ -31,7 +31,7 @@ export class EphemeralNames implements TreeObserver {
     state.observers.add(this);
   }
 
-  /** Looks at so many of them. @returns true when all have been written */
+  /** Visits up to `count` of them. @returns true when all have been written */
   goOn(count: number): boolean {
     for (let i = 0; i < count; i++) {
       const next = this.#owned.next();

@@ -6,7 +6,7 @@ const NONE: ReadonlySet<ZnodeNumber> = new Set();
 export class Ephemerals {
   readonly #bySession = new Map<bigint, Set<ZnodeNumber>>();
   #count = 0;
-  /** The session that was asked for last, and what it owns: ends of sessions, and creates, come in runs of one session. */
+  /** The last session asked for, and what it owns: creates and session ends come in runs of one session. */
   #lastId = 0n;
   #lastOwned: Set<ZnodeNumber> | null = null;
 
@@ -31,7 +31,7 @@ export class Ephemerals {
     this.#lastOwned = null;
   }
 
-  /** In the order of their creation; changes while the tree does. */
+  /** In the order of their creation; a live view. */
   of(sessionId: bigint): ReadonlySet<ZnodeNumber> {
     return this.#find(sessionId) ?? NONE;
   }

@@ -1,17 +1,17 @@
 import { STAT_BYTES } from '@meerkat/protocol';
 
 /**
- * Room for the stats of a multi's parts, the same for all multis: a view of some bytes costs as much as copying a stat, and what
- * it leaves to the collector.
+ * Buffers for the stats of a multi's parts, shared by all multis: a view of a few bytes costs as much as copying a
+ * stat, and leaves garbage.
  *
- * Only that of the first parts is kept; of a longer multi the rest has new room.
+ * Only those of the first parts are kept; a longer multi allocates the rest.
  */
 export class PartStats {
   readonly #kept: Uint8Array[] = [];
   #slab: ArrayBuffer = new ArrayBuffer(0);
   #used = 0;
 
-  /** Of a multi's part number `part`: what was in it before is still there. */
+  /** The buffer of part number `part`; it is not cleared. */
   of(part: number): Uint8Array {
     if (part >= KEPT_MAX) return this.#cut();
     while (this.#kept.length <= part) this.#kept.push(this.#cut());

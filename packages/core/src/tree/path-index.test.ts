@@ -50,7 +50,7 @@ describe('a path index', () => {
     );
   });
 
-  it('asks for a path hardly ever in vain, also where paths differ in the middle or in one character', () => {
+  it('hardly ever compares a path without success, even if paths differ in the middle or in one character', () => {
     for (const make of [
       (i: number) => `/users/${i}/settings`,
       (i: number) => `/queue/item-${String(i).padStart(10, '0')}`,

@@ -4,20 +4,20 @@
  *     hash of the path, 32 bits ─┬─ high 8: shard
  *                                └─ low bits: first slot;   slot := int hash, int number (0 = empty), linear probing
  *
- * The paths themselves are where the znodes are; the index asks about one only when all 32 bits agree. So a look-up
- * touches one slot and one znode, an absent path the slot alone, and an entry costs 11 to 21 bytes. Maps from string to
- * number, which this was at first, cost 28 to 56 bytes an entry, five cache misses a look-up (0.8 µs instead of 0.4
- * among a million paths) and work for the garbage collector; and a single one throws near 16.7 million entries.
+ * The paths themselves are stored with the znodes; the index compares one only when all 32 bits are equal. So a lookup
+ * touches one slot and one znode, that of an absent path only the slot, and an entry costs 11 to 21 bytes. The Maps
+ * from string to number that preceded this cost 28 to 56 bytes per entry, five cache misses per lookup (0.8 µs instead
+ * of 0.4 among a million paths) and work for the garbage collector; and a single one throws near 16.7 million entries.
  *
- * Only one shard grows at a time, from the hashes it holds: with 17 million paths a shard has 66,000, well under 1 ms.
+ * Only one shard grows at a time, from its stored hashes: with 17 million paths a shard has 66,000, well under 1 ms.
  */
 import { assert } from '../base/assert.ts';
 
 /** Where the paths are. */
 export interface PathSource {
-  /** True when this is the path of that number. */
+  /** True when this number has this path. */
   hasPath(number: number, path: string): boolean;
-  /** The same of a path in ASCII, bytes[start, end). */
+  /** The same for a path in ASCII, bytes[start, end). */
   hasPathBytes(number: number, bytes: Uint8Array, start: number, end: number): boolean;
 }
 
@@ -31,12 +31,12 @@ export class PathIndex {
   /** Entries of each shard. */
   readonly #sizes: Int32Array = new Int32Array(SHARDS);
   #size = 0;
-  /** What `fetch` has found, which is of no use: without it the compiler leaves the loop out. */
+  /** The result of `fetch`, which is not used: without it the compiler would remove the loop. */
   fetched = 0;
 
   constructor(source: PathSource) {
     this.#source = source;
-    // In one piece as long as they are small: 256 pieces of memory are what an empty tree spends most of its time on.
+    // One allocation while they are small: 256 separate ones would dominate the cost of an empty tree.
     const slots = new Int32Array(SHARDS * 2 * SLOTS_MIN);
     for (let i = 0; i < SHARDS; i++) this.#shards.push(slots.subarray(i * 2 * SLOTS_MIN, (i + 1) * 2 * SLOTS_MIN));
   }
@@ -45,7 +45,7 @@ export class PathIndex {
     return this.#size;
   }
 
-  /** The number stored under a path, 0 when there is none. `hash` is that of `hashOf`. */
+  /** The number stored under a path, 0 for none. `hash` is its `hashOf`. */
   get(hash: number, path: string): number {
     const slots = this.#shards[hash >>> (32 - SHARD_BITS)]!;
     const mask = slots.length - 1;
@@ -55,7 +55,7 @@ export class PathIndex {
     }
   }
 
-  /** The number stored under a path in ASCII, 0 when there is none. */
+  /** The number stored under a path in ASCII, 0 for none. */
   getBytes(hash: number, bytes: Uint8Array, start: number, end: number): number {
     const slots = this.#shards[hash >>> (32 - SHARD_BITS)]!;
     const mask = slots.length - 1;
@@ -65,7 +65,7 @@ export class PathIndex {
     }
   }
 
-  /** Looks at the first slots of hashes[0 … count), so that they are in the processor's cache when they are needed. */
+  /** Touches the first slots of hashes[0 … count), so that they are in the processor's cache when they are needed. */
   fetch(hashes: Int32Array, count: number): void {
     let sum = 0;
     for (let i = 0; i < count; i++) {
@@ -76,7 +76,7 @@ export class PathIndex {
     this.fetched = sum;
   }
 
-  /** Stores a number from 1 to 2**31 − 1 under the hash of a path that has none yet. */
+  /** Stores a number from 1 to 2**31 − 1 under the hash of a path that is not stored yet. */
   add(hash: number, number: number): void {
     const shard = hash >>> (32 - SHARD_BITS);
     let slots = this.#shards[shard]!;
@@ -86,17 +86,17 @@ export class PathIndex {
     this.#size++;
   }
 
-  /** Forgets a number and the path with this hash under which it was stored. */
+  /** Deletes a number that was stored under this hash. */
   delete(hash: number, number: number): void {
     const shard = hash >>> (32 - SHARD_BITS);
     const slots = this.#shards[shard]!;
     const mask = slots.length - 1;
     let hole = (hash << 1) & mask;
     while (slots[hole + 1] !== number) {
-      assert(slots[hole + 1] !== 0, 'a path that leaves the index is in it');
+      assert(slots[hole + 1] !== 0, 'a deleted path is in the index');
       hole = (hole + 2) & mask;
     }
-    // Entries behind the hole move up, unless that would put them before their first slot.
+    // Entries after the hole move up, unless that would put them before their first slot.
     for (let at = (hole + 2) & mask; slots[at + 1] !== 0; at = (at + 2) & mask) {
       const first = (slots[at]! << 1) & mask;
       if (((at - first) & mask) < ((at - hole) & mask)) continue;
@@ -122,7 +122,7 @@ export class PathIndex {
   }
 }
 
-/** A signed 32-bit hash: two characters a step, then a mix by which each bit depends on all before it. */
+/** A signed 32-bit hash: two characters per step, then a mix in which each bit depends on all input bits. */
 export function hashOf(path: string): number {
   const length = path.length;
   let hash = length;

@@ -1,6 +1,6 @@
 import { getInt } from '@meerkat/protocol';
 
-/** Offsets inside a StatPersisted; up to version it is laid out as the stat of the wire. */
+/** Offsets inside a StatPersisted; up to version its layout equals that of the stat on the wire. */
 export const PersistedOffset = {
   mzxid: 8,
   ctime: 16,
@@ -13,7 +13,7 @@ export const PersistedOffset = {
 /** Largest high half of a zxid that is an exact number. */
 const ZXID_HIGH_MAX = 2 ** 21 - 1;
 
-/** czxid, mzxid and pzxid of the stat at `persisted`: not negative but for −1, and exact numbers. */
+/** Whether czxid, mzxid and pzxid of the stat at `persisted` are exact numbers, not negative except −1. */
 export function areZxids(bytes: Uint8Array, persisted: number): boolean {
   return (
     isZxidAt(bytes, persisted) &&

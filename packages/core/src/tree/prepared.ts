@@ -1,15 +1,15 @@
 import { UNKNOWN_DIGEST } from './digest.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 
-/** What the one who prepared a txn knows of the znode that it changes: to find it out again is a tenth of what a write costs. */
+/** Results of preparing a txn that apply can reuse: computing them again takes a tenth of a write. */
 export interface Prepared {
-  /** Of the znode that a create or setData changes, as it is afterwards; else nobody looks at it. */
+  /** For a create or setData: digest of the znode after the change; unused for other txns. */
   readonly digest: number;
-  /** Where the znode was then, which may be another's number since; NO_ZNODE when the txn is to make it. */
+  /** The znode's number at that time, which may have been reused since; NO_ZNODE when the txn creates it. */
   readonly znode: ZnodeNumber;
-  /** Of each part of a multi, as it is after that part; null of any other txn. */
+  /** For each part of a multi, as of that part; null for any other txn. */
   readonly parts: readonly Prepared[] | null;
 }
 
-/** Nothing is known: another server has prepared the txn, or it comes from a log. */
+/** Nothing is known: the txn was prepared by another server, or comes from a log. */
 export const UNPREPARED: Prepared = Object.freeze({ digest: UNKNOWN_DIGEST, znode: NO_ZNODE, parts: null });

@@ -42,7 +42,7 @@ beforeEach(() => {
 });
 
 describe('usage', () => {
-  it('starts with what is there and follows every change, without version, zxid or digest', () => {
+  it('starts with the current usage and follows every change, without changing version, zxid or digest', () => {
     create('/a', '12345');
     create('/a/b', '123');
     setQuota('/a', 'count=10,bytes=-1');
@@ -59,7 +59,7 @@ describe('usage', () => {
     expect(tree.persistedStatOf(tree.znodes.find(stats))).toEqual(before);
   });
 
-  it('is booked where it is found: its znode is looked for once, and again when it has gone', () => {
+  it('looks up its znode once, and again after that was deleted', () => {
     create('/a', '');
     setQuota('/a', 'count=10,bytes=-1');
     const stats = '/zookeeper/quota/a/zookeeper_stats';
@@ -78,7 +78,7 @@ describe('usage', () => {
     expect(textOf('/a/takes its number')).toBe('');
   });
 
-  it('of the znodes of quotas themselves is booked, too, until they go', () => {
+  it('of the quota znodes themselves is counted too, until they are deleted', () => {
     setQuota('/zookeeper', 'count=100,bytes=-1');
     const stats = '/zookeeper/quota/zookeeper/zookeeper_stats';
     apply({ type: OpCode.delete, path: stats });
@@ -87,7 +87,7 @@ describe('usage', () => {
     expect(textOf('/takes its number')).toBe('1');
   });
 
-  it('is booked at the deepest path with a quota alone', () => {
+  it('is counted at the deepest path with a quota only', () => {
     create('/a', '');
     create('/a/b', '');
     setQuota('/a', 'count=10,bytes=-1');
@@ -99,16 +99,16 @@ describe('usage', () => {
     expect(textOf('/zookeeper/quota/a/b/zookeeper_stats')).toBe('count=2,bytes=1');
   });
 
-  it('of the root is counted when its znode is made, and not kept', () => {
+  it('of the root is counted when its znode is created, and not updated', () => {
     create('/a', '12345');
     create('/zookeeper/quota/zookeeper_stats', 'whatever');
-    // The root, /zookeeper with its quota and config, /a, and the znode itself with what it was made with.
+    // The root, /zookeeper with its quota and config, /a, and the znode itself with its initial data.
     expect(textOf('/zookeeper/quota/zookeeper_stats')).toBe('count=6,bytes=13');
     create('/b', '1');
     expect(textOf('/zookeeper/quota/zookeeper_stats')).toBe('count=6,bytes=13');
   });
 
-  it('is no longer kept once the limits are deleted', () => {
+  it('is no longer updated once the limits are deleted', () => {
     create('/a', '');
     setQuota('/a', 'count=1,bytes=-1=;countHardLimit=1');
     apply({ type: OpCode.delete, path: '/zookeeper/quota/a/zookeeper_limits' });
@@ -126,7 +126,7 @@ describe('usage of many znodes', () => {
     for (let i = 0; i < count; i++) create(`/a/${i}`, 'x');
   }
 
-  it('is counted over several turns: until then the quota refuses nothing, then it is what there is', () => {
+  it('is counted over several turns: until then the quota refuses nothing, afterwards it is exact', () => {
     createMany(10_000);
     setQuota('/a', 'count=-1,bytes=-1=;countHardLimit=1');
     expect(textOf(STATS)).toBe('count=0,bytes=0');
@@ -144,7 +144,7 @@ describe('usage of many znodes', () => {
     expect(tree.state.observers.size).toBe(0);
   });
 
-  it('costs a turn no more when many ask for it, again and again', () => {
+  it('costs a turn no more when it is requested many times', () => {
     createMany(5000);
     setQuota('/a', 'count=1000000,bytes=-1');
     for (let i = 0; i < 100; i++) {
@@ -159,7 +159,7 @@ describe('usage of many znodes', () => {
     expect(textOf('/zookeeper/quota/a/99/zookeeper_stats')).toBe('count=1,bytes=1');
   });
 
-  it('is what a client writes there meanwhile, and nothing when it deletes it', () => {
+  it('is what a client writes there meanwhile, and none when it deletes the znode', () => {
     createMany(5000);
     setQuota('/a', 'count=1000000,bytes=-1');
     apply({ type: OpCode.setData, path: STATS, data: new TextEncoder().encode('count=7,bytes=8'), version: 1 });
@@ -174,7 +174,7 @@ describe('usage of many znodes', () => {
     expect(tree.state.observers.size).toBe(0);
   });
 
-  it('is nothing once the znode itself is gone, and that of the next one under its name', () => {
+  it('is zero once the znode itself is deleted, and that of the next one with its name', () => {
     createMany(5000);
     setQuota('/a', 'count=1000000,bytes=-1');
     for (let i = 0; i < 5000; i++) apply({ type: OpCode.delete, path: `/a/${i}` });
@@ -185,7 +185,7 @@ describe('usage of many znodes', () => {
     expect(textOf(STATS)).toBe('count=2,bytes=4');
   });
 
-  it('is not that of another znode, which takes its number', () => {
+  it('is not that of another znode that reuses its number', () => {
     createMany(5000);
     setQuota('/a', 'count=1000000,bytes=-1');
     for (let i = 0; i < 5000; i++) apply({ type: OpCode.delete, path: `/a/${i}` });
@@ -197,7 +197,7 @@ describe('usage of many znodes', () => {
     expect(tree.state.observers.size).toBe(0);
   });
 
-  it('of quotas within quotas is counted in one pass when a tree is loaded', () => {
+  it('of nested quotas is counted in one pass when a tree is loaded', () => {
     let path = '';
     for (let i = 0; i < 300; i++) {
       path += '/d';
@@ -212,7 +212,7 @@ describe('usage of many znodes', () => {
 });
 
 describe('check', () => {
-  it('refuses what goes beyond a hard limit, and only that', () => {
+  it('refuses only what exceeds a hard limit', () => {
     create('/a', '12');
     setQuota('/a', 'count=-1,bytes=-1=;byteHardLimit=10;countHardLimit=2');
     expect(tree.quotas.check('/a/b', 8, 1)).toBe('ok');
@@ -223,7 +223,7 @@ describe('check', () => {
     expect(tree.quotas.check('/b', 1000, 1)).toBe('ok');
   });
 
-  it('warns of a soft limit once a minute of the tree’s own time', () => {
+  it('warns about a soft limit once per minute of the tree’s own time', () => {
     create('/a', '');
     setQuota('/a', 'count=1,bytes=-1');
     for (const time of [1000, 2000, 60_999, 61_000]) {
@@ -234,7 +234,7 @@ describe('check', () => {
     expect(events[0]).toMatchObject({ kind: 'quota-exceeded', path: '/a', isHard: false });
   });
 
-  it('never counts for the root, and holds no quota that is not a number', () => {
+  it('never applies to the root, and ignores a limit that is not a number', () => {
     create('/zookeeper/quota/zookeeper_limits', 'count=1,bytes=1=;countHardLimit=1');
     create('/zookeeper/quota/zookeeper_stats', '');
     expect(tree.quotas.check('/b', 1000, 1)).toBe('ok');
@@ -244,14 +244,14 @@ describe('check', () => {
 });
 
 describe('the text of limits and usage', () => {
-  it('is read and written as Apache does it, hard limits sorted behind a lone "="', () => {
+  it('is read and written as by Apache, with sorted hard limits after a lone "="', () => {
     const text = 'count=3,bytes=-1=;byteHardLimit=10;countHardLimit=7';
     expect(parseTrack(text)).toEqual({ count: 3, bytes: -1, bytesHard: 10, countHard: 7 });
     expect(formatTrack(parseTrack(text))).toBe(text);
     expect(formatTrack(parseTrack('count=3,bytes=4'))).toBe('count=3,bytes=4');
   });
 
-  it('tells what a server of Apache can read of usage, which else it does not survive', () => {
+  it('detects usage that an Apache server cannot read, as that would stop it', () => {
     const stats = '/zookeeper/quota/a/zookeeper_stats';
     const isReadable = (path: string, text: string | null): boolean =>
       areReadableStats(path, text === null ? null : new TextEncoder().encode(text));
@@ -264,7 +264,7 @@ describe('the text of limits and usage', () => {
       'count=1,bytes=2=;byteHardLimit=3',
     ];
     for (const text of good) expect(isReadable(stats, text), text).toBe(true);
-    // Each was seen to end Apache's 3.8.0.
+    // Each of these was seen to stop Apache 3.8.0.
     const bad = [
       null,
       'garbage',

@@ -2,15 +2,15 @@
  * Quotas on subtrees (Quotas, StatsTrack).
  *
  *     /zookeeper/quota<path>/zookeeper_limits    the limits of <path>, set by clients
- *     /zookeeper/quota<path>/zookeeper_stats     how much is in use, kept by the server: no version, zxid or watch moves
+ *     /zookeeper/quota<path>/zookeeper_stats     usage, written by the server: no new version or zxid, no watch event
  *
  *     text := "count=" n ",bytes=" n ( "=" ( ";" key "=" n )+ )?      keys byteHardLimit, countHardLimit, in this order
  *
- * A path is registered while it has a limits znode. Usage counts the znode itself and all below it, and bytes of data
- * only. What changes is booked at the deepest registered ancestor alone; the root has no quota.
+ * A path is registered while it has a limits znode. Usage counts the znode itself and all its descendants, and bytes of
+ * data only. A change is counted at the deepest registered ancestor only; the root has no quota.
  *
- * Usage is counted when its znode is made. With many znodes that takes several turns: until then it reads as it was made,
- * and the quota refuses nothing.
+ * Usage is counted when its znode is created. With many znodes that takes several turns: until then it reads as it was
+ * created, and the quota refuses nothing.
  */
 import type { Trace } from '../base/ports.ts';
 import type { QuotaUse } from '../base/server-view.ts';
@@ -30,13 +30,13 @@ export interface QuotaFault {
 const QUOTA_PATH = '/zookeeper/quota';
 const LIMITS_NAME = '/zookeeper_limits';
 const STATS_NAME = '/zookeeper_stats';
-/** What is kept at a registered path. */
+/** The marker stored at a registered path. */
 const REGISTERED = {};
 /** −1 in the text and in these fields: not set. */
 const UNSET = -1;
-/** Milliseconds, of the tree's own time, in which the same warning is not repeated. */
+/** Minimum milliseconds, of the tree's own time, between two equal warnings. */
 const WARNING_INTERVAL_MS = 60_000;
-/** Znodes that are counted in a turn: about half a millisecond. */
+/** Znodes counted per turn: about half a millisecond. */
 const STEPS_PER_TURN = 4096;
 
 export class Quotas {
@@ -44,10 +44,10 @@ export class Quotas {
   readonly #trace: Trace;
   #paths = new AncestorIndex<typeof REGISTERED>();
   readonly #registered: Map<string, Registered> = new Map();
-  /** Paths whose usage is to be counted, the oldest first; `#counting` is about the first of them, or about none. */
+  /** Paths whose usage has not been counted yet, oldest first; `#counting` is for the first of them, or null. */
   readonly #uncounted = new Set<string>();
   #counting: UsageCount | null = null;
-  /** Znodes that may be looked at in this turn. */
+  /** Znodes that may still be visited in this turn. */
   #stepsLeft = STEPS_PER_TURN;
   /** When a limit of a path was last warned about: `<limit> <path>`. */
   readonly #warnedAtMs = new Map<string, number>();
@@ -59,7 +59,7 @@ export class Quotas {
     this.#trace = trace;
   }
 
-  /** True while creates and changes of data are to be told: a path is registered, or something is being counted. */
+  /** True while creates and data changes must be reported: a path is registered, or a count is in progress. */
   get isActive(): boolean {
     return this.#paths.size > 0 || this.isCounting;
   }
@@ -69,7 +69,7 @@ export class Quotas {
     return this.#uncounted.size > 0;
   }
 
-  /** In every turn: goes on counting. */
+  /** Called in every turn: continues counting. */
   goOn(): void {
     this.#stepsLeft = STEPS_PER_TURN;
     if (!this.isCounting) return;
@@ -80,9 +80,9 @@ export class Quotas {
   }
 
   /**
-   * Asks, before a create or setData, whether the deepest registered ancestor of `path` has room for it. What is in
-   * use is what has been applied. A hard limit counts instead of the soft one of its kind, not beside it; exceeding a
-   * soft one is told to the trace, at most once a minute, and is ok.
+   * Checks, before a create or setData, whether it fits the quota of the deepest registered ancestor of `path`. Usage
+   * is what has been applied. A hard limit replaces the soft one of its kind; exceeding a soft one is ok and is traced
+   * as a warning, at most once per minute.
    */
   check(path: string, bytesDelta: number, countDelta: number): 'ok' | QuotaFault {
     if (this.#paths.size === 0) return 'ok';
@@ -100,7 +100,7 @@ export class Quotas {
     return areBytesKept ? 'ok' : { path: quotaPath, limit: 'bytes' };
   }
 
-  /** Registered paths, with what may be and what is in use. −1: not limited. */
+  /** Registered paths with limits and usage. −1: no limit. */
   *uses(): Iterable<QuotaUse> {
     for (const registered of this.#registered.values()) {
       const { path } = registered;
@@ -146,15 +146,15 @@ export class Quotas {
   onDataChanged(path: string, bytesDelta: number): void {
     if (this.#uncounted.size > 0) {
       this.#counting?.onDataChanged(this.#state.table.find(path), bytesDelta);
-      // Whatever a client writes there stands.
+      // Data written there by a client is kept as it is.
       if (path.startsWith(QUOTA_PATH) && path.endsWith(STATS_NAME)) this.#countNoMore(pathOfStats(path));
     }
     if (this.#paths.size > 0 && bytesDelta !== 0) this.#book(path, bytesDelta, 0);
   }
 
   /**
-   * Finds the registered paths in a tree that was just loaded, and counts what they use: the deepest first, so that none
-   * looks at a znode that another has counted.
+   * Finds the registered paths in a tree that was just loaded, and counts their usage: the deepest first, so that no
+   * znode is visited twice.
    */
   rebuild(): void {
     for (const path of [...this.#uncounted]) this.#countNoMore(path);
@@ -178,7 +178,7 @@ export class Quotas {
   }
 
   #register(path: string): void {
-    // A quota of the root stands at /zookeeper/quota/zookeeper_limits, and is never enforced or counted.
+    // A quota of the root is at /zookeeper/quota/zookeeper_limits, and is never enforced or counted.
     if (path.length <= 1 || !path.startsWith('/')) return;
     this.#paths.add(path, REGISTERED);
     this.#registered.set(path, new Registered(path));
@@ -201,14 +201,14 @@ export class Quotas {
     this.#write(stats, usage);
   }
 
-  /** The root's usage is counted when its znode is made, and never again. */
+  /** The root's usage is counted when its znode is created, and not again. */
   #recount(quotaPath: string): void {
     this.#countNoMore(quotaPath);
     this.#uncounted.add(quotaPath);
     if (this.#uncounted.size === 1) this.#count(quotaPath);
   }
 
-  /** As far as it gets in this turn. */
+  /** Counts as far as this turn allows. */
   #count(quotaPath: string): void {
     const { table } = this.#state;
     this.#counting ??= new UsageCount(this.#state, table.find(quotaPath === '' ? '/' : quotaPath));
@@ -225,7 +225,7 @@ export class Quotas {
     this.#counting = null;
   }
 
-  /** The znode whose subtree is being counted goes: its number is taken by the next one, wherever that is. */
+  /** The top of the subtree being counted is removed: its number may be reused anywhere in the tree. */
   #restart(path: string): void {
     const [first] = this.#uncounted;
     if (path !== first) return;
@@ -240,14 +240,14 @@ export class Quotas {
     this.#write(stats, track);
   }
 
-  /** No txn of its own says so: reads that go on over several turns are told here. */
+  /** This change has no txn of its own: reads that span several turns are notified here. */
   #write(stats: ZnodeNumber, track: StatsTrack): void {
     const state = this.#state;
     if (state.observers.size > 0) state.announce(state.table.pathOf(stats));
     state.replaceData(stats, ENCODER.encode(formatTrack(track)));
   }
 
-  /** What a subtree uses, with the parts of it that have been counted before. */
+  /** The usage of a subtree, reusing parts of it that have been counted before. */
   #countAround(top: ZnodeNumber, counted: ReadonlyMap<ZnodeNumber, Usage>): Usage {
     const { table } = this.#state;
     const usage = { count: 0, bytes: 0 };
@@ -276,7 +276,7 @@ export class Quotas {
     this.#trace.emit({ kind: 'quota-exceeded', path, limit: text, isHard });
   }
 
-  /** The deepest path with a quota that is `path` or above it. */
+  /** The deepest path with a quota that is `path` or an ancestor of it. */
   #registeredAbove(path: string): Registered | null {
     const quotaPath = this.#paths.nearest(path);
     return quotaPath === null ? null : this.#registered.get(quotaPath)!;
@@ -298,7 +298,9 @@ export class Quotas {
   }
 }
 
-/** A path, and where it was found last: that of a deep znode is long to put together and to look for, at every write below. */
+/**
+ * A path and its last known znode: building and looking up a deep path is slow, and every write below would need it.
+ */
 interface KnownPlace {
   readonly path: string;
   znode: ZnodeNumber;
@@ -340,7 +342,7 @@ function pathOfStats(path: string): string {
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder();
 
-/** Whatever is not a number counts as not set: clients may write anything here. */
+/** Anything that is not a number counts as not set: clients may write any text here. */
 export function parseTrack(text: string): StatsTrack {
   const track: StatsTrack = { count: UNSET, bytes: UNSET, countHard: UNSET, bytesHard: UNSET };
   for (const pair of text.split(/[,;]+/)) {
@@ -355,8 +357,8 @@ export function parseTrack(text: string): StatsTrack {
 }
 
 /**
- * False for data of a `zookeeper_stats` that a server of Apache cannot read. It has to read it in order to book the next
- * write below, and what it cannot read there ends it, each time that it is started again. Such a txn must not come to be.
+ * False for data of a `zookeeper_stats` that an Apache server cannot parse. It parses them to count the next write
+ * below, and unparsable data stops it, again after each restart. Such a txn must be refused.
  */
 export function areReadableStats(path: string, data: Uint8Array | null): boolean {
   if (!path.endsWith(STATS_NAME) || !path.startsWith(QUOTA_PATH)) return true;
@@ -370,7 +372,7 @@ export function areReadableStats(path: string, data: Uint8Array | null): boolean
 export function formatTrack(track: StatsTrack): string {
   let text = `count=${track.count},bytes=${track.bytes}`;
   if (track.bytesHard === UNSET && track.countHard === UNSET) return text;
-  // The lone "=" makes old parsers leave the rest alone.
+  // After a lone "=" old parsers ignore the rest.
   text += '=';
   if (track.bytesHard !== UNSET) text += `;byteHardLimit=${track.bytesHard}`;
   if (track.countHard !== UNSET) text += `;countHardLimit=${track.countHard}`;

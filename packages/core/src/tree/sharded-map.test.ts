@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ShardedMap } from './sharded-map.ts';
 
 describe('ShardedMap', () => {
-  it('holds what a map holds, before and after it has been split', () => {
+  it('equals a map, before and after it has been split', () => {
     const map = new ShardedMap<number>();
     const plain = new Map<string, number>();
     for (let i = 0; i < 3000; i++) {

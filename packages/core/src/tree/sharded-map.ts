@@ -1,9 +1,9 @@
 /**
- * A map with strings as keys that may become large. A single map of a million takes a tenth of a second when it grows or
- * shrinks, all at once; the shards of this one do so one by one.
+ * A map with string keys for many entries. A single map of a million entries blocks for a tenth of a second when it
+ * grows or shrinks; the shards of this one do so one at a time.
  */
 export class ShardedMap<V> {
-  /** One map while there are few; after that always all shards. */
+  /** A single map while there are few entries; later always all shards. */
   #shards: Map<string, V>[] = [new Map()];
 
   get size(): number {
@@ -40,10 +40,10 @@ export class ShardedMap<V> {
 
 /** A power of two. */
 const SHARDS = 64;
-/** Entries up to which it is one map: that many move in a fraction of a millisecond. */
+/** Entries up to which it is a single map: that many are moved in a fraction of a millisecond. */
 const WHOLE_MAX = 1024;
 
-/** Of the end of a key, where paths of one tree differ. */
+/** Computed from the end of a key, where paths of one tree differ. */
 function shardIndexOf(key: string): number {
   const last = key.length - 1;
   const mixed = (key.charCodeAt(last) * 31 + key.charCodeAt(last - 1)) * 31 + key.charCodeAt(last - 2);

@@ -14,7 +14,7 @@ const SEEN = JSON.parse(
 ) as SeenZnodes;
 /** int magic, int version, long dbid. */
 const FILE_HEADER_BYTES = 16;
-/** Behind the body: seal (13 bytes), then long zxid, int version, long digest. */
+/** After the body: seal (13 bytes), then long zxid, int version, long digest. */
 const DIGEST_OFFSET = 13 + 12;
 
 function load(extendedTypesEnabled: boolean, pieceBytes: number): { database: Database; bodyEnd: number } {
@@ -43,11 +43,11 @@ describe('a snapshot of Apache 3.8.0', () => {
       const acl = tree.acls.get(tree.znodes.aclOf(z)).map(({ perms, scheme, id }) => [perms, scheme, id]);
       expect(acl).toEqual(seen.acl);
     }
-    // The root stands under two names in Apache's count.
+    // Apache counts the root twice.
     expect(tree.count).toBe(Object.keys(SEEN).length + 1);
   });
 
-  it('has the tree digest that the server wrote behind the znodes', () => {
+  it('has the tree digest that the server wrote after the znodes', () => {
     const { database, bodyEnd } = load(true, FILE.length);
     const reader = new JuteReader(FILE);
     reader.position = bodyEnd + DIGEST_OFFSET;
@@ -55,7 +55,7 @@ describe('a snapshot of Apache 3.8.0', () => {
     expect(database.tree.treeDigest()).toBe(written);
   });
 
-  it('reads the same whether it comes whole or a few bytes at a time', () => {
+  it('reads the same as a whole or a few bytes at a time', () => {
     const whole = load(true, FILE.length).database;
     const pieces = load(true, 7).database;
     expect(pieces.tree.treeDigest()).toBe(whole.tree.treeDigest());
@@ -63,7 +63,7 @@ describe('a snapshot of Apache 3.8.0', () => {
     expect([...pieces.sessions]).toEqual([...whole.sessions]);
   });
 
-  it('gives sessions, ephemerals, containers, TTLs and quotas their places again', () => {
+  it('restores sessions, ephemerals, containers, TTLs and quotas', () => {
     const { sessions, tree } = load(true, FILE.length).database;
     const [[sessionId, timeoutMs]] = [...sessions] as [[bigint, number]];
     expect(timeoutMs).toBe(30_000);
@@ -75,7 +75,7 @@ describe('a snapshot of Apache 3.8.0', () => {
     expect(tree.quotas.check('/app/new', 1, 1)).toBe('ok');
   });
 
-  it('has a TTL znode as the ephemeral of an unknown session where extended types are off', () => {
+  it('reads a TTL znode as the ephemeral of an unknown session where extended types are off', () => {
     const { sessions, tree } = load(false, FILE.length).database;
     const strangers = [...tree.sessionsWithEphemerals()].filter((id) => !sessions.has(id));
     expect(strangers.map((id) => tree.ephemeralsOf(id))).toEqual([['/app/ttl']]);

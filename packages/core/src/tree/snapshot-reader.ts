@@ -1,11 +1,10 @@
 /**
- * Reads the body of a snapshot (see `snapshot-writer.ts` for the grammar) into a fresh database, fed with the file's
- * bytes piece by piece.
+ * Reads the body of a snapshot (see `snapshot-writer.ts` for the grammar) into a fresh database, piece by piece.
  *
- * Snapshots of Apache's servers read as well: the ACLs may come in any order, also the open list under a number of its
- * own; a znode may name an ACL that is not in the map, because it changed while the snapshot was taken, and is closed
- * to everybody until the replay of the log names the list. The four system znodes that every tree has take the stat
- * and data that the snapshot says.
+ * Apache's snapshots are read too: their ACLs may be in any order, and may include the open list under a number of its
+ * own; a znode may refer to an ACL that is not in the map, because it changed while the snapshot was taken, and denies
+ * everyone access until the replay of the log names the list. The four system znodes that every tree has take their
+ * stat and data from the snapshot.
  */
 import {
   getInt,
@@ -35,30 +34,30 @@ const SESSION_BYTES = 12;
 type Phase = 'session-count' | 'sessions' | 'acl-count' | 'acls' | 'znodes' | 'done' | 'fault';
 
 export class SnapshotReader {
-  /** What is wrong with the snapshot and where; nothing more is read then. */
+  /** What is wrong with the snapshot and where; reading stops then. */
   fault: string | null = null;
   readonly #database: Database;
   readonly #state: TreeState;
   readonly #quotas: Quotas;
   #phase: Phase = 'session-count';
-  /** Sessions or ACLs that are still to come. */
+  /** Sessions or ACLs that have not been read yet. */
   #left = 0;
   #znodes = 0;
   #last: ZnodeNumber = NO_ZNODE;
-  /** The snapshot's numbers of ACLs, and ours. */
+  /** From the snapshot's ACL numbers to ours. */
   readonly #aclIds = new Map<number, number>();
-  /** The number of the ACL of the znode before, and ours: most znodes have the same. */
+  /** The ACL number of the previous znode, and ours: most znodes have the same. */
   #aclHigh = -1;
   #aclLow = -1;
   #aclId: number = OPEN_ACL_ID;
-  /** Parent of the scanned znode before, and how many of its children it does not count yet: siblings come in runs. */
+  /** Parent of the previous scanned znode, and how many children its count still lacks: siblings come in runs. */
   #parent: ZnodeNumber = NO_ZNODE;
   #uncounted = 0;
   readonly #reader = new JuteReader(undefined, RECORD_BYTES_MAX);
   readonly #record = new SnapshotRecord();
   readonly #coming: ComingPaths;
 
-  /** `database` is fresh: it has the system znodes and nothing else. */
+  /** `database` must be fresh: it has the system znodes and nothing else. */
   constructor(database: Database) {
     this.#database = database;
     this.#state = database.tree.state;
@@ -67,12 +66,12 @@ export class SnapshotReader {
     this.#aclIds.set(-1, this.#state.acls.intern(OPEN_ACL));
   }
 
-  /** True when the body's end was read; whatever follows in the file is somebody else's. */
+  /** True when the body's end was read; the rest of the file is not the reader's. */
   get isComplete(): boolean {
     return this.#phase === 'done';
   }
 
-  /** Where reading stands, for messages: "after 17 znodes, the last one /a/b". */
+  /** Current position, for messages: "after 17 znodes, the last one /a/b". */
   get position(): string {
     switch (this.#phase) {
       case 'session-count':
@@ -89,8 +88,8 @@ export class SnapshotReader {
   }
 
   /**
-   * Reads the records that are complete in bytes[start, end). The rest has to be given again together with what
-   * follows it, unless `isComplete` or `fault` says that it is over. Nothing of the bytes is kept.
+   * Reads the complete records in bytes[start, end). The rest must be passed again together with the bytes that follow
+   * it, unless `isComplete` or `fault` is set. No reference to the bytes is kept.
    *
    * @returns number of bytes read
    */
@@ -105,7 +104,11 @@ export class SnapshotReader {
     }
   }
 
-  /** Fetches what znodes that seem to come next need of the tree. @returns where they end; `end` at least for none */
+  /**
+   * Prefetches what the next znodes need of the tree, as far as they can be recognized.
+   *
+   * @returns their end, at least `end` for none
+   */
   #lookAhead(bytes: Uint8Array, start: number, end: number): number {
     const record = this.#record;
     let at = start;
@@ -117,7 +120,7 @@ export class SnapshotReader {
     return at === start ? end : at;
   }
 
-  /** @returns where the next record begins; `at` when this one is not complete, or reading is over. */
+  /** @returns where the next record begins; `at` when this one is incomplete, or reading has ended. */
   #readOne(bytes: Uint8Array, at: number, end: number): number {
     switch (this.#phase) {
       case 'session-count':
@@ -162,7 +165,7 @@ export class SnapshotReader {
     const index = reader.longClamped();
     const list = readAclList(reader);
     if (reader.failed) {
-      // Too short, or a length that is none: only the second goes on for this long.
+      // Incomplete, or an invalid length: only the latter can need this many bytes.
       return end - at > RECORD_BYTES_MAX ? this.#fail(at, 'an ACL has a length that cannot be') : at;
     }
     this.#aclIds.set(index, this.#state.acls.intern(list));
@@ -196,12 +199,12 @@ export class SnapshotReader {
     }
   }
 
-  /** True while znodes are read: records that another thread may look at first. */
+  /** True while znodes are read: another thread may scan their records first. */
   get isInZnodes(): boolean {
     return this.#phase === 'znodes';
   }
 
-  /** Reads records that were scanned, in the order of the file; see `base/file-scans.ts`. */
+  /** Reads scanned records, in the order of the file; see `base/file-scans.ts`. */
   readScanned(bytes: Uint8Array, rows: Int32Array, count: number): void {
     const rowsEnd = count * ROW_INTS;
     let aheadTo = 0;
@@ -220,7 +223,7 @@ export class SnapshotReader {
     this.#countChildren(NO_ZNODE);
   }
 
-  /** @returns false when there is more to it than making a znode below an existing one: then nothing has been done */
+  /** @returns false when it takes more than adding a znode below an existing one: then nothing has been done */
   #addPlain(bytes: Uint8Array, start: number, hash: number, digest: number): boolean {
     const state = this.#state;
     const record = this.#record;
@@ -236,7 +239,7 @@ export class SnapshotReader {
     return true;
   }
 
-  /** @param next the parent of what follows */
+  /** @param next parent of the following znodes */
   #countChildren(next: ZnodeNumber): void {
     if (this.#uncounted > 0) this.#state.table.countChildren(this.#parent, this.#uncounted);
     this.#uncounted = 0;
@@ -252,10 +255,10 @@ export class SnapshotReader {
     const high = getInt(bytes, owner);
     const low = getInt(bytes, owner + 4);
     const kind = kindOfOwner(high, low, state);
-    if (kind === null) return this.#refuse(record, `has the owner 0x${hex(high)}${hex(low)}, which is no kind`);
+    if (kind === null) return this.#refuse(record, `has the owner 0x${hex(high)}${hex(low)}, which is invalid`);
     if (!areZxids(bytes, persisted)) return this.#refuse(record, 'has a zxid that is out of range');
     const ascii = isAscii(bytes, pathStart, pathEnd);
-    // The root is '' here, which has no bytes to be hashed.
+    // The root is '' here, which has no bytes to hash.
     const hash = ascii ? hashOfBytes(bytes, pathStart, pathEnd) : 0;
     let z =
       ascii && pathEnd - pathStart > 1
@@ -283,7 +286,7 @@ export class SnapshotReader {
     return true;
   }
 
-  /** The last of a znode that was read: everything of the stat but what follows from data, children and kind. */
+  /** Completes a znode: every field of the stat that does not derive from data, children and kind. */
   #fillStat(z: ZnodeNumber, { bytes, persisted }: SnapshotRecord): void {
     const { table } = this.#state;
     const page = table.pageOf(z);
@@ -304,7 +307,7 @@ export class SnapshotReader {
     const low = getInt(bytes, dataEnd + 4);
     if (high === this.#aclHigh && low === this.#aclLow) return this.#aclId;
     const aclId = this.#aclIds.get(getLong(bytes, dataEnd));
-    // That of one that the snapshot does not have may go with its last znode.
+    // Not reused for the next znode: a list that the snapshot lacks may be dropped with its last znode.
     if (aclId === undefined) return this.#state.acls.intern(CLOSED_ACL);
     this.#aclId = aclId;
     this.#aclHigh = high;
@@ -312,7 +315,7 @@ export class SnapshotReader {
     return aclId;
   }
 
-  /** What follows from the znodes once all of them are there. */
+  /** Computes what derives from all znodes. */
   #finish(end: number): number {
     this.#phase = 'done';
     this.#quotas.rebuild();
@@ -335,12 +338,12 @@ export class SnapshotReader {
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 const SYSTEM_PATHS: ReadonlySet<string> = new Set(['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config']);
 
-/** The root is '' here as it is there. */
+/** The root is '' in a snapshot; the tree accepts that. */
 function pathOf({ bytes, pathStart, pathEnd }: SnapshotRecord): string {
   return DECODER.decode(bytes.subarray(pathStart, pathEnd));
 }
 
-/** null as well as no bytes end where they begin; the length tells them apart. */
+/** For null as for empty data, start and end are equal; the length distinguishes them. */
 function dataOf({ bytes, pathEnd, dataEnd }: SnapshotRecord): Uint8Array | null {
   return getInt(bytes, pathEnd) < 0 ? null : bytes.subarray(pathEnd + 4, dataEnd);
 }

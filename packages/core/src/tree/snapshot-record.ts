@@ -6,12 +6,12 @@
  *     │ int length │ path … │ int length │ data … │ aclId │ StatPersisted │
  *                  └ pathStart  └ pathEnd          └ dataEnd └ persisted     └ end
  *
- * Nothing but the lengths is looked at. One object is used for record after record.
+ * Only the lengths are examined. One object is reused for all records.
  */
 import { getInt, PERSISTED_STAT_BYTES, RECORD_BYTES_MAX } from '@meerkat/protocol';
 import type { ZnodeRecord } from './znode-block.ts';
 
-/** `last`: the path "/", behind which no znodes are. `broken`: no record, see `fault`. */
+/** `last`: the path "/", which ends the znodes. `broken`: not a record, see `fault`. */
 export type RecordFound = 'whole' | 'cut' | 'last' | 'broken';
 
 export class SnapshotRecord implements ZnodeRecord {
@@ -19,9 +19,9 @@ export class SnapshotRecord implements ZnodeRecord {
   pathStart = 0;
   pathEnd = 0;
   dataEnd = 0;
-  /** Of one that is cut: bytes that it has at least. */
+  /** For `cut`: minimum size of the record. */
   bytesMin = 0;
-  /** What cannot be of one that is broken. */
+  /** For `broken`: what is impossible. */
   fault = '';
 
   /** Where the stat begins. */
@@ -34,7 +34,7 @@ export class SnapshotRecord implements ZnodeRecord {
     return this.dataEnd + ACL_BYTES + PERSISTED_STAT_BYTES;
   }
 
-  /** Looks at what begins at `at`; the positions are those of a record that is whole. */
+  /** Examines the record at `at`; the positions are set when it is whole. */
   read(bytes: Uint8Array, at: number, end: number): RecordFound {
     if (end - at < 4) return this.#cut(LAST_RECORD_BYTES);
     const pathLength = getInt(bytes, at);
@@ -52,7 +52,7 @@ export class SnapshotRecord implements ZnodeRecord {
     return end < this.end ? this.#cut(this.end - at) : 'whole';
   }
 
-  /** The same of a record that is known to be whole. */
+  /** The same for a record that is known to be whole. */
   readKnown(bytes: Uint8Array, at: number): void {
     this.bytes = bytes;
     this.pathStart = at + 4;
@@ -71,7 +71,7 @@ export class SnapshotRecord implements ZnodeRecord {
   }
 }
 
-/** Bytes of the path that ends the znodes. */
+/** Size of the path that ends the znodes. */
 export const LAST_RECORD_BYTES = 5;
 
 const NOTHING = new Uint8Array(0);

@@ -1,28 +1,29 @@
 /**
- * Writes the body of a snapshot in slices, while the tree goes on changing between them.
+ * Writes the body of a snapshot in slices, while the tree keeps changing in between.
  *
  *     body := int count, (long sessionId, int timeoutMs)*
  *             int count, (long aclId, vector<ACL>)*
  *             (ustring path, buffer data, long aclId, StatPersisted)*     "" is the root; parents before children
  *             ustring "/"
  *
- * Let Z be the tree's last zxid when the writer is made. The body, followed by the log from Z on, must give the same
- * sessions, znodes, stats, ACLs and digests as the live tree. It does, because:
+ * Let Z be the tree's last zxid when the writer is created. The body, followed by the log from Z on, must result in the
+ * same sessions, znodes, stats, ACLs and digests as the live tree. It does, because:
  *
- * 1. The sessions are copied at Z, and the log knows what came and went since.
- * 2. Exactly the znodes created up to Z are written, as far as they are still there when their turn comes. One created
+ * 1. The sessions are copied at Z, and the log has all later changes.
+ * 2. Exactly the znodes created up to Z are written, as far as they still exist when their turn comes. One created
  *    later is created by the replay, with its history from the first txn on. So no path is written twice: of the znodes
- *    that ever had it, at most one lived at Z. One that is gone when its turn comes is not missed: the replay deletes
- *    it, and what its txns do to others (the parent's count and pzxid) they do without it. That is why a closeSession
- *    lists the ephemerals that it deletes; one that it does not list, because it is too long or of a server that lists
- *    none, is written before it goes (`keep`), so that the replay finds and deletes it.
- * 3. A znode is written as it is at some zxid z ≥ Z. Replaying Z … z once more sets data, version, aversion, ACL and
- *    times to what they were in between and at last to what they are at z, for every txn says absolute state; what a
- *    txn says relative to the present, the parent's count of created children and pzxid, only moves up and is past it.
- * 4. A znode's parent was created no later than the znode and cannot have been replaced since; it is written first,
- *    if need be out of turn.
- * 5. The ACLs are written as of Z. A znode whose ACL is not among them has got it by a setACL after Z, which the replay
- *    repeats; until then its id leads to a list that lets nobody in.
+ *    that ever had it, at most one existed at Z. One deleted before its turn is not needed: the replay deletes it, and
+ *    the effects of its txns on others (the parent's count and pzxid) do not depend on it. That is why a closeSession
+ *    lists the ephemerals that it deletes; one that is not listed, because the list would be too long or the server
+ *    lists none, is written before it is deleted (`keep`), so that the replay finds and deletes it.
+ * 3. A znode is written as it is at some zxid z ≥ Z. Replaying Z … z again sets data, version, aversion, ACL and times
+ *    to their values in between and finally to those at z, for every txn carries absolute state; what a txn states
+ *    relative to the present, the parent's count of created children and pzxid, only increases and has passed that
+ *    value.
+ * 4. A znode's parent was created no later than the znode and cannot have been replaced since; it is written first, out
+ *    of turn if necessary.
+ * 5. The ACLs are written as of Z. A znode whose ACL is not among them got it by a setACL after Z, which the replay
+ *    repeats; until then its id refers to a list that denies everyone access.
  */
 import { type Acl, JuteWriter, StatOffset, writeAclList, type Zxid } from '@meerkat/protocol';
 import { CLOSED_ACL, OPEN_ACL_ID } from './acl-table.ts';
@@ -31,28 +32,28 @@ import type { Database } from './database.ts';
 import type { OpenSnapshot, TreeState } from './tree-state.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
-/** Numbers looked at in one slice: 1 or 2 ms where none of them has to be written. */
+/** Numbers examined in one slice: 1 or 2 ms where none of them has to be written. */
 const SLICE_SCAN_MAX = 65_536;
 
 export class SnapshotWriter implements OpenSnapshot {
-  /** The snapshot's name: the log from the next zxid on belongs to it. */
+  /** The zxid in the snapshot's name: the log from the next zxid on belongs to it. */
   readonly zxid: Zxid;
   readonly #state: TreeState;
   readonly #sessions: (readonly [id: bigint, timeoutMs: number])[];
   readonly #acls: (readonly [id: number, list: readonly Acl[]])[];
-  /** Ids above are newer than the map; this one stands for all of them in it. */
+  /** Higher ids are newer than the map; this one represents all of them in it. */
   readonly #closedAclId: number;
   #phase: 'sessions' | 'acls' | 'znodes' | 'done' = 'sessions';
-  /** Sessions or ACLs written so far; −1 before their number. */
+  /** Sessions or ACLs written so far; −1 before their count is written. */
   #written = -1;
   #next: ZnodeNumber = ROOT;
   readonly #end: ZnodeNumber;
-  /** One bit a number: written. Numbers given anew belong to znodes created after Z, which are not asked about. */
+  /** One bit per number: written. Reused numbers belong to znodes created after Z, which are not looked up. */
   readonly #bits: Uint8Array;
   /** Znodes that were written out of turn, between two slices. */
   #kept: JuteWriter | null = null;
 
-  /** Whoever does not write the snapshot to its end must `release` it. */
+  /** To abandon the snapshot before its end, call `release`. */
   constructor(database: Database) {
     database.tree.settle();
     this.zxid = database.lastZxid;
@@ -73,14 +74,14 @@ export class SnapshotWriter implements OpenSnapshot {
     this.#writeZnode(this.#kept, z);
   }
 
-  /** Nothing more is written. */
+  /** Stops writing. */
   release(): void {
     this.#state.openSnapshots.delete(this);
   }
 
   /**
-   * Writes on until about `bytesMax` bytes were written or many znodes were looked at; possibly nothing at all.
-   * One znode is never divided.
+   * Continues until about `bytesMax` bytes were written or many znodes were examined; it may write nothing at all. A
+   * znode is never split.
    *
    * @returns true when the body is complete
    */
@@ -158,7 +159,7 @@ export class SnapshotWriter implements OpenSnapshot {
     const table = this.#state.table;
     const page = table.pageOf(z);
     const stat = table.statStartOf(z);
-    // Path, length and data lie side by side as the format wants them; only the path's length is missing.
+    // Path, length and data are adjacent in the block, as the format requires; only the path's length is missing.
     const pathBytes = z === ROOT ? 0 : table.pathBytesOf(z);
     const start = z === ROOT ? table.replyStartOf(z) : table.pathStartOf(z);
     writer.int(pathBytes);
@@ -167,7 +168,7 @@ export class SnapshotWriter implements OpenSnapshot {
     writer.position += stat - start;
     const aclId = table.aclOf(z);
     writer.long(aclId === OPEN_ACL_ID || aclId < this.#closedAclId ? aclId : this.#closedAclId);
-    // StatPersisted: the wire's czxid … version as they are, then the count of created children, aversion, owner, pzxid.
+    // StatPersisted: czxid … version as on the wire, then the count of created children, aversion, owner, pzxid.
     writer.ensure(60);
     const bytes = writer.bytes;
     const at = writer.position;
@@ -180,7 +181,7 @@ export class SnapshotWriter implements OpenSnapshot {
     writer.position = at + 60;
   }
 
-  /** There, of the snapshot's time, and not written yet. */
+  /** In use, created up to Z, and not written yet. */
   #isToBeWritten(z: ZnodeNumber): boolean {
     const table = this.#state.table;
     return (

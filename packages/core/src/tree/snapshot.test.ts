@@ -36,7 +36,7 @@ function load(
   return { database, reader };
 }
 
-/** A body made by hand from hex fields; spaces do not count. */
+/** A body made by hand from hex fields; spaces are ignored. */
 function body(...fields: (string | Buffer)[]): Uint8Array {
   return Buffer.concat(
     fields.map((field) => (typeof field === 'string' ? Buffer.from(field.replaceAll(' ', ''), 'hex') : field)),
@@ -74,7 +74,7 @@ describe('the writer', () => {
     const expected = body(
       '00000001 0000000000000005 00007530',
       '00000003',
-      // The configuration's, the ephemeral's, and the one that lets nobody in.
+      // The configuration's, the ephemeral's, and the one that denies everyone access.
       '0000000000000001 00000001 00000001',
       ...[text('world'), text('anyone'), '0000000000000002 00000001 0000001f', text('digest'), text('ann:x')],
       ...['0000000000000003 00000001 00000000', text('world'), text('anyone')],
@@ -99,7 +99,7 @@ describe('the writer', () => {
     );
   });
 
-  it('leaves out what was created after its zxid, and says that zxid', () => {
+  it('omits what was created after its zxid, and returns that zxid', () => {
     const database = makeDatabase();
     apply(database, 1, create('/old', 1));
     const snapshot = new SnapshotWriter(database);
@@ -116,14 +116,14 @@ describe('the writer', () => {
     apply(database, 1, create('/first', 1));
     apply(database, 2, create('/parent', 2));
     apply(database, 3, { type: OpCode.delete, path: '/first' });
-    // Takes the number of /first, which is lower than its parent's.
+    // Reuses the number of /first, which is lower than its parent's.
     apply(database, 4, create('/parent/child', 1));
     expect(database.tree.znodes.find('/parent/child')).toBeLessThan(database.tree.znodes.find('/parent'));
     const { reader } = load(writeBody(new SnapshotWriter(database)));
     expect([reader.fault, reader.isComplete]).toEqual([null, true]);
   });
 
-  it('lets nobody in where an ACL is newer than its list, until the log says it', () => {
+  it('denies everyone access where an ACL is newer than its list, until the log contains it', () => {
     const database = makeDatabase();
     apply(database, 1, create('/a', 1));
     const snapshot = new SnapshotWriter(database);
@@ -137,7 +137,7 @@ describe('the writer', () => {
     expect(loaded.tree.treeDigest()).toBe(database.tree.treeDigest());
   });
 
-  it('takes the sessions as they are when it is made', () => {
+  it('writes the sessions as they are when it is created', () => {
     const database = makeDatabase();
     apply(database, 1, { type: OpCode.createSession, timeoutMs: 4000 });
     const snapshot = new SnapshotWriter(database);
@@ -146,7 +146,7 @@ describe('the writer', () => {
     expect(database.sessions.size).toBe(0);
   });
 
-  it('holds an ephemeral that goes by a closeSession which does not name it: it raises the pzxid of its parent', () => {
+  it('contains an ephemeral deleted by a closeSession that does not list it: it raises the pzxid of its parent', () => {
     const database = makeDatabase();
     const ephemeral = (path: string, cversion: number): Txn =>
       ({ ...create(path, cversion), isEphemeral: true }) as Txn;
@@ -168,7 +168,7 @@ describe('the writer', () => {
     expect(loaded.tree.treeDigest()).toBe(database.tree.treeDigest());
   });
 
-  it('stops a slice soon after its bytes are full', () => {
+  it('ends a slice soon after its byte limit', () => {
     const database = makeDatabase();
     for (let i = 1; i <= 1000; i++) apply(database, i, create(`/znode-${i}`, i));
     const snapshot = new SnapshotWriter(database);
@@ -183,7 +183,7 @@ describe('the writer', () => {
 });
 
 describe('the reader', () => {
-  it('stops behind the body and leaves the rest to others', () => {
+  it('stops after the body and does not read the rest', () => {
     const bytes = body(NO_LISTS, Buffer.from(ROOT_RECORD), Buffer.from(znode('/a')), Buffer.from(END), 'aabbcc');
     const database = makeDatabase();
     const reader = new SnapshotReader(database);
@@ -193,7 +193,7 @@ describe('the reader', () => {
     expect(database.tree.znodes.find('/a')).toBeGreaterThan(0);
   });
 
-  it('knows TTL znodes of 3.5.3 where it is told to, and keeps their owners', () => {
+  it('recognizes TTL znodes of 3.5.3 where enabled, and keeps their owners', () => {
     const old = znode('/old', '8000000000002710');
     const large = znode('/large', '8123456789abcdef');
     const bytes = body(
@@ -216,7 +216,7 @@ describe('the reader', () => {
     expect(without.znodes.kindOf(without.znodes.find('/old'))).toBe(1);
   });
 
-  it('closes a znode whose ACL is not in the list', () => {
+  it('denies access to a znode whose ACL is not in the list', () => {
     const record = Buffer.from(znode('/a', '00'.repeat(8), '00'.repeat(8), '0000000000000009'));
     const { tree } = load(body(NO_LISTS, Buffer.from(ROOT_RECORD), record, Buffer.from(END))).database;
     expect(tree.acls.get(tree.znodes.aclOf(tree.znodes.find('/a')))).toEqual([
@@ -224,7 +224,7 @@ describe('the reader', () => {
     ]);
   });
 
-  it('takes each ACL by its number, also one that the snapshot gives the number of the open one', () => {
+  it('resolves each ACL by its number, even one with the number of the open list', () => {
     const listOf = (ip: string, number: string): Uint8Array => body(number, '00000001 0000001f', text('ip'), text(ip));
     const numbers = ['ff'.repeat(8), '0000000000000007', '0000000100000007'];
     const lists = ['::1', '::2', '::3'].map((ip, i) => Buffer.from(listOf(ip, numbers[i]!)));
@@ -237,7 +237,7 @@ describe('the reader', () => {
     expect(used.map((_list, i) => idOf(i))).toEqual(used.map((list) => ['::1', '::2', '::3'][list]));
   });
 
-  it('drops ACLs that no znode has', () => {
+  it('drops ACLs that no znode uses', () => {
     const list = body('00000000 00000001', '0000000000000007 00000001 00000001', text('ip'), text('::1'));
     const { tree } = load(body(Buffer.from(list), Buffer.from(ROOT_RECORD), Buffer.from(END))).database;
     expect(tree.acls.entries().map(([, acl]) => acl)).toEqual([READ_ACL]);
@@ -270,16 +270,16 @@ describe('the reader', () => {
     [
       'an owner of no kind',
       body(NO_LISTS, Buffer.from(znode('/a', 'ff00010000000001'))),
-      'the znode /a has the owner 0xff00010000000001, which is no kind (before the first znode)',
+      'the znode /a has the owner 0xff00010000000001, which is invalid (before the first znode)',
     ],
-  ])('says what and where: %s', (_what, bytes, fault) => {
+  ])('reports what and where: %s', (_what, bytes, fault) => {
     const { reader } = load(bytes);
     expect(reader.fault).toBe(fault);
     expect(reader.isComplete).toBe(false);
     expect(reader.read(bytes, 0, bytes.length)).toBe(0);
   });
 
-  it('waits at the end of every prefix of a body, and never takes it for complete', () => {
+  it('waits at the end of every prefix of a body, and never considers it complete', () => {
     const whole = body(NO_LISTS, Buffer.from(ROOT_RECORD), Buffer.from(znode('/a')), Buffer.from(END));
     for (let length = 0; length < whole.length; length++) {
       const { reader } = load(whole.subarray(0, length));

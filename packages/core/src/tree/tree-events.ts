@@ -1,9 +1,10 @@
 import type { Zxid } from '@meerkat/protocol';
 
 /**
- * What applying a txn did to the tree, told when it is done and before the next part of the same txn.
+ * The changes that a txn made to the tree, reported after each part of a txn and before the next part.
  *
- * The ids of the ACLs decide who may hear of it: of the znode itself (a deleted one: as it was) and of its parent.
+ * The ACL ids decide who may be notified: that of the znode itself (before the change for a deleted one) and of its
+ * parent.
  * `parentPath` of a child of the root is '/'. Each event stands for watch events (docs/protocol/client.md, "Watches"):
  * onCreated: NodeCreated, then NodeChildrenChanged of the parent; onDeleted: NodeDeleted, then NodeChildrenChanged of
  * the parent; onDataChanged: NodeDataChanged.
@@ -14,5 +15,5 @@ export interface TreeEvents {
   onDataChanged(path: string, aclId: number, zxid: Zxid): void;
 }
 
-/** Nobody listens: the replay of a log. */
+/** No listeners: the replay of a log. */
 export const SILENT_EVENTS: TreeEvents = { onCreated() {}, onDeleted() {}, onDataChanged() {} };

@@ -1,9 +1,9 @@
 import type { ZnodeNumber } from './znode-rows.ts';
 
-/** Is told of changes before they are made; for reads that take several turns. */
+/** Notified of changes before they are made; for reads that span several turns. */
 export interface TreeObserver {
-  /** The znode is about to leave the tree. It has no children any more, and is still linked to its parent. */
+  /** The znode is about to be removed. It has no children left, and is still linked to its parent. */
   onRemoving(z: ZnodeNumber): void;
-  /** What stands at this path, or is about to, changes: data, ACL, stat or existence; its parent's stat may, too. */
+  /** The znode at this path is about to change: data, ACL, stat or existence; its parent's stat may change too. */
   onChanging(path: string): void;
 }

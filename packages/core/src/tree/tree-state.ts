@@ -1,6 +1,6 @@
 /**
- * A tree's znodes together with everything that follows from them: digests, references to ACLs, ephemerals of sessions,
- * containers, TTLs, sizes. Each method leaves all of it true; what a txn means is decided elsewhere.
+ * A tree's znodes together with everything derived from them: digests, references to ACLs, ephemerals of sessions,
+ * containers, TTLs, sizes. Each method keeps all of it consistent; the meaning of a txn is implemented elsewhere.
  */
 import {
   getInt,
@@ -39,7 +39,7 @@ const SLASH = 0x2f;
 
 /** A snapshot that is being written. */
 export interface OpenSnapshot {
-  /** The znode is about to be deleted by a txn that does not name it. */
+  /** The znode is about to be deleted by a txn that does not list it. */
   keep(z: ZnodeNumber): void;
 }
 
@@ -50,20 +50,20 @@ export class TreeState {
   readonly containers: Set<ZnodeNumber> = new Set();
   /** Time to live in milliseconds of each TTL znode. */
   readonly ttls: Map<ZnodeNumber, number> = new Map();
-  /** Persisted owners of TTL znodes that no version but 3.5.3 writes. */
+  /** Persisted owners of TTL znodes that only version 3.5.3 writes. */
   readonly owners353: Map<ZnodeNumber, bigint> = new Map();
-  /** Reads that go on over several turns. */
+  /** Reads that span several turns. */
   readonly observers: Set<TreeObserver> = new Set();
   readonly digestSum: DigestSum = new DigestSum();
   readonly openSnapshots: Set<OpenSnapshot> = new Set();
   readonly digestEnabled: boolean;
   readonly extendedTypesEnabled: boolean;
   readonly emulate353TtlZnodes: boolean;
-  /** Characters of all paths and bytes of all data. */
+  /** UTF-16 code units of all paths plus bytes of all data. */
   #dataSize = 0;
-  /** The parent of the path looked at last, the root for none; creates come in runs with the same parent. */
+  /** Parent of the last path looked up, the root for none; creates come in runs with the same parent. */
   #parent: ZnodeNumber = ROOT;
-  /** The znode whose path was asked for last as a parent's. */
+  /** The znode whose path was last asked for as a parent's. */
   #named: ZnodeNumber = ROOT;
   #namedPath = '/';
 
@@ -82,10 +82,10 @@ export class TreeState {
     return this.#dataSize;
   }
 
-  /** Makes those that are missing of the four znodes that every tree has (docs/protocol/client.md, "Znodes"). */
+  /** Creates those of the four system znodes that are missing (docs/protocol/client.md, "Znodes"). */
   addSystemZnodes(): void {
     for (const path of ['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config']) {
-      // The table takes the root for granted; only the first call makes it.
+      // The table assumes that the root exists; only the first call creates it.
       if (path === '/' ? this.table.count > 0 : this.table.find(path) !== NO_ZNODE) continue;
       const isConfig = path === '/zookeeper/config';
       const parent = path === '/' ? ROOT : this.findParent(path);
@@ -96,7 +96,7 @@ export class TreeState {
     }
   }
 
-  /** The parent that a path names, there or not; NO_ZNODE also for the root and for what is no path. */
+  /** The parent that a path names, whether or not it exists; NO_ZNODE also for the root and for an invalid path. */
   findParent(path: string): ZnodeNumber {
     const slash = path.lastIndexOf('/');
     if (slash <= 0) return slash === 0 && path.length > 1 ? ROOT : NO_ZNODE;
@@ -120,7 +120,7 @@ export class TreeState {
     return parent;
   }
 
-  /** The path of a znode that is asked for again and again: the string is kept until it is another's turn. */
+  /** The path of a znode that is asked for repeatedly: the last string is cached. */
   parentPathOf(parent: ZnodeNumber): string {
     if (parent !== this.#named) {
       this.#named = parent;
@@ -130,8 +130,8 @@ export class TreeState {
   }
 
   /**
-   * Adds a znode whose path is not there as the last child of its parent. Its stat is zero but for dataLength: the
-   * caller fills in the rest, says who owns it, and then calls `refreshDigest`.
+   * Adds a znode, whose path must not exist, as the last child of its parent. Its stat is zero except for dataLength:
+   * the caller fills in the rest, sets the owner, and then calls `refreshDigest`.
    */
   add(path: string, parent: ZnodeNumber, kind: ZnodeKind, data: Uint8Array | null, aclId: number): ZnodeNumber {
     return this.#place(this.table.add(path, kind, data), parent, aclId);
@@ -143,9 +143,9 @@ export class TreeState {
   }
 
   /**
-   * Adds the znode of a create outside /zookeeper; `hash` is that of its path, which is not there.
+   * Adds the znode of a create outside /zookeeper; `hash` is that of its path, which must not exist.
    *
-   * @param known its digest, when it has been computed already
+   * @param known its digest, when it has already been computed
    */
   addPlain(create: PlainCreate, hash: number, parent: ZnodeNumber, known: number = UNKNOWN_DIGEST): void {
     const table = this.table;
@@ -162,8 +162,8 @@ export class TreeState {
   }
 
   /**
-   * Adds a persistent znode from its record in a snapshot; `hash` is that of its path, which is not there, `digest` its own. Its
-   * parent does not count it: `table.countChildren` has to follow.
+   * Adds a persistent znode from its record in a snapshot; `hash` is that of its path, which must not exist, `digest`
+   * its own. The parent's child count is not updated: `table.countChildren` has to follow.
    */
   addPersisted(record: PersistedRecord, hash: number, parent: ZnodeNumber, aclId: number, digest: number): ZnodeNumber {
     const table = this.table;
@@ -173,7 +173,7 @@ export class TreeState {
     table.linkUncounted(parent, z);
     table.setAcl(z, aclId);
     this.acls.addReference(aclId);
-    // Of null as of no bytes nothing stands behind the length.
+    // For null as for empty data nothing follows the length.
     this.#dataSize += dataEnd - pathStart - LENGTH_BYTES;
     if (this.digestEnabled) {
       this.digestSum.add(digest);
@@ -192,7 +192,7 @@ export class TreeState {
     return z;
   }
 
-  /** A txn is about to change what stands at a path, or to create it. */
+  /** A txn is about to change or create the znode at a path. */
   announce(path: string): void {
     if (this.observers.size > 0) for (const observer of this.observers) observer.onChanging(path);
   }
@@ -219,7 +219,7 @@ export class TreeState {
     return getLongBig(this.table.pageOf(z), this.table.statStartOf(z) + StatOffset.ephemeralOwner);
   }
 
-  /** Removes a znode and, which a log's replay may ask for, whatever lies below it. */
+  /** Removes a znode and all its descendants; only a log's replay removes one that has any. */
   remove(z: ZnodeNumber): void {
     const table = this.table;
     for (let leaf = z; ; ) {
@@ -235,7 +235,7 @@ export class TreeState {
     }
   }
 
-  /** @returns by how many bytes the data has grown; null counts as none */
+  /** @returns by how many bytes the data has grown; null counts as 0 */
   replaceData(z: ZnodeNumber, data: Uint8Array | null): number {
     const table = this.table;
     const bytesDelta = (data === null ? 0 : data.length) - Math.max(0, table.dataLengthOf(z));
@@ -267,7 +267,7 @@ export class TreeState {
     this.table.setStatInt(z, StatOffset.aversion, aversion);
   }
 
-  /** Raises the pzxid; a lower one changes nothing. */
+  /** Raises the pzxid; a lower one is ignored. */
   raisePzxid(z: ZnodeNumber, zxid: number): void {
     const old = this.table.getStatLong(z, StatOffset.pzxid);
     if (zxid <= old) return;
@@ -275,7 +275,7 @@ export class TreeState {
     this.table.setStatLong(z, StatOffset.pzxid, zxid);
   }
 
-  /** What a create changes at its parent: the number of children ever created, and the pzxid unless that is higher. */
+  /** The effect of a create on its parent: the number of children ever created, and the pzxid unless that is higher. */
   countCreated(z: ZnodeNumber, sequence: number, zxid: number): void {
     const table = this.table;
     const page = table.pageOf(z);
@@ -292,9 +292,9 @@ export class TreeState {
   }
 
   /**
-   * Takes over a znode's digest after something that it covers has changed.
+   * Updates a znode's digest after something that it covers has changed.
    *
-   * @param known what it is, when somebody has computed it from the same state; otherwise it is computed here
+   * @param known the digest, when it was already computed from the same state; otherwise it is computed here
    */
   refreshDigest(z: ZnodeNumber, known: number = UNKNOWN_DIGEST): void {
     if (this.#isDigested(z)) this.#setDigest(z, known === UNKNOWN_DIGEST ? this.#computeDigest(z) : known);
@@ -316,7 +316,7 @@ export class TreeState {
     };
   }
 
-  /** Writes the eight bytes of the persisted owner, which also tells the kind. */
+  /** Writes the eight bytes of the persisted owner, which also encodes the kind. */
   putPersistedOwner(z: ZnodeNumber, bytes: Uint8Array, at: number): void {
     let high = 0;
     let low = 0;

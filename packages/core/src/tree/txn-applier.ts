@@ -1,14 +1,14 @@
 /**
- * What each txn means for the tree.
+ * The effects of each txn on the tree.
  *
- * A txn says absolute state, so that applying it to a tree that has already seen it, or later ones, does no harm: that
- * is what replaying a log over a fuzzy snapshot does. Three rules make it so (docs/storage.md, "Txns"):
+ * A txn carries absolute state, so that applying it to a tree that has already seen it, or later ones, is harmless:
+ * that is what replaying a log over a fuzzy snapshot does. Three rules ensure this (docs/storage.md, "Txns"):
  *
- * 1. A parent's count of created children and its pzxid only move up.
- * 2. A create that finds its znode there still raises them, and gives the znode the txn's ACL: a later txn of the log
- *    made the znode, or changed its ACL, and comes again.
- * 3. A delete that finds nothing still raises the parent's pzxid; one that finds children, which come from later txns,
- *    takes them along.
+ * 1. A parent's count of created children and its pzxid only increase.
+ * 2. A create of an existing znode still raises them, and sets the txn's ACL on the znode: a later txn of the log
+ *    created the znode, or changed its ACL, and will be replayed.
+ * 3. A delete of a missing znode still raises the parent's pzxid; one of a znode with children, which come from later
+ *    txns, deletes them too.
  */
 import {
   type Acl,
@@ -41,7 +41,7 @@ import { CloseSessionSteps, MultiSteps, type TxnSteps } from './txn-steps.ts';
 import { ownerOfTtl, TTL_MS_MAX, ZnodeKind } from './znode-kind.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
-/** Sequence numbers end here; Apache's get stuck at 2**31 − 1. */
+/** Maximum sequence number; Apache's get stuck at 2**31 − 1. */
 const SEQUENCE_MAX = 0xffffffff;
 
 type AnyCreateTxn = CreateTxn | CreateContainerTxn | CreateTtlTxn;
@@ -56,7 +56,7 @@ export class TxnApplier {
     this.#quotas = quotas;
   }
 
-  /** The same as `apply` in steps; null for a txn that is no more than one, or of which nothing is applied. */
+  /** The same as `apply`, in steps; null for a single change, or for a multi of which nothing is applied. */
   steps(header: TxnHeader, txn: Txn, events: TreeEvents, prepared: Prepared): TxnSteps | null {
     if (txn.type === OpCode.multi && !isFailed(txn)) return new MultiSteps(this, header, txn, events, prepared);
     if (txn.type === OpCode.closeSession) return new CloseSessionSteps(this, header, txn, events);
@@ -91,10 +91,11 @@ export class TxnApplier {
   }
 
   /**
-   * Applies a create from its payload, in about half the time that decoding and applying it take; nobody is told.
+   * Applies a create from its payload, in about half the time that decoding and applying it take; no events are
+   * reported.
    *
-   * @param known what has been computed of it
-   * @returns false when there is more to it than making a znode below an existing one: then nothing has been done
+   * @param known what has already been computed for it
+   * @returns false when it takes more than adding a znode below an existing one: then nothing has been done
    */
   replayCreate(create: PlainCreate, known: KnownZnode | null): boolean {
     const state = this.#state;
@@ -135,23 +136,23 @@ export class TxnApplier {
   }
 
   /**
-   * Deletes a znode and, which a log's replay may ask for, whatever lies below it.
+   * Deletes a znode and all its descendants; only a log's replay deletes one that has any.
    *
-   * @param znode where it may be, as in `ZnodeTable.findAt`
+   * @param znode its expected number, as in `ZnodeTable.findAt`
    */
   delete(header: TxnHeader, path: string, events: TreeEvents, znode: ZnodeNumber): ApplyResult {
     const state = this.#state;
     const table = state.table;
     state.announce(path);
     const z = table.findAt(znode, path);
-    // The path of one that is there need not be looked at once more for that of its parent.
+    // An existing znode knows its parent, without a lookup by path.
     const parent = z === NO_ZNODE || z === ROOT ? state.findParent(path) : table.parentOf(z);
     if (parent === NO_ZNODE) return NO_NODE;
     state.raisePzxid(parent, header.zxid);
     if (z === NO_ZNODE) return NO_NODE;
     const aclId = table.aclOf(z);
     const parentAclId = table.aclOf(parent);
-    // The two ids stay valid for the events although the last znode with this list may just go.
+    // Keeps both ids valid for the events, although the last znode with this list may be about to go.
     state.acls.addReference(aclId);
     this.#quotas.onDeleted(path, Math.max(0, table.dataLengthOf(z)));
     for (let child = z; ; ) {
@@ -194,15 +195,15 @@ export class TxnApplier {
     return this.#state.ephemerals.of(sessionId);
   }
 
-  /** Paths of what a session owns. The order in which watchers are told is the same everywhere. */
+  /** Paths of what a session owns, in the same order on every server, as watchers are notified in that order. */
   unlistedOf(sessionId: bigint): readonly string[] {
     const { ephemerals, table } = this.#state;
     return Array.from(ephemerals.of(sessionId), (z) => table.pathOf(z)).sort();
   }
 
   /**
-   * The replay finds nothing in the txn that names this znode. If nothing else in the txn raises the pzxid of its parent
-   * either, the znode has to be in the snapshot, to be found there and deleted.
+   * The replay finds no reference to this znode in the txn. If nothing else in the txn raises the pzxid of its parent
+   * either, the znode has to be in the snapshot, so that the replay finds and deletes it.
    */
   keepUnlisted(path: string, zxid: number): void {
     const { openSnapshots, table } = this.#state;
@@ -212,7 +213,7 @@ export class TxnApplier {
     for (const snapshot of openSnapshots) snapshot.keep(z);
   }
 
-  /** All parts or none: with an ErrorTxn among them, those before it get ok and those behind it runtimeInconsistency. */
+  /** All parts or none: if one is an ErrorTxn, the parts before it get ok and those after it runtimeInconsistency. */
   #multi(header: TxnHeader, txn: MultiTxn, events: TreeEvents, prepared: Prepared): ApplyResult {
     const parts: PartResult[] = [];
     let error: ErrorCode = ErrorCode.ok;
@@ -227,19 +228,19 @@ export class TxnApplier {
     return new MultiSteps(this, header, txn, events, prepared).goOn(Number.POSITIVE_INFINITY)!;
   }
 
-  /** −1, from logs that do not say it, means one more. */
+  /** −1, from logs that do not contain it, means one more. */
   #raiseSequence(parent: ZnodeNumber, sequence: number, zxid: number): void {
     const current = this.#state.table.sequenceOf(parent);
     const wanted = sequence === -1 ? Math.min(current + 1, SEQUENCE_MAX) : sequence >>> 0;
     if (wanted < current || (wanted === current && wanted !== SEQUENCE_MAX)) return;
-    // A counter that is at its end stays there, and creates go on.
+    // A counter at its maximum stays there, and creates continue.
     this.#state.countCreated(parent, wanted, zxid);
   }
 
   #kindOf(txn: AnyCreateTxn): ZnodeKind {
     if (txn.type === OpCode.createContainer) return ZnodeKind.container;
     if (txn.type !== OpCode.createTTL) return txn.isEphemeral ? ZnodeKind.ephemeral : ZnodeKind.persistent;
-    // Without extended types the owner of a TTL znode reads as a session that nobody knows.
+    // Without extended types the owner of a TTL znode is read as an unknown session.
     const isLegal = this.#state.extendedTypesEnabled && txn.ttl >= 0 && txn.ttl <= TTL_MS_MAX;
     return isLegal ? ZnodeKind.ttl : ZnodeKind.ephemeral;
   }

@@ -5,23 +5,27 @@ import { type Prepared, UNPREPARED } from './prepared.ts';
 import type { TreeEvents } from './tree-events.ts';
 import { NO_ZNODE, type ZnodeNumber } from './znode-rows.ts';
 
-/** A txn of many changes, which are made so many at a time. Until all are made, the tree is that of no zxid. */
+/** A txn of many changes, applied a limited number at a time. Until all are made, the tree is not that of any zxid. */
 export interface TxnSteps {
-  /** Makes so many changes at most, each as heavy as its path is long. @returns what the txn came to; null while there are more to make */
+  /**
+   * Makes up to `count` changes, weighted by the length of their paths.
+   *
+   * @returns the txn's result; null while changes remain
+   */
   goOn(count: number): ApplyResult | null;
 }
 
-/** What the steps are made with. */
+/** Operations that the steps use. */
 export interface ChangeApplier {
   apply(header: TxnHeader, part: Txn, events: TreeEvents, prepared: Prepared): ApplyResult;
-  /** @returns a copy of the stat as it is after part number `part`; the next multi has another one there */
+  /** @returns a copy of the stat as of part number `part`; overwritten by the next multi */
   keepStat(z: ZnodeNumber, part: number): Uint8Array;
   delete(header: TxnHeader, path: string, events: TreeEvents, znode: ZnodeNumber): ApplyResult;
   /** What a session owns, in the order of creation. */
   ownedBy(sessionId: bigint): ReadonlySet<ZnodeNumber>;
   /** Paths of what a session still owns. */
   unlistedOf(sessionId: bigint): readonly string[];
-  /** It is about to be deleted by a txn that does not name it. */
+  /** A znode that is about to be deleted by a txn that does not list it. */
   keepUnlisted(path: string, zxid: number): void;
 }
 
@@ -65,10 +69,10 @@ export class MultiSteps implements TxnSteps {
 }
 
 /**
- * The ephemerals of a session that ends: those that its txn lists, then whatever else the session owns.
+ * The ephemerals of a session that ends: those that its txn lists, then any others that the session owns.
  *
- * They are listed as they are owned, in the order of their creation: so the one to come next is most often the next that is
- * owned, and need not be looked for.
+ * They are listed in the order of ownership, that of their creation: so the next listed path is usually that of the
+ * next owned znode, and needs no lookup.
  */
 export class CloseSessionSteps implements TxnSteps {
   readonly #applier: ChangeApplier;

@@ -1,4 +1,4 @@
-/** Usage that is counted while the tree changes: in the end it is that of the tree as it is then. */
+/** Usage that is counted while the tree changes: the result is that of the tree at the end. */
 import { OPEN_ACL, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -54,7 +54,7 @@ class Bench {
   }
 }
 
-test('usage that is counted in steps is that of the moment at which the last is done', () => {
+test('usage counted in steps is that at the time of the last step', () => {
   fc.assert(
     fc.property(
       fc.array(change, { maxLength: 60 }),

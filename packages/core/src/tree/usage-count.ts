@@ -5,10 +5,10 @@ import { VisitedZnodes } from './visited-znodes.ts';
 import { NO_ZNODE, ROOT, type ZnodeNumber } from './znode-rows.ts';
 
 /**
- * What a subtree uses: its znodes, the top included, and the bytes of their data. Counted in steps while the tree changes;
- * when the last is done it is what there is then.
+ * The usage of a subtree: its znodes, including the top, and the bytes of their data. Counted in steps while the tree
+ * changes; the result is the usage at the time of the last step.
  *
- * It must be told of every znode that is created and of every change of data.
+ * It must be notified of every created znode and of every change of data.
  */
 export class UsageCount implements TreeObserver {
   count = 0;
@@ -18,7 +18,7 @@ export class UsageCount implements TreeObserver {
   readonly #visited: VisitedZnodes = new VisitedZnodes();
   #next: ZnodeNumber;
 
-  /** @param top NO_ZNODE for a znode that is not there: nothing is used */
+  /** @param top NO_ZNODE for a missing znode: the usage is zero */
   constructor(state: TreeState, top: ZnodeNumber) {
     this.#state = state;
     this.#top = top;
@@ -30,7 +30,7 @@ export class UsageCount implements TreeObserver {
     return this.#next === NO_ZNODE;
   }
 
-  /** Looks at so many znodes. @returns how many of these steps are left */
+  /** Visits up to `steps` znodes. @returns how many of these steps are left */
   goOn(steps: number): number {
     const { table } = this.#state;
     let left = steps;
@@ -48,7 +48,7 @@ export class UsageCount implements TreeObserver {
   }
 
   onCreated(z: ZnodeNumber): void {
-    // Its number may have been another's, that has been visited.
+    // Its number may have been that of another znode that was visited.
     if (this.#isWithin(z)) this.#visit(z);
   }
 

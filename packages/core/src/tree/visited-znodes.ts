@@ -1,6 +1,6 @@
 import type { ZnodeNumber } from './znode-rows.ts';
 
-/** Which znodes a walk has seen: a bit for each number, in pages that are made when they are needed. */
+/** The znodes that a walk has visited: one bit per number, in pages allocated on demand. */
 export class VisitedZnodes {
   readonly #pages: (Uint8Array | undefined)[] = [];
 

@@ -1,4 +1,4 @@
-/** Walks that take several steps while the tree changes: what they give is the tree as it was when they began. */
+/** Walks that take several steps while the tree changes: their result is the tree as it was when they began. */
 import { type JuteChunks, JuteReader, OPEN_ACL, OpCode, type Txn, type Zxid } from '@meerkat/protocol';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -22,7 +22,7 @@ const steps = fc.array(fc.oneof(changes, fc.record({ kind: fc.constant('step' as
 
 class Bench {
   readonly tree = new DataTree({ extendedTypesEnabled: true, digestEnabled: true }, { emit() {} });
-  /** Owners by path; null of what is no ephemeral. */
+  /** Owners by path; null for what is not an ephemeral. */
   readonly owners = new Map<string, bigint | null>();
   #zxid = 0;
 
@@ -70,7 +70,7 @@ function namesIn({ pieces }: JuteChunks): string[] {
   return names;
 }
 
-test('names and counts are those of the moment at which a walk began, whatever is created and deleted meanwhile', () => {
+test('names and counts are those at the start of a walk, whatever is created and deleted meanwhile', () => {
   fc.assert(
     fc.property(
       fc.array(changes, { maxLength: 60 }),
@@ -81,7 +81,7 @@ test('names and counts are those of the moment at which a walk began, whatever i
         for (const change of [{ kind: 'create', path: '/a', session: null } as const, ...before]) bench.change(change);
         const { tree } = bench;
         const top = tree.znodes.find('/a');
-        // The first create is not undone, so that there is a parent to ask about.
+        // The first create is not undone, so that there is a parent to query.
         if (top === 0) return;
         const expected = {
           children: bench.children('/a').sort(),

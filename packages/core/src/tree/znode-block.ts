@@ -24,7 +24,7 @@ export const PATH_SHIFT = 4;
 /** Of a znode that has just been made. */
 const ZERO_STAT = new Uint8Array(STAT_BYTES);
 
-/** A path in ASCII, int length of the data (−1 = null), and the data, in a row. */
+/** Consecutive: a path in ASCII, int length of the data (−1 = null), and the data. */
 export interface ZnodeRecord {
   readonly bytes: Uint8Array;
   readonly pathStart: number;
@@ -32,17 +32,17 @@ export interface ZnodeRecord {
   readonly dataEnd: number;
 }
 
-/** The same, behind which a snapshot has the number of the ACL and the stat, up to `end`. */
+/** The same, followed by the ACL number and the stat of a snapshot, up to `end`. */
 export interface PersistedRecord extends ZnodeRecord {
   readonly end: number;
 }
 
-/** Size of a block; `dataLength` −1 of null counts as 0. */
+/** Size of a block; `dataLength` −1 for null counts as 0. */
 export function blockBytes(pathBytes: number, dataLength: number): number {
   return INFO_BYTES + pathBytes + LENGTH_BYTES + Math.max(dataLength, 0) + STAT_BYTES;
 }
 
-/** Writes length, data and stat, with the length of these data in the stat. */
+/** Writes length, data and stat, and sets the data's length in the stat. */
 export function fillReply(page: Uint8Array, at: number, data: Uint8Array | null, stat: Uint8Array): void {
   const length = data === null ? -1 : data.length;
   if (data !== null) copyBytes(data, 0, length, page, at + LENGTH_BYTES);
@@ -52,7 +52,7 @@ export function fillReply(page: Uint8Array, at: number, data: Uint8Array | null,
   putInt(page, start + StatOffset.dataLength, Math.max(length, 0));
 }
 
-/** Writes the whole block of a path of so many bytes and its data, with a stat of zero bytes except dataLength. */
+/** Writes the whole block of a path of this length and its data, with a stat of zeros except dataLength. */
 export function fillBlock(
   page: Uint8Array,
   at: number,
@@ -66,7 +66,7 @@ export function fillBlock(
   fillReply(page, at + INFO_BYTES + pathBytes, data, ZERO_STAT);
 }
 
-/** Writes the whole block of a record, with a stat of zero bytes except dataLength. */
+/** Writes the whole block of a record, with a stat of zeros except dataLength. */
 export function fillRecord(page: Uint8Array, at: number, record: ZnodeRecord, kind: ZnodeKind): void {
   const { bytes, pathStart, pathEnd, dataEnd } = record;
   const flags = IS_ASCII | (isDigestedBytes(bytes, pathStart, pathEnd) ? IS_DIGESTED : 0) | kind;
@@ -78,13 +78,13 @@ export function fillRecord(page: Uint8Array, at: number, record: ZnodeRecord, ki
 }
 
 /**
- * Writes the whole block of a persistent znode from its record in a snapshot; its path counts in the digest.
+ * Writes the whole block of a persistent znode from its record in a snapshot; the digest covers its path.
  *
  *     path │ int length │ data │ aclId, 8 │ StatPersisted, 60: czxid … aversion, 44 │ owner, 8 │ pzxid
  *     path │ int length │ data │ Stat, 68: czxid … aversion, 44 │ owner, dataLength, numChildren, 16 │ pzxid
  *
- * Both are of one length and begin and end alike, so it is one copy, of which 44 bytes then move: a view of bytes for each part
- * would cost more than they do.
+ * Both have the same length, beginning and end, so it is one copy, of which 44 bytes are then moved: a view for each
+ * part would cost more.
  */
 export function fillPersisted(page: Uint8Array, at: number, record: PersistedRecord): void {
   const { bytes, pathStart, pathEnd, dataEnd, end } = record;
@@ -96,13 +96,13 @@ export function fillPersisted(page: Uint8Array, at: number, record: PersistedRec
   putInt(page, stat + StatOffset.ephemeralOwner, 0);
   putInt(page, stat + StatOffset.ephemeralOwner + 4, 0);
   putInt(page, stat + StatOffset.dataLength, dataEnd - pathEnd - LENGTH_BYTES);
-  // In the place of numChildren stands the second half of the owner: 0 of a persistent znode, as it has no children yet.
+  // numChildren now holds the second half of the owner: 0 for a persistent znode, as it has no children yet.
   putInt(page, stat + StatOffset.cversion, getInt(page, stat + StatOffset.cversion) << 1);
 }
 
 /**
- * Writes the whole block of a create, with the stat that the create gives its znode. Path, length and data stand in a row
- * in its payload as they do in a block.
+ * Writes the whole block of a create, with the stat that it gives its znode. In the payload, path, length and data are
+ * adjacent, as in a block.
  */
 export function fillPlain(page: Uint8Array, at: number, create: PlainCreate): void {
   const { bytes, pathStart, dataEnd } = create;

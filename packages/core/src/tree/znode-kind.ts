@@ -1,9 +1,10 @@
 /**
  * What a znode is, apart from its name and data (EphemeralType).
  *
- * The persisted owner, a long, tells the kind: 0 persistent; 0x8000000000000000 a container; 0xFF in the top byte,
+ * The persisted owner, a long, encodes the kind: 0 persistent; 0x8000000000000000 a container; 0xFF in the top byte,
  * where extended types are enabled, a TTL znode with the ttl in the low 40 bits; anything else is the session of an
- * ephemeral. 3.5.3 marked a TTL znode by the highest bit alone. Clients are shown the session of an ephemeral and 0 for all others.
+ * ephemeral. 3.5.3 marked a TTL znode by the highest bit alone. Clients see the session of an ephemeral and 0 for all
+ * others.
  */
 export const ZnodeKind = { persistent: 0, ephemeral: 1, container: 2, ttl: 3 } as const;
 export type ZnodeKind = (typeof ZnodeKind)[keyof typeof ZnodeKind];
@@ -19,10 +20,10 @@ export const CONTAINER_OWNER_HIGH: number = 0x80000000 | 0;
 export const TTL_OWNER_HIGH: number = 0xff000000 | 0;
 
 /**
- * The kind that a persisted owner says, from its two signed halves.
+ * The kind that a persisted owner encodes, from its two signed halves.
  *
  * @param options with `emulate353TtlZnodes` no session has the highest bit
- * @returns null for an owner that is illegal where extended types are enabled: 0xFF with a feature id that is not 0
+ * @returns null for an owner that is invalid where extended types are enabled: 0xFF with a feature id that is not 0
  */
 export function kindOfOwner(
   high: number,
@@ -37,12 +38,12 @@ export function kindOfOwner(
   return ((high >>> 8) & 0xffff) === 0 ? ZnodeKind.ttl : null;
 }
 
-/** Whether an owner of a TTL znode is not the one that versions since 3.5.4 give it. */
+/** Whether the owner of a TTL znode is not in the encoding used since 3.5.4. */
 export function isOwnerOf353(high: number): boolean {
   return high >>> 8 !== 0xff0000;
 }
 
-/** The ttl in milliseconds that the owner of a TTL znode says. */
+/** The ttl in milliseconds in the owner of a TTL znode. */
 export function ttlOfOwner(high: number, low: number): number {
   return (high & 0xff) * 0x100000000 + (low >>> 0);
 }
@@ -60,9 +61,9 @@ export function ownerOfTtl(ttlMs: number): bigint {
 /**
  * Whether a container without children may be deleted (ContainerManager).
  *
- * @param childrenEver how many children were ever created in it
- * @param ageMs since its data were written
- * @param neverUsedMs age at which one goes that never had a child; 0 = never
+ * @param childrenEver number of children ever created in it
+ * @param ageMs since its data was written
+ * @param neverUsedMs age at which a container that never had a child is deleted; 0 = never
  */
 export function isContainerOver(childrenEver: number, ageMs: number, neverUsedMs: number): boolean {
   return childrenEver !== 0 || (neverUsedMs !== 0 && ageMs > neverUsedMs);

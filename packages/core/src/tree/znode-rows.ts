@@ -1,11 +1,11 @@
 /**
- * The rows of the table of znodes: eight ints for each number, in chunks, and the links between znodes.
+ * The rows of the znode table: eight ints per number, in chunks, and the links between znodes.
  *
  *     number z ─▶ ints[z >> 16][(z & 0xffff) * 8 + field]
  *
  * Siblings are a ring that is open in one direction: the first child's `previous` is the last child, the last child's
- * `next` is 0. A new child comes last. Numbers start at 1 (0 = none); a freed one is used again, and until then its
- * `next` links the list of free numbers.
+ * `next` is 0. A new child is added at the end. Numbers start at 1 (0 = none); a freed one is reused, and until then
+ * its `next` links the free list.
  */
 
 /** A znode's number in the table; 0 = none, 1 = the root. Valid until the znode is deleted. */
@@ -17,7 +17,7 @@ export const ROOT: ZnodeNumber = 1;
 const CHUNK_SHIFT = 16;
 const CHUNK_ZNODES = 1 << CHUNK_SHIFT;
 const CHUNK_MASK = CHUNK_ZNODES - 1;
-/** What an empty tree has room for; a power of two. */
+/** Capacity of an empty tree; a power of two. */
 const ROOM_MIN = 256;
 
 export const BLOCK = 0;
@@ -32,7 +32,7 @@ const FIELDS_SHIFT = 3;
 
 export class ZnodeRows {
   readonly #ints: Int32Array[] = [new Int32Array(ROOM_MIN << FIELDS_SHIFT)];
-  /** Numbers for which there is room in the ints. */
+  /** Numbers for which the ints have room. */
   #room = ROOM_MIN;
   #freeHead: ZnodeNumber = NO_ZNODE;
   #end = 1;
@@ -42,7 +42,7 @@ export class ZnodeRows {
     return this.#end;
   }
 
-  /** @returns an unused number, whose row is to be set */
+  /** @returns an unused number, whose row has to be set */
   allocate(): ZnodeNumber {
     const z = this.#freeHead;
     if (z === NO_ZNODE) {
@@ -53,7 +53,7 @@ export class ZnodeRows {
     return z;
   }
 
-  /** The first chunk grows as it fills: a tree of some znodes need not cost 2 MB. */
+  /** The first chunk grows as it fills: a small tree need not cost 2 MB. */
   #grow(): void {
     const isFirst = this.#room < CHUNK_ZNODES;
     const chunk = new Int32Array((isFirst ? 2 * this.#room : CHUNK_ZNODES) << FIELDS_SHIFT);
@@ -64,7 +64,7 @@ export class ZnodeRows {
     this.#room += isFirst ? this.#room : CHUNK_ZNODES;
   }
 
-  /** Sets the block; the other fields are 0 afterwards. */
+  /** Sets the block; clears the other fields. */
   reset(z: ZnodeNumber, block: number): void {
     const ints = this.#ints[z >> CHUNK_SHIFT]!;
     const row = (z & CHUNK_MASK) << FIELDS_SHIFT;

@@ -1,15 +1,15 @@
 /**
  * The znodes, as numbers into tables instead of objects: about 270 bytes for a znode of 100 bytes with its path and its
- * place in the index, none of them seen by the garbage collector.
+ * index entry, invisible to the garbage collector.
  *
  *     number z ─▶ a row of ints (`ZnodeRows`): block, links, acl, sequence, digest
  *                   │
- *                   └▶ block in the arena (`znode-block.ts`): path, data and stat, as the replies have them
+ *                   └▶ block in the arena (`znode-block.ts`): path, data and stat, as in the replies
  *
- * The end of a block is the body of the getData reply, and its last 68 bytes that of the exists reply: reading is
- * copying. Two fields differ from what is persisted. The wire's cversion is `sequence * 2 − numChildren`, where
- * `sequence`, the number of children ever created, is kept in the ints; and the owner of containers and TTL znodes is 0
- * on the wire.
+ * The end of a block is the body of the getData reply, and its last 68 bytes that of the exists reply: a read is a
+ * copy. Two fields differ from what is persisted. The wire's cversion is `sequence * 2 − numChildren`, where
+ * `sequence`, the number of children ever created, is stored in the ints; and the owner of containers and TTL znodes is
+ * 0 on the wire.
  */
 import { getInt, getLong, type JuteWriter, type PlainCreate, putInt, putLong, StatOffset } from '@meerkat/protocol';
 import { replaceData } from './block-data.ts';
@@ -51,7 +51,7 @@ export class ZnodeTable implements PathSource {
   readonly arena: ByteArena = new ByteArena();
   readonly #index: PathIndex = new PathIndex(this);
   readonly #rows: ZnodeRows = new ZnodeRows();
-  /** The path that was last looked for and not found, and its hash: it is looked for before it is added. */
+  /** The last path that was not found, and its hash: it is looked up before it is added. */
   #path = '';
   #hash: number = hashOf('');
   #last: ZnodeNumber = NO_ZNODE;
@@ -61,7 +61,7 @@ export class ZnodeTable implements PathSource {
     return this.#rows.end;
   }
 
-  /** The znode that `addPlain` made last. */
+  /** The znode that `addPlain` added last. */
   get last(): ZnodeNumber {
     return this.#last;
   }
@@ -71,12 +71,12 @@ export class ZnodeTable implements PathSource {
     return this.#index.size;
   }
 
-  /** The znode of a path, NO_ZNODE when there is none; '' and '/' are the root. */
+  /** The znode of a path, NO_ZNODE for none; '' and '/' are the root. */
   find(path: string): ZnodeNumber {
     return this.findByHash(hashOf(path), path);
   }
 
-  /** The same for who has the `hashOf` the path already. */
+  /** The same for a caller that already has the `hashOf` the path. */
   findByHash(hash: number, path: string): ZnodeNumber {
     if (path.length <= 1) return path === '/' || path === '' ? ROOT : NO_ZNODE;
     const z = this.#index.get(hash, path);
@@ -87,7 +87,7 @@ export class ZnodeTable implements PathSource {
     return z;
   }
 
-  /** The same for who has found it at `z` before, which may be another's number since. */
+  /** The same for a caller that found it at `z` earlier; the number may have been reused since. */
   findAt(z: ZnodeNumber, path: string): ZnodeNumber {
     return z !== NO_ZNODE && this.isUsed(z) && this.hasPath(z, path) ? z : this.find(path);
   }
@@ -97,7 +97,7 @@ export class ZnodeTable implements PathSource {
     return this.findBytesByHash(hashOfBytes(bytes, start, end), bytes, start, end);
   }
 
-  /** The same for who has the `hashOfBytes` already. */
+  /** The same for a caller that already has the `hashOfBytes`. */
   findBytesByHash(hash: number, bytes: Uint8Array, start: number, end: number): ZnodeNumber {
     return this.#index.getBytes(hash, bytes, start, end);
   }
@@ -108,8 +108,8 @@ export class ZnodeTable implements PathSource {
   }
 
   /**
-   * Makes a znode that has a block for `data` and a stat of zero bytes except dataLength, and is nobody's child yet.
-   * The path must not be there.
+   * Adds a znode with a block for `data` and a stat of zeros except dataLength, without a parent. The path must not
+   * exist.
    */
   add(path: string, kind: ZnodeKind, data: Uint8Array | null): ZnodeNumber {
     const hash = path === this.#path ? this.#hash : hashOf(path);
@@ -128,7 +128,7 @@ export class ZnodeTable implements PathSource {
     return this.#add(hash, bytes, length, flags | kind, data);
   }
 
-  /** The same for a path in ASCII with the hash `hash`, and data that stand behind it as they do in a block. */
+  /** The same for a path in ASCII with the hash `hash`, followed by its data as in a block. */
   addRecord(record: ZnodeRecord, hash: number, kind: ZnodeKind): ZnodeNumber {
     const { pathStart, pathEnd, dataEnd } = record;
     const z = this.#rows.allocate();
@@ -140,8 +140,8 @@ export class ZnodeTable implements PathSource {
   }
 
   /**
-   * Makes a persistent znode from its record in a snapshot, with its stat; its path has the hash `hash` and counts in the
-   * digest.
+   * Adds a persistent znode from its record in a snapshot, with its stat; `hash` is that of its path, which the digest
+   * covers.
    */
   addPersisted(record: PersistedRecord, hash: number, sequence: number): ZnodeNumber {
     const { pathStart, pathEnd, dataEnd } = record;
@@ -155,7 +155,7 @@ export class ZnodeTable implements PathSource {
   }
 
   /**
-   * Makes the znode of a create whose path has the hash `hash`, with the stat that the create gives it.
+   * Adds the znode of a create, with the stat that it gives it; `hash` is that of its path.
    *
    * @returns CRC-32 of path and data, for the digest; the znode is `last`
    */
@@ -164,7 +164,7 @@ export class ZnodeTable implements PathSource {
     return fillPlainWithCrc(this.arena.page(reference), this.arena.offset(reference), create);
   }
 
-  /** The same where nobody needs the CRC. */
+  /** The same where the CRC is not needed. */
   addScanned(create: PlainCreate, hash: number): void {
     const reference = this.#placePlain(create, hash);
     fillPlain(this.arena.page(reference), this.arena.offset(reference), create);
@@ -188,7 +188,7 @@ export class ZnodeTable implements PathSource {
     return z;
   }
 
-  /** Forgets a znode that has been unlinked from its parent. */
+  /** Removes a znode that has been unlinked from its parent. */
   remove(z: ZnodeNumber): void {
     const reference = this.#block(z);
     const page = this.arena.page(reference);
@@ -199,14 +199,14 @@ export class ZnodeTable implements PathSource {
     this.#rows.free(z);
   }
 
-  /** False for a free number. The root is its own parent, so that no znode in use has none. */
+  /** False for a free number. The root is its own parent, so every znode in use has one. */
   isUsed(z: ZnodeNumber): boolean {
     return this.#rows.get(z, PARENT) !== NO_ZNODE;
   }
 
   /* ------------------------------------------------------------------------------------------ path and kind ---- */
 
-  /** Makes a string, which costs some 200 ns; the bytes are there for nothing. */
+  /** Creates a string, which costs some 200 ns; access to the bytes is free. */
   pathOf(z: ZnodeNumber): string {
     const start = this.pathStartOf(z);
     return DECODER.decode(this.pageOf(z).subarray(start, start + this.pathBytesOf(z)));
@@ -221,7 +221,7 @@ export class ZnodeTable implements PathSource {
     return this.#info(z) >>> PATH_SHIFT;
   }
 
-  /** UTF-16 code units, of which Apache counts the size of a tree. */
+  /** UTF-16 code units, in which Apache counts the size of a tree. */
   pathCharsOf(z: ZnodeNumber): number {
     return this.isAscii(z) ? this.pathBytesOf(z) : this.pathOf(z).length;
   }
@@ -247,7 +247,7 @@ export class ZnodeTable implements PathSource {
     const info = getInt(page, at);
     if ((info & IS_ASCII) === 0) return this.pathOf(z) === path.slice(0, length);
     if (info >>> PATH_SHIFT !== length) return false;
-    // From the end: paths of one tree differ there.
+    // From the end, where paths of one tree differ.
     for (let i = length - 1; i >= 0; i--) if (page[at + INFO_BYTES + i] !== path.charCodeAt(i)) return false;
     return true;
   }
@@ -309,7 +309,7 @@ export class ZnodeTable implements PathSource {
     this.#changeNumChildren(parent, 1);
   }
 
-  /** The same, but for the count: `countChildren` has to follow before anybody reads it. */
+  /** The same without the count: `countChildren` has to follow before it is read. */
   linkUncounted(parent: ZnodeNumber, z: ZnodeNumber): void {
     this.#rows.link(parent, z);
   }
@@ -318,7 +318,7 @@ export class ZnodeTable implements PathSource {
     this.#changeNumChildren(parent, count);
   }
 
-  /** Takes `z` out of its parent's children and counts it no more. */
+  /** Removes `z` from its parent's children and decrements their count. */
   unlink(z: ZnodeNumber): void {
     const parent = this.parentOf(z);
     this.#rows.unlink(z);
@@ -352,7 +352,7 @@ export class ZnodeTable implements PathSource {
     this.setSequenceAt(z, sequence, this.pageOf(z), this.statStartOf(z));
   }
 
-  /** The same for who has the page and the start of the stat already. */
+  /** The same for a caller that already has the page and the start of the stat. */
   setSequenceAt(z: ZnodeNumber, sequence: number, page: Uint8Array, stat: number): void {
     this.#rows.set(z, SEQUENCE, sequence);
     putInt(page, stat + StatOffset.cversion, ((sequence << 1) - getInt(page, stat + StatOffset.numChildren)) | 0);
@@ -360,7 +360,7 @@ export class ZnodeTable implements PathSource {
 
   /* ------------------------------------------------------------------------------------------------ block ---- */
 
-  /** The page in which the block of `z` lies, valid until the next change; all the starts are offsets into it. */
+  /** The page of `z`'s block, valid until the next change; all the starts are offsets into it. */
   pageOf(z: ZnodeNumber): Uint8Array {
     return this.arena.page(this.#block(z));
   }
@@ -391,7 +391,7 @@ export class ZnodeTable implements PathSource {
     return getInt(this.pageOf(z), this.replyStartOf(z));
   }
 
-  /** Replaces the data; the rest of the stat stays. `data` may be a view of what it replaces. */
+  /** Replaces the data; the rest of the stat is kept. `data` may be a view of what it replaces. */
   setData(z: ZnodeNumber, data: Uint8Array | null): void {
     const block = this.#block(z);
     const replaced = replaceData(this.arena, block, data);

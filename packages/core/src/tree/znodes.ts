@@ -1,6 +1,6 @@
 import type { ZnodeTable } from './znode-table.ts';
 
-/** What may be read of the table by all who have a tree. */
+/** Read access to the table, for everything that has a tree. */
 export type Znodes = Pick<
   ZnodeTable,
   | 'aclOf'

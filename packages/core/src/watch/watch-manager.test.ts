@@ -25,7 +25,7 @@ describe('WatchManager', () => {
     expect(watches.data.count).toBe(0);
   });
 
-  it('tells a deletion once to a watcher of both data and children', () => {
+  it('sends a deletion once to a watcher of both data and children', () => {
     const watches = new WatchManager();
     const both = new Recorder();
     const child = new Recorder();
@@ -48,7 +48,7 @@ describe('WatchManager', () => {
     expect(a.told).toEqual(['nodeChildrenChanged / 8', 'nodeChildrenChanged / 9']);
   });
 
-  it('keeps a persistent watch, and tells it of children too', () => {
+  it('keeps a persistent watch, and fires it for children, too', () => {
     const watches = new WatchManager();
     const a = new Recorder();
     watches.addPersistent('/a', a);
@@ -59,7 +59,7 @@ describe('WatchManager', () => {
     expect(a.told).toEqual(['nodeDataChanged /a 1', 'nodeChildrenChanged /a 2', 'nodeDeleted /a 4']);
   });
 
-  it('tells a recursive watch of every descendant and never of children changed', () => {
+  it('fires a recursive watch for every descendant, but never sends nodeChildrenChanged', () => {
     const watches = new WatchManager();
     const root = new Recorder();
     const a = new Recorder();
@@ -72,7 +72,7 @@ describe('WatchManager', () => {
     expect(root.told).toEqual(['nodeCreated /a/b/c 1', 'nodeDataChanged /ab 2', 'nodeDeleted /a 3']);
   });
 
-  it('combines modes at one path, tells once and uses up only the one-shot part', () => {
+  it('combines modes at one path, fires once and removes only the one-shot part', () => {
     const watches = new WatchManager();
     const a = new Recorder();
     watches.data.add('/a', a, WatchMode.standard);
@@ -85,7 +85,7 @@ describe('WatchManager', () => {
     expect(watches.has('/a', a, 5)).toBe(true);
   });
 
-  it('uses up a one-shot watch beside a recursive one, and nothing of that', () => {
+  it('removes a fired one-shot watch beside a recursive one, which stays', () => {
     const watches = new WatchManager();
     const a = new Recorder();
     watches.addRecursive('/a', a);
@@ -128,7 +128,7 @@ describe('WatchManager', () => {
     expect(a.told).toEqual(['nodeDataChanged /a 1', 'nodeChildrenChanged /a 2']);
   });
 
-  it('forgets everything of a connection that is gone, and looks at no ancestors once no recursive watch is left', () => {
+  it('removes all watches of a closed connection, and checks no ancestors when no recursive watch is left', () => {
     const watches = new WatchManager();
     const a = new Recorder();
     watches.addRecursive('/a', a);
@@ -141,7 +141,7 @@ describe('WatchManager', () => {
     expect(watches.data.watcherCount).toBe(0);
   });
 
-  it('takes the watches of a connection with many away step by step; from the first on it is told nothing', () => {
+  it('removes the watches of a closed connection with many step by step, and sends it no more events', () => {
     const watches = new WatchManager();
     const [gone, other] = [new Recorder(), new Recorder()];
     const paths = Array.from({ length: 5000 }, (_, i) => `/z${i}`);
@@ -175,7 +175,7 @@ describe('WatchManager', () => {
     });
   });
 
-  it('lets a new watcher have the paths of one that is gone', () => {
+  it('lets a new watcher use the paths of a removed one', () => {
     const watches = new WatchManager();
     const [gone, next] = [new Recorder(), new Recorder()];
     const paths = Array.from({ length: 3000 }, (_, i) => `/z${i}`);

@@ -11,15 +11,15 @@ import { FiredWatches } from '../base/meters/fired-watches.ts';
 import type { TreeEvents } from '../tree/data-tree.ts';
 import { type Told, WatchMode, WatchTable } from './watch-table.ts';
 
-/** What a watcher is told. One object for all watchers of an event, so that its bytes can be made once. */
+/** A watch event. All watchers of an event share the object, so that it is encoded once. */
 export class WatchEvent {
   readonly type: EventType;
   readonly path: string;
-  /** Zxid of the txn that fired the watch; −1 for events told again by setWatches. */
+  /** Zxid of the txn that fired the watch; −1 for events of setWatches. */
   readonly zxid: Zxid;
-  /** ACL that decides who may know: the znode's, or its parent's for nodeChildrenChanged. */
+  /** ACL that decides which clients may receive it: the znode's, or the parent's for nodeChildrenChanged. */
   readonly aclId: number;
-  /** The event as a frame, once somebody has encoded it. */
+  /** The encoded frame; null until it is first needed. */
   frame: Uint8Array | null = null;
 
   constructor(type: EventType, path: string, zxid: Zxid, aclId: number) {
@@ -30,16 +30,16 @@ export class WatchEvent {
   }
 }
 
-/** A connection with watches. It is told while the txn is applied, so before any reply that could show the change. */
+/** A connection with watches. Called while the txn is applied, so before any reply that shows the change. */
 export interface Watcher {
   onWatchEvent(event: WatchEvent): void;
 }
 
 /**
- * The watches of this server's connections, and what changes of the tree tell them (WatchManager, DataTree).
+ * The watches of this server's connections; changes of the tree fire them (WatchManager, DataTree).
  *
- * Two tables. *data*: getData and exists, and both kinds of persistent watches. *child*: getChildren, and persistent
- * watches. A recursive watch stands in the data table alone and is never told of children.
+ * Two tables. *data*: getData, exists and both kinds of persistent watches. *child*: getChildren and persistent
+ * watches. A recursive watch is only in the data table and never gets nodeChildrenChanged.
  */
 export class WatchManager implements TreeEvents {
   readonly data: WatchTable<Watcher> = new WatchTable();
@@ -54,7 +54,7 @@ export class WatchManager implements TreeEvents {
     this.#tellChildrenChanged(parentPath, parentAclId, zxid);
   }
 
-  /** deleted: data(P), then child(P) for those not told yet, then child(parent). */
+  /** deleted: data(P), then child(P) for watchers not yet notified, then child(parent). */
   onDeleted(path: string, aclId: number, parentPath: string, parentAclId: number, zxid: Zxid): void {
     if (this.#isIdle) return;
     const event = new WatchEvent(EventType.nodeDeleted, path, zxid, aclId);
@@ -82,12 +82,12 @@ export class WatchManager implements TreeEvents {
     this.data.add(path, watcher, WatchMode.recursive);
   }
 
-  /** Units of work, at most, to look for recursive watches on the way to a path. */
+  /** Maximum units of work to look for recursive watches on the ancestors of a path. */
   costOf(path: string): number {
     return UNITS_PER_ANCESTOR * Math.min(this.data.recursiveCount, path.length >> 1);
   }
 
-  /** How many events such a write causes, about, as the watches are now. */
+  /** Approximate number of events that a write would fire with the current watches. */
   eventCountOf({ op, path }: WriteRequest | MultiOp): number {
     if (this.#isIdle) return 0;
     switch (op) {
@@ -122,17 +122,17 @@ export class WatchManager implements TreeEvents {
     this.child.removeWatcher(watcher);
   }
 
-  /** Since the start: what an event has told a watcher counts once for each. */
+  /** Notifications since the start: an event counts once per watcher. */
   get toldCount(): number {
     return this.#toldCount;
   }
 
-  /** True while watches of watchers that are gone are to be swept away. */
+  /** True while watches of closed connections remain to be swept. */
   get hasGone(): boolean {
     return this.data.hasGone || this.child.hasGone;
   }
 
-  /** Sweeps away some of them: as many as may be in one turn. */
+  /** Removes some of them: as many as fit into one turn. */
   sweep(): void {
     for (const table of [this.data, this.child]) {
       if (table.hasGone) table.sweep(SWEPT_PER_TURN + (table.goneCount >> BACKLOG_SHIFT));
@@ -162,17 +162,17 @@ export class WatchManager implements TreeEvents {
   }
 }
 
-/** Watches of one table that are swept away in a turn: a third of a millisecond. */
+/** Watches of one table that are swept per turn: a third of a millisecond. */
 const SWEPT_PER_TURN = 1024;
-/** And more with many millions of them, so that they go faster than clients can set and leave them. */
+/** More if there are many millions, so that they are swept faster than clients can create and abandon them. */
 const BACKLOG_SHIFT = 12;
 
-/** A fifth of a microsecond, up to half of one. */
+/** 0.2 to 0.5 microseconds. */
 const UNITS_PER_ANCESTOR = 4;
 
 const ALL_MODES = WatchMode.standard | WatchMode.persistent | WatchMode.recursive;
 
-/** Which modes of which table a WatcherType means. */
+/** The modes in each table that a WatcherType refers to. */
 const MODES_OF_TYPE: Readonly<Record<number, { readonly data: number; readonly child: number }>> = {
   [WatcherType.children]: { data: 0, child: WatchMode.standard },
   [WatcherType.data]: { data: WatchMode.standard, child: 0 },

@@ -4,7 +4,7 @@ import { NO_ROW, WatchRows } from './watch-rows.ts';
 
 const BLOCK = 4096;
 
-test('rows keep what they were given, however many come and go', () => {
+test('rows keep their contents while many others are added and deleted', () => {
   const random = new TestRandom(1);
   const rows = new WatchRows<object>();
   const known = new Map<number, { path: string; owner: object; modes: number }>();
@@ -16,7 +16,7 @@ test('rows keep what they were given, however many come and go', () => {
   for (const target of [3 * BLOCK, 0, 1, 0, 2 * BLOCK + 1, BLOCK, 3 * BLOCK, 0]) {
     while (known.size !== target) {
       const isMore = known.size < target;
-      // Now and then one goes the other way.
+      // Occasionally one in the other direction.
       if (known.size === 0 || isMore === random.below(8) > 0) {
         const watch = { path: `/${known.size}`, owner: {}, modes: random.below(8) };
         const row = rows.add(watch.path, watch.owner, watch.modes, NO_ROW);
@@ -33,7 +33,7 @@ test('rows keep what they were given, however many come and go', () => {
   }
 });
 
-test('a row is used again once its watch has gone', () => {
+test('a row is reused once its watch is deleted', () => {
   const rows = new WatchRows<null>();
   const first = rows.add('/a', null, 1, NO_ROW);
   rows.delete(first);

@@ -2,17 +2,17 @@
 export const NO_ROW = -1;
 
 /**
- * What is known of each watch, in columns: the garbage collector would copy and visit a million small objects.
+ * The watches in columns, because a million small objects would be expensive for the garbage collector.
  *
- * A row is a number that stays while its watch does. The rows of an owner are a list without an order, by `next` and
- * `previous`.
+ * A row number is valid as long as its watch exists. The rows of an owner form an unordered doubly linked list, by
+ * `next` and `previous`.
  */
 export class WatchRows<Owner> {
-  /** null: none of its rows is used. */
+  /** null for a block without watches. */
   readonly #blocks: (Block<Owner> | null)[] = [];
   /** Blocks that are not full. */
   readonly #roomy: number[] = [];
-  /** A block without watches that is kept, so that a single watch that comes and goes costs no block; NO_ROW for none. */
+  /** An empty block that is kept, so that adding and deleting a single watch allocates no block; NO_ROW for none. */
   #spare = NO_ROW;
 
   add(path: string, owner: Owner, modes: number, next: number): number {
@@ -90,7 +90,7 @@ const BLOCK_SHIFT = 12;
 const BLOCK_ROWS = 1 << BLOCK_SHIFT;
 const ROW_MASK = BLOCK_ROWS - 1;
 
-/** Rows that come and go together. Those that are free are a list, by `next`. */
+/** Rows that are allocated and freed together. Free rows form a list, by `next`. */
 class Block<Owner> {
   readonly paths: string[] = [];
   readonly owners: (Owner | null)[] = [];
@@ -98,7 +98,7 @@ class Block<Owner> {
   readonly next: Int32Array = new Int32Array(BLOCK_ROWS);
   readonly previous: Int32Array = new Int32Array(BLOCK_ROWS);
   #free = NO_ROW;
-  /** Rows from here on were never used. */
+  /** The first row that was never used. */
   #end = 0;
   #count = 0;
 

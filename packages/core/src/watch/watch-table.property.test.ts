@@ -1,4 +1,4 @@
-/** The table of watches beside a list of them. */
+/** The watch table compared with a model: a list of watches. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { WatchMode, WatchTable } from './watch-table.ts';
@@ -27,11 +27,11 @@ function isAncestor(path: string, of: string): boolean {
   return of !== path && (path === '/' || of.startsWith(`${path}/`));
 }
 
-/** One connection after the other under each name, with so many watches that they go step by step. */
+/** Successive connections under each name, with so many watches that they are swept step by step. */
 class Model {
   readonly table = new WatchTable<string>();
   readonly #modes = new Map<string, number>();
-  /** Since when an entry is recursive. */
+  /** The step at which an entry became recursive. */
   readonly #since = new Map<string, number>();
   #step = 0;
   readonly #generation = new Map<string, number>();
@@ -50,7 +50,7 @@ class Model {
     this.#put(key, before & ~removed);
   }
 
-  /** Own watchers in the order of their watches, then recursive ones in that order, those of the nearest ancestor first. */
+  /** Watchers of the path in the order of their watches, then recursive ones in that order, nearest ancestor first. */
   trigger(at: string): void {
     const isTold = ([other, , held]: Held) =>
       other === at || (isAncestor(other, at) && (held & WatchMode.recursive) !== 0);
@@ -117,7 +117,7 @@ class Model {
   }
 }
 
-test('holds what a list of watches holds, while those of watchers that are gone go step by step', () => {
+test('agrees with a list of watches, while those of removed watchers are swept step by step', () => {
   fc.assert(
     fc.property(steps, (script) => {
       const model = new Model();

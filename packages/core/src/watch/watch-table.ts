@@ -2,10 +2,10 @@ import { AncestorIndex } from '../tree/ancestor-index.ts';
 import { ShardedMap } from '../tree/sharded-map.ts';
 import { NO_ROW, WatchRows } from './watch-rows.ts';
 
-/** How long a watch lasts and what it covers; a connection may hold several at one path. */
+/** How long a watch lasts and what it covers; a connection may have several of them on one path. */
 export const WatchMode = { standard: 1, persistent: 2, recursive: 4 } as const;
 
-/** Who is told of an event, each once, in the order of their watches. */
+/** The watchers of an event, without duplicates, in the order of their watches. */
 export interface Told<W> {
   readonly size: number;
   keys(): Iterable<W>;
@@ -18,7 +18,7 @@ class Owner<W> {
   /** A row of `WatchRows`. */
   first: number = NO_ROW;
   count = 0;
-  /** It is told nothing any more; what is left of its watches is swept away. */
+  /** It gets no more events; its remaining watches are being swept. */
   isGone = false;
 
   constructor(watcher: W) {
@@ -26,38 +26,38 @@ class Owner<W> {
   }
 }
 
-/** The watches at a path, rows of `WatchRows`: most often one. */
+/** The watches on a path, as rows of `WatchRows`; usually one. */
 type AtPath<W> = number | Map<W, number>;
 
 /**
- * Who watches which path: one of the two tables of the watch manager (WatchManager, WatchStats).
+ * One of the two tables of the watch manager: watches by path and by watcher (WatchManager, WatchStats).
  *
  *     paths:  '/a' ─► row ◄─┐        '/b' ─► { watcher: row, watcher: row ◄─┐ }
  *     owners: watcher ──────┴───────────────────────────────────────────────┴─ …
  *
- * An entry is (path, watcher) with a set of modes; adding is a union, an event takes away only `standard`, and the
- * entry goes when no mode is left.
+ * An entry is (path, watcher) with a set of modes. Adding is a union, an event removes only `standard`, and an entry
+ * without modes is deleted.
  *
- * A watcher that goes may have a million watches. It is told nothing from then on and counts no more, but its watches go
- * step by step (`sweep`).
+ * A removed watcher may have a million watches. It gets no more events and no longer counts, but its watches are
+ * removed step by step (`sweep`).
  */
 export class WatchTable<W> {
   readonly #rows: WatchRows<Owner<W>> = new WatchRows();
   readonly #paths: ShardedMap<AtPath<W>> = new ShardedMap();
   readonly #owners = new Map<W, Owner<W>>();
-  /** Those that are gone, and still have watches here. */
+  /** Removed watchers that still have watches here. */
   readonly #gone: Owner<W>[] = [];
   readonly #recursive = new AncestorIndex<Owner<W>>();
   #count = 0;
   #watcherCount = 0;
   #goneCount = 0;
 
-  /** Entries, counted once however many modes they have. */
+  /** Number of entries, regardless of their modes. */
   get count(): number {
     return this.#count;
   }
 
-  /** Paths that are watched, those included whose watchers are gone and not swept away yet. */
+  /** Watched paths, including those with only removed watchers that are not yet swept. */
   get pathCount(): number {
     return this.#paths.size;
   }
@@ -66,7 +66,7 @@ export class WatchTable<W> {
     return this.#watcherCount;
   }
 
-  /** Entries of watchers that are gone. */
+  /** Entries of removed watchers. */
   get goneCount(): number {
     return this.#goneCount;
   }
@@ -76,7 +76,7 @@ export class WatchTable<W> {
     return this.#recursive.size;
   }
 
-  /** True while there is something to sweep away. */
+  /** True while there are entries to sweep. */
   get hasGone(): boolean {
     return this.#gone.length > 0;
   }
@@ -110,7 +110,7 @@ export class WatchTable<W> {
       );
   }
 
-  /** @returns true when one of the modes was there */
+  /** @returns true when the watcher had one of the modes */
   remove(path: string, watcher: W, modes: number): boolean {
     const there = this.#paths.get(path);
     const row = there === undefined ? NO_ROW : this.#rowOf(there, watcher);
@@ -133,14 +133,14 @@ export class WatchTable<W> {
     return row !== NO_ROW && (this.#rows.modesOf(row) & modes) !== 0;
   }
 
-  /** How many watchers an event at a path tells, about: some may be gone, or be there twice. */
+  /** Approximate number of watchers of an event at a path: some may be removed or counted twice. */
   countOf(path: string): number {
     const there = this.#paths.get(path);
     const own = there === undefined ? 0 : there instanceof Map ? there.size : 1;
     return own + this.#recursive.countAbove(path);
   }
 
-  /** The connection is gone, and its watches with it. */
+  /** Removes a watcher and all its watches: its connection is closed. */
   removeWatcher(watcher: W): void {
     const owner = this.#owners.get(watcher);
     if (owner === undefined) return;
@@ -155,7 +155,7 @@ export class WatchTable<W> {
     if (owner.first === NO_ROW) this.#gone.pop();
   }
 
-  /** Takes away up to so many watches of watchers that are gone. */
+  /** Deletes up to `count` watches of removed watchers. */
   sweep(count: number): void {
     for (let left = count; left > 0 && this.#gone.length > 0; ) {
       const owner = this.#gone[this.#gone.length - 1]!;
@@ -165,12 +165,11 @@ export class WatchTable<W> {
   }
 
   /**
-   * Finds who must be told of an event at `path` and uses up their one-shot watches.
+   * Finds the watchers of an event at `path` and removes their one-shot watches.
    *
-   * Watchers of the path itself are told whatever their mode, those of its ancestors when their watch is recursive;
-   * each once.
+   * These are all watchers of the path itself and those with a recursive watch on an ancestor, without duplicates.
    *
-   * @returns the watchers, or null when there are none; it stays as it is, whatever watches come and go meanwhile
+   * @returns null when there are none; the result does not change when watches are added or removed meanwhile
    */
   trigger(path: string): Told<W> | null {
     const own = this.#useUp(path);
@@ -182,7 +181,7 @@ export class WatchTable<W> {
     return told.size === 0 ? null : told;
   }
 
-  /** Who watches each path. */
+  /** The watchers of each path. */
   *paths(): IterableIterator<[string, Iterable<W>]> {
     for (const [path, there] of this.#paths.entries()) {
       if (there instanceof Map) {
@@ -199,7 +198,7 @@ export class WatchTable<W> {
     for (const [watcher, owner] of this.#owners) if (owner.count > 0) yield [watcher, this.#pathsOf(owner)];
   }
 
-  /** Takes the one-shot watches at a path away. @returns who watches it, those that stay included */
+  /** Removes the one-shot watches on a path. @returns all its watchers, including those that stay */
   #useUp(path: string): Told<W> | null {
     const there = this.#paths.get(path);
     if (there === undefined) return null;
@@ -219,14 +218,14 @@ export class WatchTable<W> {
       staying ??= new Map();
       staying.set(watcher, row);
     }
-    // The path gets a map anew, with those who stay; the old one is for the caller.
+    // The path gets a new map with the watchers that stay; the caller gets the old one.
     if (staying === null) this.#paths.delete(path);
     else this.#paths.set(path, staying);
     if (gone !== null) for (const watcher of gone) there.delete(watcher);
     return there.size === 0 ? null : there;
   }
 
-  /** @returns true when nothing is left of the watch */
+  /** @returns true when the watch has no modes left */
   #useUpOne(row: number): boolean {
     const modes = this.#rows.modesOf(row);
     if (modes !== WatchMode.standard) {
@@ -237,7 +236,7 @@ export class WatchTable<W> {
     return true;
   }
 
-  /** Takes a watch out of the list of its owner; nothing is known of it any more. */
+  /** Deletes the row of a watch and removes it from its owner's list. */
   #forget(row: number): void {
     const rows = this.#rows;
     const owner = rows.ownerOf(row);
@@ -256,7 +255,7 @@ export class WatchTable<W> {
     if (owner.count === 0) this.#watcherCount--;
   }
 
-  /** Takes a watch out of what is there at its path. */
+  /** Removes a watch from its path. */
   #take(path: string, watcher: W, there: AtPath<W>): void {
     if (!(there instanceof Map)) {
       this.#paths.delete(path);
@@ -266,7 +265,7 @@ export class WatchTable<W> {
     if (there.size === 0) this.#paths.delete(path);
   }
 
-  /** @returns how many it has taken away */
+  /** @returns the number of deleted watches */
   #sweepOwner(owner: Owner<W>, count: number): number {
     let swept = 0;
     for (let row = owner.first; row !== NO_ROW && swept < count; row = owner.first) {
@@ -299,7 +298,7 @@ export class WatchTable<W> {
   }
 }
 
-/** Watches that go at once with their watcher. */
+/** A watcher with at most this many watches is swept at once. */
 const SWEPT_AT_ONCE = 64;
 
 class OneTold<W> implements Told<W> {

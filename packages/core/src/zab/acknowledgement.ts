@@ -1,5 +1,5 @@
 /**
- * What a learner promises its leader, as packets that can be made from durable values only: promise 1 of `Learner`.
+ * Acknowledgements of a learner, which can only be built from durable values: guarantee 1 of `Learner`.
  */
 import { type AckEpochPacket, type AckPacket, PacketType, type Zxid } from '@meerkat/protocol';
 import { type Durable, historyOf } from '../base/durable.ts';
@@ -7,7 +7,7 @@ import { type Durable, historyOf } from '../base/durable.ts';
 declare const acknowledgement: unique symbol;
 export type Acknowledgement = (AckPacket | AckEpochPacket) & { readonly [acknowledgement]: true };
 
-/** In the place of the epoch in ACKEPOCH. */
+/** Replaces the epoch in an ACKEPOCH that must not be counted. */
 const NOT_COUNTED = -1;
 
 /** ACKEPOCH of a voter that now has `accepted` as its acceptedEpoch, with the history that its vote stands for. */
@@ -19,7 +19,7 @@ export function ackEpoch(
   return { type: PacketType.ackEpoch, zxid: lastZxid, currentEpoch } as AckEpochPacket as Acknowledgement;
 }
 
-/** ACKEPOCH that tells where the history ends and is not counted. */
+/** ACKEPOCH that reports where the history ends but is not counted. */
 export function ackEpochUncounted(lastZxid: Durable<Zxid>): Acknowledgement {
   return { type: PacketType.ackEpoch, zxid: lastZxid, currentEpoch: NOT_COUNTED } as AckEpochPacket as Acknowledgement;
 }

@@ -10,7 +10,7 @@ function leaderOf(voters: readonly number[], leaseMs = LEASE_MS): LeaderLease {
 }
 
 describe('the lease of a leader', () => {
-  test('counts from the moment since when a quorum has answered, not from the answers', () => {
+  test('is counted from when the pings were sent that a quorum has answered, not from the answers', () => {
     const lease = leaderOf([1, 2, 3, 4, 5]);
     expect(lease.untilMs).toBe(Number.NEGATIVE_INFINITY);
     lease.onAnswered(2, 100);
@@ -23,14 +23,14 @@ describe('the lease of a leader', () => {
     expect(lease.untilMs).toBe(900 + LEASE_MS);
   });
 
-  test('does not end earlier because a voter is gone, which is asked no more', () => {
+  test('does not end earlier when a voter disconnects', () => {
     const lease = leaderOf([1, 2, 3]);
     lease.onAnswered(2, 100);
     lease.forget(2);
     expect(lease.untilMs).toBe(100 + LEASE_MS);
   });
 
-  test('has no end where it is a quorum by itself, or there are no leases', () => {
+  test('has no end if the leader is a quorum by itself, or there are no leases', () => {
     expect(leaderOf([1]).untilMs).toBe(Number.POSITIVE_INFINITY);
     expect(leaderOf([1, 2, 3], 0).untilMs).toBe(Number.POSITIVE_INFINITY);
   });
@@ -59,7 +59,7 @@ describe('the lease of a learner', () => {
     expect(lease.untilMs).toBe(Number.NEGATIVE_INFINITY);
   });
 
-  test('has no end where the leader gives none', () => {
+  test('has no end if the leader grants none', () => {
     const lease = new LearnerLease();
     expect(lease.untilMs).toBe(Number.POSITIVE_INFINITY);
     lease.begin(0);
@@ -68,7 +68,7 @@ describe('the lease of a learner', () => {
 });
 
 describe('while members change', () => {
-  test('a leader that is left alone by a change of the members answers for ever, and is limited once it is not alone any more', () => {
+  test('a leader left alone by a membership change has no lease limit, and has one again once others join', () => {
     const electorate = new Electorate(makeQuorum({ voters: [1, 2] }));
     const lease = new LeaderLease(1, electorate, 100);
     lease.onAnswered(2, 1000);

@@ -1,5 +1,5 @@
 /**
- * Until when a server may answer its clients. What is promised: docs/leases.md. D is the lease, S a session's timeout.
+ * How long a server may answer its clients. Guarantees: docs/leases.md. D is the lease, S a session's timeout.
  *
  *     who        may                                       until
  *     leader     answer its clients                        D after it sent pings that a quorum answered
@@ -11,17 +11,18 @@
  *     leader, new  end any session                         not before S + 2 D × 33/32 after its epoch began, unless its
  *                                                          client came back
  *
- * A ping confirms the answer to the one before; not with the zxid 0, when the leader's lease is over, nor when the sessions
- * heard from do not fit into one packet.
+ * A ping confirms the answer to the previous ping, except a ping with zxid 0 (the leader's lease is over), and except
+ * an answer whose active sessions did not fit into one packet.
  *
  * Why it holds. Server F last answers a client at t; leader L ends the session.
  *
- * - F is L's learner and talks: at t it had heard nothing of the session for S × 31/32, and would have refused.
+ * - F is L's learner and talks: at t the session had sent nothing for S × 31/32, so F would have refused.
  * - F is L's learner and mute: t is at most D after the last answer that L has; L waits D and S from there.
  * - F is of an earlier epoch, whose last ping answered by a quorum was sent at q: the quorums share a voter, so L's epoch
  *   began after q. The old leader answers until q + D, its learners until q + 2 D.
- * - The session moved: the client closes its connection first; L counts S from REVALIDATE, the new server from its question.
- * - A process that stood still reads the clock before answers leave.
+ * - The session moved: the client closes its connection first; L counts S from receiving REVALIDATE, the new server
+ *   from sending it.
+ * - A process that was paused reads the clock before its answers leave.
  */
 import type { Electorate } from '../election/electorate.ts';
 import { QuorumWatermark } from './quorum-watermark.ts';
@@ -31,11 +32,11 @@ export interface AnswerLease {
   readonly untilMs: number;
 }
 
-/** Of a server that asks nobody: one of its own, or one beside servers that hold no leases. */
+/** Of a standalone server, or of an ensemble without leases. */
 export const UNLIMITED: AnswerLease = { untilMs: Number.POSITIVE_INFINITY };
 
 /**
- * The lease of a leader: a quorum followed it when it was last asked, and no other leader began before that.
+ * The lease of a leader: a quorum still followed it when it sent the ping, so no other leader began before that.
  *
  *     ping ──► voter follows this leader ──► answer            the lease is counted from the ping
  */
@@ -45,7 +46,7 @@ export class LeaderLease implements AnswerLease {
   readonly #asked: QuorumWatermark<number>;
   #untilMs = Number.NEGATIVE_INFINITY;
 
-  /** @param leaseMs 0: nothing limits it */
+  /** @param leaseMs 0: no limit */
   constructor(serverId: number, electorate: Electorate, leaseMs: number) {
     this.#serverId = serverId;
     this.#leaseMs = leaseMs;
@@ -58,15 +59,15 @@ export class LeaderLease implements AnswerLease {
     return this.#untilMs;
   }
 
-  /** A voter has answered what it was sent then. */
+  /** A voter has answered a ping that was sent at `askedMs`. */
   onAnswered(serverId: number, askedMs: number): void {
     this.#asked.raise(serverId, askedMs);
     this.#renew();
   }
 
   /**
-   * Others decide from now on, perhaps this server alone, or not alone any more. What was true until now holds as long as if
-   * all of them had just been asked.
+   * The quorum changes, perhaps to this server alone or back to several. A lease granted under the old quorum is cut to
+   * one lease from now, as if all of its voters had just been pinged.
    */
   onElectorateChanged(nowMs: number): void {
     this.#asked.raise(this.#serverId, Number.POSITIVE_INFINITY);
@@ -74,7 +75,7 @@ export class LeaderLease implements AnswerLease {
     this.#renew();
   }
 
-  /** What it has answered stays true, but it is asked no more. */
+  /** A voter has disconnected. A lease that its answers have granted stays valid. */
   forget(serverId: number): void {
     this.#asked.forget(serverId);
   }
@@ -87,14 +88,14 @@ export class LeaderLease implements AnswerLease {
 
 /**
  * The lease of a learner. It is counted from the sending of an answer to a ping, once a later ping shows that the leader
- * has that answer: from then on the leader ends no session that this learner may have heard of since.
+ * has received that answer: from then on the leader ends no session that may have been active at this learner since.
  *
  *     ping 1 ─► answer 1 ─► … ─► ping 2           the lease is counted from answer 1
  */
 export class LearnerLease implements AnswerLease {
-  /** 0 while it is not known whether the leader gives leases, and when it gives none. */
+  /** 0 until the leader is known to grant leases, and if it grants none. */
   #leaseMs = 0;
-  /** When the last answer was sent; null when it did not say everything. */
+  /** When the last answer was sent; null if it did not list all active sessions. */
   #answeredMs: number | null = null;
   #untilMs = Number.POSITIVE_INFINITY;
 
@@ -107,7 +108,7 @@ export class LearnerLease implements AnswerLease {
     return this.#leaseMs > 0;
   }
 
-  /** The leader gives leases of this length. */
+  /** The leader grants leases of this length. */
   begin(leaseMs: number): void {
     this.#leaseMs = leaseMs;
     this.#untilMs = leaseMs === 0 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
@@ -120,7 +121,7 @@ export class LearnerLease implements AnswerLease {
     }
   }
 
-  /** @param isComplete false: more sessions were heard of than the answer has room for */
+  /** @param isComplete false: more sessions were active than the answer has room for */
   onAnswering(nowMs: number, isComplete: boolean): void {
     this.#answeredMs = isComplete ? nowMs : null;
   }

@@ -1,8 +1,8 @@
 import type { Txn, TxnHeader, Zxid } from '@meerkat/protocol';
 
 /**
- * Who gives txns their zxids and brings them to a quorum: a leader, or a server that is a quorum by itself. What comes
- * of a proposal is told as a `Committed` watermark.
+ * Assigns zxids to txns and replicates them to a quorum: a leader, or a server that is a quorum by itself. The outcome
+ * of a proposal is reported as a `Committed` watermark.
  */
 export interface Broadcast {
   readonly lastProposed: Zxid;
@@ -11,8 +11,9 @@ export interface Broadcast {
   /** @returns bytes of the txn, as it is logged */
   propose(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number;
   /**
-   * Asks for the moment at which everything proposed so far is committed and at which this server was still the one
-   * that proposes. @returns a ticket; tickets ascend, and are answered in order
+   * Confirms that this server still leads, and waits until everything proposed so far is committed.
+   *
+   * @returns a ticket; tickets ascend, and are answered in order
    */
   sync(): number;
   /** Every ticket up to this one is answered. */

@@ -1,11 +1,11 @@
 /**
- * Sends a learner the history that it lacks, piece by piece, as its link has room: from the log on the disk as long as
- * the memory does not reach back so far, then from memory.
+ * Sends a learner the history that it lacks, in batches, as its link has room: from the log on disk until it reaches
+ * the range kept in memory, then from memory.
  *
  *     P ──────── disk ──────── floor ──────── memory ──────── committed
  *        readHistory, in batches     256 txns or 256 KiB at a time
  *
- * Nothing of it is kept for the learner, however far it is behind and however slow it is.
+ * No history is buffered per learner, however far it is behind and however slow it is.
  */
 import { formatZxid, PacketType, type Zxid } from '@meerkat/protocol';
 import type { HistoryEntry } from './history.ts';
@@ -15,27 +15,27 @@ import { chooseFromDisk, chooseSync, findGap, type SyncStart } from './learner-s
 import { isNext } from './recent-log.ts';
 import type { SyncSource } from './sync-source.ts';
 
-/** History that is sent from memory before the link is to have room again: txns, and bytes of them. */
+/** Limits of a batch sent from memory before the link must have room again: txns, and their bytes. */
 const BATCH_TXNS = 256;
 const BATCH_BYTES = 256 * 1024;
 
 /**
- * What a step has led to: an event is awaited; everything that is committed has been sent; or the history cannot be sent
- * txn by txn, for its log has a gap or a txn that is longer than learners take. Then the connection is of no use, because
- * what was sent cannot be taken back.
+ * Result of a step: another event is awaited; everything committed has been sent; or the history cannot be sent txn by
+ * txn, because the log has a gap or a txn longer than learners accept. Then the connection must be closed, because what
+ * was sent cannot be taken back.
  */
 export type CatchUpStep = 'under way' | 'complete' | 'dead end';
 
 export class CatchUp {
   readonly #proposals: SyncSource;
   readonly #effects: LearnerTraffic;
-  /** No txn of this leader's is longer, but one of an Apache leader's before it may be. */
+  /** No txn of this leader is longer, but one of an earlier Apache leader may be. */
   readonly #txnBytesMax: number;
   readonly #needSnapshot: Set<number>;
 
   /**
-   * @param needSnapshot learners that came upon a dead end while they caught up: next time they are sent a snapshot. Kept
-   *   by the caller, for a leader that has lost its quorum by that is another one the next time
+   * @param needSnapshot learners that reached a dead end while catching up: next time they are sent a snapshot. Kept by
+   *   the caller, because closing such a link may cost this leader its quorum, and its next term has a new `CatchUp`
    */
   constructor(proposals: SyncSource, effects: LearnerTraffic, txnBytesMax: number, needSnapshot: Set<number>) {
     this.#proposals = proposals;
@@ -55,7 +55,7 @@ export class CatchUp {
     return this.#stream(peer);
   }
 
-  /** @param entries from the last one that is not later than what was asked for; none when there is no such history */
+  /** @param entries from the last one that is not later than the requested zxid; empty if there is no such history */
   onHistoryRead(peer: LearnerPeer, entries: readonly HistoryEntry[]): CatchUpStep {
     if (!peer.isStarted) {
       const start = this.#startFor(peer, chooseFromDisk(peer.lastZxid, entries), entries);
@@ -64,7 +64,7 @@ export class CatchUp {
     }
     const news = entries.filter(({ zxid }) => zxid > peer.sent);
     const [next] = news;
-    // The memory reaches back so far by now, or as before with nothing in between.
+    // The memory reaches back far enough by now, or nothing lies between it and what was sent.
     if (next === undefined && peer.sent >= this.#proposals.log.floor) return this.#stream(peer);
     const isContinued = next !== undefined && (news.length < entries.length || isNext(peer.sent, next.zxid));
     if (!isContinued || findGap(entries) >= 0 || news.some((entry) => this.#isTooLong(entry))) {
@@ -76,12 +76,12 @@ export class CatchUp {
   }
 
   /**
-   * What an Apache learner cuts may come back from one of its snapshots, so that it is better sent a newer one. But it
-   * leaves its log as it is then and replays what lies behind the snapshot: a snapshot that is older than the end of its
-   * log would bring back all that it was to be rid of. And it cuts behind the first txn from that zxid on, which must not
-   * be the one behind a placeholder of ours, for its log has none.
+   * An Apache learner may restore truncated txns from one of its snapshots, so a newer snapshot is the safer choice.
+   * But it keeps its log when it receives a snapshot, and replays what follows the snapshot: one older than the end of
+   * its log would bring back all txns that had to go. And it truncates after the first txn at or behind the given zxid,
+   * so that zxid must not be one of our placeholders, which its log lacks: it would keep the txn behind it.
    *
-   * @param entries the first of what follows, as far as it was read from the disk
+   * @param entries the beginning of what follows, as far as it was read from disk
    */
   #startFor(peer: LearnerPeer, start: SyncStart, entries: readonly HistoryEntry[]): SyncStart {
     if (start.mode === 'diff' && this.#isTooLongBehind(start.from, entries)) return { mode: 'snap' };
@@ -130,7 +130,7 @@ export class CatchUp {
     return 'under way';
   }
 
-  /** Whether it is known already that learners refuse a txn of what follows. */
+  /** Whether the history behind `from` is already known to hold a txn that learners refuse. */
   #isTooLongBehind(from: Zxid, entries: readonly HistoryEntry[]): boolean {
     const { log } = this.#proposals;
     for (let i = log.indexAfter(from); i < log.length; i++) if (this.#isTooLong(log.at(i))) return true;
@@ -154,7 +154,7 @@ export class CatchUp {
   }
 }
 
-/** Why the connection of a learner that came upon a dead end is closed. */
+/** Why the connection of a learner that reached a dead end is closed. */
 export function describeDeadEnd(peer: LearnerPeer): string {
   return `the log has a gap behind ${formatZxid(peer.sent)}, or a txn too long to be sent: ${peer.name} needs a snapshot`;
 }

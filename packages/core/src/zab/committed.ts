@@ -4,8 +4,8 @@
  *     Durable marks of voters ──► Agreed ──┐
  *     COMMIT of the leader    ──► Agreed ──┴─ and Durable here ──► Committed ──► applied, and answered
  *
- * An `Agreed` watermark says that a quorum holds everything up to here durably. A `Committed` one says that this server
- * does, too: memory is never ahead of the own disk (ZOOKEEPER-4882). The reply to a write is made from a `Committed`.
+ * An `Agreed` watermark: a quorum holds everything up to it durably. A `Committed` watermark: so does this server,
+ * whose memory is never ahead of its disk (ZOOKEEPER-4882). The reply to a write is made from a `Committed`.
  */
 import type { Zxid } from '@meerkat/protocol';
 import type { Durable } from '../base/durable.ts';
@@ -24,7 +24,7 @@ export function agreedBy(acks: QuorumWatermark<Durable<Zxid>>): Agreed<Zxid> | n
   return reached < 0 ? null : (reached as Agreed<Zxid>);
 }
 
-/** For a learner alone: its leader has sent COMMIT or INFORM of it. */
+/** For learners only: the leader has sent COMMIT or INFORM for it. */
 export function agreedByLeader(zxid: Zxid): Agreed<Zxid> {
   return zxid as Agreed<Zxid>;
 }

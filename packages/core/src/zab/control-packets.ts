@@ -1,6 +1,6 @@
 /**
- * The packets of a leader that carry no txn and commit none, and when each of them makes sense. A leader that says
- * anything else has another idea of where its learner is than the learner, and nothing that it says can be relied on.
+ * The packets of a leader that neither carry nor commit a txn, and the phases in which each is valid. A leader that
+ * sends one in another phase disagrees with the learner about its state, so the learner closes the connection.
  */
 import {
   counterOf,
@@ -37,13 +37,13 @@ export interface LearnerPosition {
   readonly epoch: number;
   /** The earliest epoch whose leader this server may follow. */
   readonly epochMin: number;
-  /** The latest epoch that this server has heard of before: from itself, or from a quorum. */
+  /** The latest epoch known before LEADERINFO: this server's own, or one confirmed by a quorum. */
   readonly epochKnown: number;
   /** Last of the log when the role began. */
   readonly lastZxid: Zxid;
 }
 
-/** @returns why the packet makes no sense, for people; null when it does */
+/** @returns why the packet is invalid, human-readable; null when it is valid */
 export function faultOf(packet: ControlPacket, position: LearnerPosition): string | null {
   const { phase, epoch, lastZxid } = position;
   switch (packet.type) {
@@ -85,8 +85,8 @@ function faultOfEpoch(epoch: number, { epochMin, epochKnown }: LearnerPosition):
   if (epoch < epochMin) return `the leader is of epoch ${epoch}, but this server has accepted epoch ${epochMin}`;
   if (epoch - epochKnown <= EPOCHS_FAR) return null;
   return (
-    `the leader is of epoch ${epoch}, but the latest epoch that anybody else has told of is ${epochKnown}: no elections ` +
-    'can have led so far. Is the file acceptedEpoch of the leader damaged?'
+    `the leader is of epoch ${epoch}, but the latest epoch known otherwise is ${epochKnown}: elections cannot have ` +
+    'advanced that far. Is the file acceptedEpoch of the leader damaged?'
   );
 }
 

@@ -1,8 +1,8 @@
 /**
- * How a learner makes the epoch of its leader its own, and from when on it serves clients in it.
+ * How a learner adopts the epoch of its leader, and when it starts to serve clients in it.
  *
  *     NEWLEADER ─► the history before it is durable ─► currentEpoch is ─► ACK(e,0)
- *     UPTODATE  ─► what is committed by then has been told as committed ─► ACK(e,0), clients are served
+ *     UPTODATE  ─► what is committed by then has been reported as committed ─► ACK(e,0), clients are served
  */
 import type { Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -13,7 +13,7 @@ export class EpochAdoption {
   #historyEnd: Zxid;
   #isBeingWritten = false;
   #epoch: Durable<number> | null = null;
-  /** What has to be told as committed before clients are served. */
+  /** What must be reported as committed before clients are served. */
   #servesFrom: Zxid;
 
   constructor(lastZxid: Zxid) {
@@ -30,9 +30,9 @@ export class EpochAdoption {
   }
 
   /**
-   * With currentEpoch = e this server outranks all of older epochs, so it must have the history of e by then.
+   * With currentEpoch = e this server outranks all servers of older epochs, so it must hold the history of e by then.
    *
-   * @returns that history, once it is durable and once only: the epoch is to be written; else null
+   * @returns that history once it is durable, the first time only: the epoch is to be written then; otherwise null
    */
   takeHistory(durable: Durable<Zxid>): Durable<Zxid> | null {
     if (this.#isBeingWritten) return null;
@@ -47,7 +47,7 @@ export class EpochAdoption {
     this.#epoch = epoch;
   }
 
-  /** @returns the epoch, once what has been told as committed is enough to serve clients; else null */
+  /** @returns the epoch, once enough has been reported as committed to serve clients; otherwise null */
   servedBy(committed: Zxid): Durable<number> | null {
     if (committed < this.#servesFrom) return null;
     assert(this.#epoch !== null, 'clients are served in an epoch that was adopted');

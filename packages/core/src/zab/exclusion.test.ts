@@ -14,7 +14,7 @@ function stopReason(one: TestLearner): string | undefined {
 }
 
 describe('a learner whose history is of a later epoch than its leader’s', () => {
-  test.each(['follower', 'observer'] as const)('as a %s says nothing to it, and keeps everything', (kind) => {
+  test.each(['follower', 'observer'] as const)('sends it nothing as a %s, and keeps everything', (kind) => {
     const one = make({ kind, leaderHistoryEpoch: 2 });
     one.learner.onConnected();
     expect(one.takeAsked()).toEqual([{ kind: 'stop', reason: 'this server stays out' }]);
@@ -22,7 +22,7 @@ describe('a learner whose history is of a later epoch than its leader’s', () =
     expect(one.disk.acceptedEpoch).toBe(3);
   });
 
-  test.each(['snap', 'trunc'] as const)('takes a %s of one whose history is of its own epoch', (name) => {
+  test.each(['snap', 'trunc'] as const)('accepts a %s from a leader whose history is of its own epoch', (name) => {
     const one = make({ leaderHistoryEpoch: 3 });
     one.learner.onConnected();
     one.hear(leaderInfo(4));
@@ -39,7 +39,7 @@ describe('a learner that has promised a later epoch than its leader’s', () => 
   test.each([
     [3 + EPOCHS_NEAR, null],
     [4 + EPOCHS_NEAR, /has accepted epoch 20, and its leader is of epoch 3\. .* write 3 into the file/],
-  ])('says so when that is no matter of time: epoch %d', (acceptedEpoch, exclusion) => {
+  ])('reports it when waiting does not help: epoch %d', (acceptedEpoch, exclusion) => {
     const one = make({ acceptedEpoch });
     one.learner.onConnected();
     one.hear(leaderInfo(3));
@@ -48,7 +48,7 @@ describe('a learner that has promised a later epoch than its leader’s', () => 
     else expect(one.learner.exclusion).toMatch(exclusion);
   });
 
-  test('says so when the leader does not even say of which epoch it is', () => {
+  test('reports it when the leader does not even send its epoch', () => {
     const one = make({ acceptedEpoch: 2_000_000 });
     one.learner.onConnected();
     one.learner.onLinkClosed('closed by peer');
@@ -56,12 +56,12 @@ describe('a learner that has promised a later epoch than its leader’s', () => 
   });
 });
 
-describe('a promise that nothing bears out', () => {
+describe('a promise that nothing confirms', () => {
   test.each([
-    ['kept from a leader that would believe it', 1_000_000, 3, false],
-    ['told to one that judges', 1_000_000, 3, true],
-    ['told to one that is there already', 1_000_000, 1_000_000, false],
-    ['told when elections can have led so far', 3 + EPOCHS_FAR, 3, false],
+    ['withheld from a leader that would believe it', 1_000_000, 3, false],
+    ['sent to one that checks promises', 1_000_000, 3, true],
+    ['sent to one whose epoch is as late', 1_000_000, 1_000_000, false],
+    ['sent when elections can have advanced that far', 3 + EPOCHS_FAR, 3, false],
   ])('is %s', (_what, acceptedEpoch, leaderHistoryEpoch, leaderJudgesPromises) => {
     const one = make({ acceptedEpoch, leaderHistoryEpoch, leaderJudgesPromises });
     one.learner.onConnected();
@@ -72,7 +72,7 @@ describe('a promise that nothing bears out', () => {
 });
 
 describe('LEADERINFO', () => {
-  test('is believed as far as elections can have led', () => {
+  test('is believed up to the epoch that elections can have reached', () => {
     const one = make();
     one.learner.onConnected();
     one.hear(leaderInfo(3 + EPOCHS_FAR));
@@ -80,7 +80,7 @@ describe('LEADERINFO', () => {
     expect(one.disk.acceptedEpoch).toBe(3 + EPOCHS_FAR);
   });
 
-  test('of a later epoch is promised to nobody', () => {
+  test('is not accepted when its epoch is too far ahead', () => {
     const one = make();
     one.learner.onConnected();
     one.hear(leaderInfo(4 + EPOCHS_FAR));
@@ -89,7 +89,7 @@ describe('LEADERINFO', () => {
     expect(one.disk.acceptedEpoch).toBe(3);
   });
 
-  test('is believed by a newcomer when a quorum says that the leader is of that epoch', () => {
+  test('is believed by a new server when a quorum reports that epoch of the leader', () => {
     const one = new TestLearner({ leaderHistoryEpoch: 900_000 });
     one.learner.onConnected();
     one.hear(leaderInfo(900_000));

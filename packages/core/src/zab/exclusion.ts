@@ -1,5 +1,5 @@
 /**
- * Why a learner stays out for longer than until its next try, for the person who has to do something about it.
+ * Why a learner stays out beyond its next connection attempt, for the operator who has to act.
  *
  * @see docs/zab.md, "A server that stays out"
  */
@@ -9,8 +9,8 @@ import type { History } from './history.ts';
 import type { LearnerOptions } from './learner-host.ts';
 
 /**
- * A history is never replaced by that of a leader whose history is of an older epoch: where a quorum has such a leader, the
- * disks of servers of that quorum have lost what this one has.
+ * A history is never replaced by one of an older epoch. If a quorum has elected a leader with an older history, servers
+ * of that quorum have lost data that this server still has.
  */
 export function findOlderHistory(leader: string, leaderHistoryEpoch: number, currentEpoch: number): string | null {
   if (leaderHistoryEpoch >= currentEpoch) return null;
@@ -20,7 +20,7 @@ export function findOlderHistory(leader: string, leaderHistoryEpoch: number, cur
   );
 }
 
-/** It is no news when a leader makes way soon. */
+/** Null while the lead is small: the leader will make way soon. */
 export function findLaterPromise(acceptedEpoch: number, leaderEpoch: number): string | null {
   const lead = acceptedEpoch - leaderEpoch;
   if (lead <= EPOCHS_NEAR && acceptedEpoch < MAX_EPOCH) return null;
@@ -35,7 +35,7 @@ const SEE = 'See docs/zab.md, "A server that stays out"';
 
 type OwnHistory = Pick<History, 'lastZxid' | 'currentEpoch' | 'acceptedEpoch'>;
 
-/** Why nothing is to be said to this leader, for people; null when it may be followed. */
+/** Why nothing may be sent to this leader, human-readable; null when this server may follow it. */
 export function findOwnRefusal(
   { leaderHistoryEpoch, leaderJudgesPromises }: LearnerOptions,
   { acceptedEpoch, currentEpoch, lastZxid }: OwnHistory,
@@ -47,10 +47,10 @@ export function findOwnRefusal(
 }
 
 /**
- * Why a server stays out whose handshake has come to nothing. A leader that does not believe a promise need not say of
- * which epoch it is.
+ * Why a server stays out after a failed handshake. A leader that does not believe the promise may close the connection
+ * without sending its epoch.
  *
- * @param epoch the leader's, as far as it has said
+ * @param epoch the leader's; 0 if it has not sent it
  */
 export function findExclusion(
   reason: string,

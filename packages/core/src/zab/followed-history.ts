@@ -3,9 +3,9 @@ import type { HistoryEntry } from './history.ts';
 import { isNext, RecentLog } from './recent-log.ts';
 import type { SyncSource } from './sync-source.ts';
 
-/** What a follower has been sent, as it keeps it for the observers that it feeds. */
+/** Txns that a follower has received, kept for the observers that it feeds. */
 export class FollowedHistory implements SyncSource {
-  /** A follower feeds nobody before it serves. */
+  /** A follower feeds observers only once it serves. */
   readonly isEstablished = true;
   readonly #countMax: number;
   #log: RecentLog;
@@ -13,7 +13,7 @@ export class FollowedHistory implements SyncSource {
   #applied: Zxid;
 
   /**
-   * @param base where the follower's history ended when it began to be sent more
+   * @param base the end of the follower's history before it was sent more
    * @param countMax applied txns that are kept
    */
   constructor(base: Zxid, countMax: number) {
@@ -55,7 +55,7 @@ export class FollowedHistory implements SyncSource {
   }
 
   push(entry: HistoryEntry): void {
-    // In the history of a leader of Apache's there may be a gap: what lies before it is read from the disk.
+    // An Apache leader's history may have a gap: what lies before it is read from disk.
     if (!isNext(this.#log.last, entry.zxid)) {
       this.#log = new RecentLog({ lastZxid: previousZxid(entry.zxid), tail: [] }, this.#countMax);
     }
@@ -66,7 +66,7 @@ export class FollowedHistory implements SyncSource {
     this.#applied = watermark;
   }
 
-  /** Drops what is too much; observers have been told of what is committed. */
+  /** Drops txns beyond the limit; observers have been told what is committed. */
   trim(): void {
     this.#log.trim(this.#applied);
   }

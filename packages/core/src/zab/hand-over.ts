@@ -1,4 +1,4 @@
-/** Who takes the place of a leader that hands over, and when. */
+/** Which follower succeeds a leader that hands over, and when. */
 import { PacketType, type Zxid } from '@meerkat/protocol';
 import type { Clock } from '../base/ports.ts';
 import type { Electorate } from '../election/electorate.ts';
@@ -9,7 +9,7 @@ import type { Proposals } from './proposals.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** How a leader leaves its place: it proposes nothing more, and waits at most a tick for a follower that has everything. */
+/** Hands over leadership: the leader stops proposing, and waits at most a tick for a follower that has everything. */
 export class HandOver {
   readonly #clock: Clock;
   readonly #waitMs: number;
@@ -22,8 +22,8 @@ export class HandOver {
   #endsMs = NEVER;
 
   /**
-   * @param waitMs how long a follower may take to have everything
-   * @param onEnd this server leads no more; HANDOVER has been sent if there is a successor
+   * @param waitMs how long to wait for a follower that has everything
+   * @param onEnd this server no longer leads; HANDOVER has been sent if there is a successor
    */
   constructor(
     clock: Clock,
@@ -47,7 +47,7 @@ export class HandOver {
     return this.#reason !== null;
   }
 
-  /** The latest moment to leave, on the monotonic clock; Infinity while it is not begun. */
+  /** Deadline for leaving, on the monotonic clock; Infinity until the hand-over begins. */
   get endsMs(): number {
     return this.#endsMs;
   }
@@ -58,12 +58,12 @@ export class HandOver {
     this.#endsMs = this.#clock.monotonicMs() + this.#waitMs;
   }
 
-  /** Ends it if it is begun, and a follower can take the place or none can. */
+  /** Finishes a hand-over that has begun, if a follower can take over or none ever can. */
   maybeFinish(): void {
     if (this.#reason !== null) this.#finish(this.#reason, false);
   }
 
-  /** The time is up: the follower that has everything now takes the place, or none does. */
+  /** The deadline has passed: a follower that has everything takes over, or none does. */
   onLate(): void {
     if (this.#reason !== null) this.#finish(this.#reason, true);
   }
@@ -78,13 +78,13 @@ export class HandOver {
     this.#onEnd(reason);
   }
 
-  /** The leader leads no more. */
+  /** The leader has stepped down. */
   stop(): void {
     this.#reason = null;
     this.#endsMs = NEVER;
   }
 
-  /** @returns how it ends; null while a learner that can take the place does not have everything yet */
+  /** @returns how it ends; null while proposals are outstanding or a candidate is still behind, before the deadline */
   #conclude(why: string, isLate: boolean): { readonly successor: LearnerPeer | null; readonly reason: string } | null {
     const { applied, lastTxn } = this.#proposals;
     const isComplete = applied === lastTxn;
@@ -99,7 +99,7 @@ export class HandOver {
   }
 }
 
-/** True of a follower that understands HANDOVER and may lead. Apache's servers do not, and are told nothing. */
+/** True of a follower that understands HANDOVER and may lead. Apache's servers do not, and are not sent it. */
 function isCandidate(peer: LearnerPeer, electorate: Electorate): boolean {
   const { isVoter, takesHandOver, serverId, state } = peer;
   return isVoter && takesHandOver && state === PeerState.serving && electorate.canLead(serverId);
@@ -107,7 +107,7 @@ function isCandidate(peer: LearnerPeer, electorate: Electorate): boolean {
 
 /**
  * The candidate with the highest id among those whose log holds everything; null when there is none yet. It wins the
- * election that follows: nobody has more, and it stands first.
+ * election that follows: no server has a longer log, and it is the first to stand.
  *
  * @param lastTxn the last txn of the leader's history
  */

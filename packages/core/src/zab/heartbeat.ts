@@ -1,6 +1,6 @@
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** When a leader looks after its learners: every half tick. */
+/** Schedules the leader's checks of its learners, every half tick. */
 export class Heartbeat {
   readonly #intervalMs: number;
   #dueMs = NEVER;
@@ -10,7 +10,7 @@ export class Heartbeat {
     this.#intervalMs = tickTimeMs / 2;
   }
 
-  /** Milliseconds of the monotonic clock; Infinity while it does not beat. */
+  /** Milliseconds of the monotonic clock; Infinity while stopped. */
   get dueMs(): number {
     return this.#dueMs;
   }
@@ -20,7 +20,7 @@ export class Heartbeat {
     this.#dueMs = nowMs + this.#intervalMs;
   }
 
-  /** @returns true at each second call: what is to be done once a tick */
+  /** @returns true at every second call: for what is done once per tick */
   isSecond(): boolean {
     this.#isWholeTick = !this.#isWholeTick;
     return !this.#isWholeTick;

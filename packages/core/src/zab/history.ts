@@ -1,7 +1,7 @@
 import type { Zxid } from '@meerkat/protocol';
 import type { Durable } from '../base/durable.ts';
 
-/** A txn of the log as bytes: header, record and digest, what PROPOSAL carries. Nobody writes to them. */
+/** A txn of the log as PROPOSAL carries it: header, record and digest. The bytes must not be modified. */
 export interface HistoryEntry {
   readonly zxid: Zxid;
   readonly payload: Uint8Array;
@@ -23,7 +23,7 @@ export interface History {
   readonly tail: readonly HistoryEntry[];
 }
 
-/** Where a history ends, as its server says. */
+/** Where a history ends, as its server reports it. */
 interface HistoryEnd {
   readonly currentEpoch: number;
   readonly lastZxid: Zxid;

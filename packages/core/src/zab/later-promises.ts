@@ -1,20 +1,22 @@
 /**
  * What an established leader does about a voter that has promised a later epoch, or has a later history.
  *
- * A voter that has promised a later epoch, to a leader that came to nothing, can follow no leader of this one: it would
- * knock in vain as long as this one leads. A new epoch takes it in. Not before `syncLimit` ticks have passed for each
- * epoch by which it is ahead, so that such voters never keep the ensemble from its work, nor use up its epochs.
+ * A voter that has promised a later epoch, to a leader that was never established, cannot follow a leader of this
+ * epoch: it would be refused as long as this leader leads. A new epoch lets it in, but only after `syncLimit` ticks for
+ * each epoch by which it is ahead, so that such voters can neither keep the ensemble from working nor use up its
+ * epochs.
  *
- * The next leader may find its quorum before that voter is heard. So this server promises the same first: the epoch that
- * follows is later than any that one of them has accepted, and not just the next of many that leave the voter out.
+ * The next leader may find its quorum without that voter. So this server first accepts the same epoch: the next epoch
+ * is then later than any that either of them has accepted, instead of one of many that still leave the voter out.
  *
- * One whose history is of a later epoch is another matter: to make way for its promise would be to replace its history.
+ * This does not apply to a voter whose history is of a later epoch: making way for its promise would replace its
+ * history.
  */
 import type { HeardVotes } from './leader-host.ts';
 import type { LearnerPeer } from './learner-peer.ts';
 import { isLeadBelieved } from './promises.ts';
 
-/** Of the leader that such a voter comes to. */
+/** State of the leader that such a voter connects to. */
 export interface Reign {
   readonly epoch: number;
   /** Milliseconds since the epoch was established; null before. */
@@ -24,7 +26,7 @@ export interface Reign {
 
 export class LaterPromises {
   readonly #heardVotes: HeardVotes;
-  /** A new epoch is wanted for somebody who has accepted one that is later than ours: first this server does. */
+  /** A voter needs a new epoch, having accepted one later than ours: this server accepts that one first. */
   #pendingEpochBump: { readonly accepted: number; readonly reason: string } | null = null;
 
   constructor(heardVotes: HeardVotes) {
@@ -52,9 +54,9 @@ export class LaterPromises {
 /**
  * Why a leader makes way for a voter that stands for election with a history of a later epoch; null when it does not.
  *
- * While a quorum follows the leader there is no later history than its own, unless servers of that quorum have lost their
- * disks: then the longer one should win. The leader steps down, and promises nothing for the other one's sake: without it
- * the epoch goes on by one only.
+ * While a quorum follows the leader no history can be later than its own, unless servers of that quorum have lost their
+ * data: then the longer history should win. The leader steps down, but does not accept the other server's epoch first:
+ * the next epoch is then only one higher if that server is absent.
  */
 export function findOutranking(
   serverId: number,

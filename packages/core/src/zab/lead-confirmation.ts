@@ -1,6 +1,6 @@
 /**
- * Whether a quorum still follows a leader, by learners' answers to its pings: that answers syncs, gives leases, and says
- * which sessions may end.
+ * Learns from answers to pings whether a quorum still follows the leader. This answers syncs, grants leases, and
+ * decides which sessions may end.
  *
  *     a ping to each voter ──► its answer ─┬─► SyncRounds      a quorum has answered: syncs that came before are answered
  *                                          ├─► LeaderLease     this server may answer its clients for a while
@@ -19,7 +19,9 @@ import type { Proposals } from './proposals.ts';
 import { SyncRounds } from './sync-rounds.ts';
 import type { ZabOptions } from './zab-options.ts';
 
-/** The ping that follows UPTODATE, behind NEWLEADER. The lease that it gives is as old as the ACK of that. */
+/**
+ * The ping after UPTODATE, counting NEWLEADER as the first. The lease that it grants dates from the ACK of NEWLEADER.
+ */
 const FIRST_PING = 2;
 
 export class LeadConfirmation {
@@ -53,7 +55,7 @@ export class LeadConfirmation {
     this.#answers = new LearnerAnswers(leaseMs);
   }
 
-  /** Until when this server may answer its own clients. */
+  /** How long this server may answer its own clients. */
   get lease(): AnswerLease {
     return this.#lease;
   }
@@ -84,24 +86,24 @@ export class LeadConfirmation {
     peer.owed = ZXID_NONE;
   }
 
-  /** A learner was told to serve: one that holds leases answers clients from its first ping on. */
+  /** A learner was told to serve. One that holds leases may answer clients from its first ping on. */
   onServed(peer: LearnerPeer, nowMs: number): void {
     if (peer.pings.leaseMs === 0) return;
     this.#answers.onServing(peer.serverId, nowMs);
     this.ping(peer);
   }
 
-  /** Others vote than before. `onVoter` follows for each learner that votes. */
+  /** The set of voters has changed. `onVoter` follows for each learner that votes. */
   onElectorateChanged(): void {
     this.#lease.onElectorateChanged(this.#clock.monotonicMs());
   }
 
-  /** A learner votes, perhaps since now: what it has confirmed counts. */
+  /** A learner is a voter, possibly a new one: what it has confirmed counts. */
   onVoter(peer: LearnerPeer): void {
     this.#rounds.onAnswer(peer.serverId, peer.confirmedRound);
   }
 
-  /** The turn ends: one ping to every voter for all syncs that came in it. */
+  /** The turn ends: one ping to every voter confirms all syncs received in it. */
   onTurnEnd(): void {
     if (this.#rounds.isRoundDue) this.pingFollowers();
   }
@@ -111,7 +113,7 @@ export class LeadConfirmation {
     for (const peer of this.#peers.followers) this.ping(peer);
   }
 
-  /** Learners that do not serve yet answer no ping. */
+  /** Skips learners that do not serve yet: they answer no ping. */
   ping(peer: LearnerPeer): void {
     if (peer.state !== PeerState.serving) return;
     if (this.#leaseMs === 0) {
@@ -124,7 +126,7 @@ export class LeadConfirmation {
     }
   }
 
-  /** @param isComplete the answer names all sessions that were active at the learner */
+  /** @param isComplete the answer lists all sessions that were active at the learner */
   onPong(peer: LearnerPeer, isComplete: boolean): void {
     if (this.#leaseMs > 0) this.#onAnswer(peer, isComplete);
     else this.#onUncountedPong(peer);

@@ -30,7 +30,7 @@ export interface LeaderParts {
   readonly needSnapshot?: Set<number> | undefined;
 }
 
-/** What the parts of a leader ask of it. */
+/** Requests of a leader's parts to the leader. */
 export interface LeaderPartEvents {
   close(peer: LearnerPeer, reason: string): void;
   /** currentEpoch is durable here: the epoch is established if a quorum is synchronized. */

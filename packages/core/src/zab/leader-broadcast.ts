@@ -1,4 +1,4 @@
-/** What an established leader proposes, what a quorum acknowledges of it, and what follows from that. */
+/** Proposals of an established leader, their acknowledgements, and the resulting commits. */
 import {
   counterOf,
   epochOf,
@@ -25,7 +25,7 @@ import { MembershipProposal } from './membership-proposal.ts';
 import type { Proposals } from './proposals.ts';
 import type { ZabOptions } from './zab-options.ts';
 
-/** Why a leader hands over that is not in the new membership. */
+/** Why a leader that is not in the new membership hands over. */
 export const REPLACED = 'another server leads the new membership';
 
 interface LeaderBroadcastParts {
@@ -92,7 +92,7 @@ export class LeaderBroadcast {
     if (counterOf(zxid) >= this.#options.epochTxnsMax) {
       this.#handOver.begin(`epoch ${epochOf(zxid)} has had its ${this.#options.epochTxnsMax} txns`);
     }
-    // The last that this leader proposes, so that whoever takes its place has everything that is committed.
+    // It is the last proposal of this leader, so that its successor has everything that is committed.
     if (isReconfig && !this.#membership.keepsLeader) this.#handOver.begin(REPLACED);
     return payload.length;
   }
@@ -108,21 +108,21 @@ export class LeaderBroadcast {
     this.#confirmation.onServed(peer, nowMs);
   }
 
-  /** A learner has acknowledged NEWLEADER while the epoch is established: it serves, and what it holds counts. */
+  /** A learner has acknowledged NEWLEADER in an established epoch: it serves, and the txns that it holds count. */
   onSynchronized(peer: LearnerPeer): void {
     this.welcome(peer);
     if (peer.isVoter) this.#proposals.acknowledge(peer.serverId, peer.acked);
     this.advance();
   }
 
-  /** Others vote than before: learners that have become voters count with what they hold. */
+  /** The set of voters has changed: the txns that new voters hold count. */
   onElectorateChanged(): void {
     this.#confirmation.onElectorateChanged();
     for (const peer of this.#peers.values()) {
       if (peer.state === PeerState.connected) continue;
       peer.isVoter = !peer.isObserver && this.#electorate.voters.has(peer.serverId);
       if (!peer.isVoter) continue;
-      // What it acknowledges in front of NEWLEADER's ACK counts with that; what it came with, it holds.
+      // An announced learner's ACKs count together with its ACK of NEWLEADER; in other states it holds `acked` already.
       if (peer.state !== PeerState.announced) this.#proposals.acknowledge(peer.serverId, peer.acked);
       this.#confirmation.onVoter(peer);
     }
@@ -136,8 +136,8 @@ export class LeaderBroadcast {
   }
 
   onAck(peer: LearnerPeer, zxid: Zxid): void {
-    // What is not of this epoch, was not sent or says nothing new is passed over: 3.8.0 acknowledges txns of the history
-    // too. What comes before the ACK of NEWLEADER counts with it (ZOOKEEPER-4685).
+    // An ACK of another epoch, of a txn that was not sent, or a repeated one is ignored: 3.8.0 acknowledges txns of the
+    // history too. One that comes before the ACK of NEWLEADER counts with it (ZOOKEEPER-4685).
     const isNews = zxid > peer.acked && this.#proposals.isOutstandingOrCommitted(zxid);
     if (peer.state < PeerState.announced || !isNews) return;
     peer.acked = onDiskOfLearner(zxid);
@@ -151,7 +151,7 @@ export class LeaderBroadcast {
     }
   }
 
-  /** Something was acknowledged, durable or confirmed: does all that follows from it. */
+  /** Commits, applies and answers what a new acknowledgement, log sync or confirmation allows. */
   advance(): void {
     while (this.#commitMore());
     const watermark = this.#proposals.apply();
@@ -160,7 +160,7 @@ export class LeaderBroadcast {
     this.#handOver.maybeFinish();
   }
 
-  /** Behind a change of the membership another quorum decides: what follows it is counted again. */
+  /** Another quorum decides after a change of the membership, so later txns are counted again. */
   #commitMore(): boolean {
     const before = this.#proposals.committed;
     if (!this.#proposals.commit()) return false;

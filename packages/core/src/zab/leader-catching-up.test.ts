@@ -4,7 +4,7 @@ import { APACHE, broadcasting, FIVE, OBSERVER, OURS, saidTo } from '../testing/b
 import { TestLeader } from '../testing/test-leader.ts';
 
 describe('catching up', () => {
-  test('a restarted ensemble sends a newcomer everything, although nothing is proposed (ZOOKEEPER-1319)', () => {
+  test('a restarted ensemble sends a new server everything, even if nothing is proposed (ZOOKEEPER-1319)', () => {
     const test = broadcasting([1]);
     test.join(2, '(1,2)');
     expect(saidTo(test, 2)).toEqual([
@@ -16,7 +16,7 @@ describe('catching up', () => {
     ]);
   });
 
-  test('an empty server whose leader has all there ever was is sent all of that', () => {
+  test('an empty server whose leader has the complete log is sent all of it', () => {
     const test = broadcasting([1]);
     test.join(2, '(0,0)');
     expect(saidTo(test, 2)[1]).toBe('DIFF (1,5)');
@@ -53,9 +53,9 @@ describe('catching up', () => {
     };
     expect(start('(1,8)')).toBe('TRUNC (1,5)');
     expect(start('(3,4)')).toBe('TRUNC (3,2)');
-    // Of epoch 2 the leader has nothing: to go back to (1,5) would leave what the learner had of epoch 1.
+    // The leader has nothing of epoch 2: TRUNC to (1,5) would leave the learner's txns of epoch 1.
     expect(start('(2,3)')).toBe('SNAP');
-    // It names the history that epoch 3 began with, and the leader has that.
+    // It denotes the initial history of epoch 3, which the leader has.
     expect(start('(3,0)')).toBe('DIFF (3,2)');
   });
 
@@ -71,15 +71,15 @@ describe('catching up', () => {
     expect(saidTo(test, 2)[1]).toBe('SNAP');
   });
 
-  test('a server of Apache is sent a snapshot where TRUNC would do: what it cut might come back (ZOOKEEPER-1549)', () => {
+  test('an Apache server is sent a snapshot instead of TRUNC: truncated txns might come back (ZOOKEEPER-1549)', () => {
     const test = broadcasting([1], { history: '(1,1)..(1,5)' });
     test.join(2, '(1,9)', APACHE);
     expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
-    // It replays what its log has behind a snapshot: this one is newer than (1,9), as Apache's leaders name theirs.
+    // It replays its log behind a snapshot: this one is newer than (1,9), as Apache's leaders name theirs.
     expect(test.sentSnapshots).toEqual([makeZxid(2, 0)]);
   });
 
-  test('a server of Apache is told to cut its log while no snapshot can be newer: the epoch is not established', () => {
+  test('an Apache server is sent TRUNC while no snapshot can be newer: the epoch is not established', () => {
     // Nothing was proposed in epoch 2.
     const test = new TestLeader({ history: '(1,1)..(1,5)', currentEpoch: 2, acceptedEpoch: 2 });
     test.start();
@@ -90,7 +90,7 @@ describe('catching up', () => {
     expect(saidTo(test, 2)).toContain('TRUNC (1,5)');
   });
 
-  test('a server of Apache is never told to cut behind a placeholder: it would keep the txn behind that (row 41a)', () => {
+  test('an Apache server is never told to truncate to a placeholder: it would keep the txn behind it (row 41a)', () => {
     const shape = { history: '(1,1)..(1,5) (1,6)*', currentEpoch: 2, acceptedEpoch: 2 };
     const start = (announces: number): readonly string[] => {
       const test = new TestLeader(shape);
@@ -112,7 +112,7 @@ describe('catching up', () => {
     expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
   });
 
-  test('a gap that shows on the way ends the connection, and the next one begins with a snapshot', () => {
+  test('a gap found while catching up ends the connection, and the next one begins with a snapshot', () => {
     const test = broadcasting([1], { history: '(1,1)..(1,9)', memory: 1 });
     test.punch('(1,5)');
     test.connect(2);
@@ -124,7 +124,7 @@ describe('catching up', () => {
     expect(saidTo(test, 2).slice(1, 3)).toEqual(['SNAP', 'NEWLEADER (2,0)']);
   });
 
-  test('a learner is sent behind a snapshot what was committed and not applied when that began', () => {
+  test('txns committed but not applied when a snapshot began are sent behind it', () => {
     const test = broadcasting([1, 2, 4], { quorum: { voters: [1, 2, 3, 4, 5] } });
     // The leader's own disk has none of it yet.
     test.propose(2);
@@ -141,16 +141,16 @@ describe('catching up', () => {
     // The payloads of this history are its zxids as texts: from (1,10) on they are longer than five bytes.
     const history = { history: '(1,1)..(1,12)', options: { txnBytesMax: 5 } };
 
-    test.each([1, 100])('sends a snapshot when it is known from the beginning (%i txns in memory)', (memory) => {
+    test.each([1, 100])('sends a snapshot when it is known in advance (%i txns in memory)', (memory) => {
       const test = new TestLeader({ ...history, memory }).establish([1], {}, '(1,12)');
       test.join(2, '(1,8)');
       expect(saidTo(test, 2)).toEqual(['LEADERINFO (2,0)', 'SNAP', 'NEWLEADER (2,0)', 'UPTODATE']);
-      // Whoever has them already is sent what follows.
+      // A learner that has these txns already is sent what follows.
       test.join(8, '(1,12)', OBSERVER);
       expect(saidTo(test, 8)[1]).toBe('DIFF (1,12)');
     });
 
-    test('that shows on the way ends the connection, and also the next leader begins with a snapshot', () => {
+    test('found while catching up ends the connection, and even the next leader begins with a snapshot', () => {
       const needSnapshot = new Set<number>();
       const first = new TestLeader({ ...history, memory: 1, needSnapshot });
       first.readBatch = 2;
@@ -173,14 +173,14 @@ describe('catching up', () => {
     });
   });
 
-  test('history is sent as the link has room, and memory that is dropped meanwhile is read from the disk', () => {
+  test('history is sent as the link has room, and txns dropped from memory meanwhile are read from disk', () => {
     const test = broadcasting([1], { memory: 2, options: { commitLogCount: 2 } });
     test.readBatch = 100;
     test.connect(2);
     test.info(2);
     test.narrow.add(2);
     test.ackEpoch(2, '(1,5)');
-    // A learner with nothing to catch up waits for nothing.
+    // A learner that lacks nothing does not wait.
     expect(saidTo(test, 2).at(-1)).toBe('NEWLEADER (2,0)');
 
     test.connect(8);
@@ -208,7 +208,7 @@ describe('catching up', () => {
     expect(saidTo(test, 2).at(-1)).toBe('NEWLEADER (2,0)');
   });
 
-  test('what a server of Apache has of this epoch counts once it acknowledges it anew, behind a snapshot (4646)', () => {
+  test('txns of this epoch at an Apache server count once it acknowledges them again, behind a snapshot (4646)', () => {
     const test = broadcasting([1, 2], FIVE);
     test.propose(1);
     test.disk();
@@ -269,7 +269,7 @@ describe('catching up', () => {
     expect(test.said()).toEqual(['closes 9: learner 9 has 200000001, which this leader has not proposed']);
   });
 
-  test('a learner that goes while the disk reads for it is forgotten', () => {
+  test('a learner that disconnects while history is read for it is forgotten', () => {
     const test = broadcasting([1], { memory: 1 });
     test.connect(2);
     test.info(2);

@@ -19,7 +19,7 @@ describe('discovery', () => {
     },
   );
 
-  test('nobody hears of an epoch before it is durable here (ZOOKEEPER-335, 1291)', () => {
+  test('an epoch is sent to learners only once it is durable here (ZOOKEEPER-335, 1291)', () => {
     const test = new TestLeader();
     test.start();
     test.connect(1);
@@ -31,14 +31,14 @@ describe('discovery', () => {
     expect(test.said()).toEqual(['→ 1 LEADERINFO (2,0)', '→ 2 LEADERINFO (2,0)']);
   });
 
-  test('observers and outsiders raise the epoch and are not counted (ZOOKEEPER-764)', () => {
+  test('observers and non-members raise the epoch but do not count (ZOOKEEPER-764)', () => {
     const test = new TestLeader();
     test.start();
     test.connect(7);
     test.info(7, 5, OBSERVER);
     test.connect(8);
     test.info(8, 9);
-    // A voter that observes does not vote here, whatever the list says.
+    // A listed voter that connects as an observer does not vote.
     test.connect(2);
     test.info(2, 3, OBSERVER);
     expect(test.said()).toEqual([]);
@@ -47,7 +47,7 @@ describe('discovery', () => {
     expect(test.said()).toEqual(['writes acceptedEpoch 10']);
   });
 
-  test('a voter that is gone again is not counted', () => {
+  test('a voter that has disconnected does not count', () => {
     const test = new TestLeader(FIVE);
     test.start();
     test.connect(1);
@@ -58,7 +58,7 @@ describe('discovery', () => {
     expect(test.said()).toEqual([]);
   });
 
-  test('this server needs nobody else where it is a quorum by itself', () => {
+  test('this server needs no learner if it is a quorum by itself', () => {
     const test = new TestLeader({ serverId: 1, quorum: { voters: [1] } });
     test.start();
     test.disk();
@@ -69,7 +69,7 @@ describe('discovery', () => {
     ['a newer configuration', { configVersion: makeZxid(0, 6) }, /configuration 6, which is newer than 5/],
     ['a protocol from before 3.4', { protocolVersion: 0xffff }, /older than release 3.4/],
     ['no id', { serverId: null }, /does not say which server it is/],
-    ['the id of nobody, which owns sessions of this leader', { serverId: -2 }, /does not say which server it is/],
+    ['the id that owns sessions of this leader', { serverId: -2 }, /does not say which server it is/],
     ['the id of the leader', { serverId: 3 }, /says that it is server 3/],
   ])('a learner with %s is refused', (_what, info, reason) => {
     const test = new TestLeader({ configText: 'version=5' });
@@ -77,11 +77,11 @@ describe('discovery', () => {
     test.connect(1);
     test.info(1, 1, info);
     expect(test.said()).toEqual([expect.stringMatching(reason)]);
-    // And was not counted.
+    // And it did not count.
     expect(test.leader.epoch).toBe(-1);
   });
 
-  test('a learner with an older configuration is welcome', () => {
+  test('a learner with an older configuration is admitted', () => {
     const test = new TestLeader({ configText: 'version=5' });
     test.start();
     test.connect(1);
@@ -96,7 +96,7 @@ describe('discovery', () => {
     ['ACKEPOCH', { type: PacketType.ackEpoch, zxid: makeZxid(1, 5), currentEpoch: 1 }],
     ['PING', { type: PacketType.ping, zxid: makeZxid(1, 5), sessions: [] }],
     ['REVALIDATE', { type: PacketType.revalidate, sessionId: 1n, timeoutMs: 1 }],
-    ['a packet that nobody knows', { type: null, typeNumber: 77 }],
+    ['an unknown packet', { type: null, typeNumber: 77 }],
   ] as const)('a learner that begins with %s is closed', (_what, packet) => {
     const test = new TestLeader();
     test.start();
@@ -105,10 +105,10 @@ describe('discovery', () => {
     expect(test.said()).toEqual([expect.stringMatching(/^closes 1: /)]);
   });
 
-  test('a learner that says twice who it is is closed', () => {
+  test('a learner that identifies itself twice is closed', () => {
     const test = broadcasting();
     test.info(1);
-    expect(test.said()).toEqual(['closes 1: learner 1 says twice who it is']);
+    expect(test.said()).toEqual(['closes 1: learner 1 identifies itself twice']);
   });
 });
 
@@ -151,7 +151,7 @@ describe('the quorum of ACKEPOCHs', () => {
     expect(test.said()[0]).toBe('writes currentEpoch 2');
   });
 
-  test('a server whose data cannot be trusted is not counted, and is sent a snapshot', () => {
+  test('a server whose data cannot be trusted does not count, and is sent a snapshot', () => {
     const test = new TestLeader();
     test.start();
     test.connect(1);
@@ -164,7 +164,7 @@ describe('the quorum of ACKEPOCHs', () => {
     expect(test.said()).toContain('→ 1 SNAP');
   });
 
-  test('outsiders and observers are not counted', () => {
+  test('non-members and observers do not count', () => {
     const test = new TestLeader();
     test.start();
     test.connect(1);
@@ -197,10 +197,10 @@ describe('the quorum of ACKEPOCHs', () => {
     expect(test.said()[0]).toBe('writes currentEpoch 2');
   });
 
-  test('ACKEPOCH that nobody asked for ends the connection', () => {
+  test('an unexpected ACKEPOCH ends the connection', () => {
     const test = broadcasting();
     test.ackEpoch(1, '(1,5)');
-    expect(test.said()).toEqual(['closes 1: learner 1 sends ACKEPOCH, which nobody asked for']);
+    expect(test.said()).toEqual(['closes 1: learner 1 sends an unexpected ACKEPOCH']);
   });
 });
 
@@ -218,7 +218,7 @@ describe('the quorum of NEWLEADER', () => {
     expect(test.said()).toEqual(['established epoch 2 with (1,5)', '→ 1 UPTODATE']);
   });
 
-  test('without a quorum nothing that could be is said to be committed (ZOOKEEPER-790)', () => {
+  test('without a quorum nothing is reported as committed, even if it could be (ZOOKEEPER-790)', () => {
     const test = new TestLeader(FIVE);
     test.start();
     for (const id of [1, 2]) test.connect(id);

@@ -40,12 +40,12 @@ export class LeaderEpoch {
     return this.#number;
   }
 
-  /** Why this server cannot lead, for people; null when there is no reason. */
+  /** Why this server cannot lead, human-readable; null when it can. */
   get unfitness(): string | null {
     return this.#promises.unfitness;
   }
 
-  /** What a learner has accepted before this epoch. */
+  /** Records the epoch that a learner had accepted before this one. */
   record(peer: LearnerPeer, acceptedEpoch: number): void {
     this.#promises.record(peer.serverId, peer.isVoter, acceptedEpoch);
   }
@@ -87,7 +87,7 @@ export class LeaderEpoch {
     return excess;
   }
 
-  /** A later epoch that this server accepts on behalf of a voter before it hands over; null while there is none. */
+  /** A later epoch that this server accepts for the sake of a voter before it hands over; null while there is none. */
   get pendingBump(): { readonly accepted: number; readonly reason: string } | null {
     return this.#laterPromises.pendingEpochBump;
   }

@@ -1,9 +1,10 @@
 /**
- * The way of a leader to its epoch: a quorum says which epochs it has accepted, takes LEADERINFO and answers ACKEPOCH.
+ * How a leader establishes its epoch: a quorum reports which epochs it has accepted, is sent LEADERINFO and answers
+ * ACKEPOCH.
  *
  *     identified ── the epoch is chosen, and durable here ──► LEADERINFO ──► informed ── ACKEPOCH ──► waiting
  *
- * Learners that come later go the same way, one by one.
+ * Learners that connect later take the same steps, one by one.
  */
 import {
   Announcement,
@@ -42,7 +43,7 @@ export interface LeaderFormationEvents {
   onUnfit(reason: string): void;
   /** currentEpoch is durable here. */
   onAdopted(): void;
-  /** A learner that returned holds txns of this epoch. */
+  /** A learner that reconnected holds txns of this epoch. */
   onAcknowledged(): void;
   /** Another epoch is needed. */
   onLaterEpoch(reason: string): void;
@@ -70,7 +71,7 @@ export class LeaderFormation {
     this.#events = events;
   }
 
-  /** A learner is let in. It says who it is, and which epoch it has accepted. */
+  /** A learner is admitted. Its packet names its id and the epoch that it has accepted. */
   onAdmitted(peer: LearnerPeer, info: LearnerInfoPacket): void {
     const { options, electorate, epoch } = this.#parts;
     const { serverId } = info;
@@ -140,7 +141,7 @@ export class LeaderFormation {
     if (peer.isVoter && currentEpoch !== NOT_COUNTED && lastZxid !== ZXID_NONE) epoch.confirm(peer.serverId);
     const isOfThisEpoch = this.#isOfThisEpoch(lastZxid);
     if (isOfThisEpoch && peer.keepsLog) {
-      // It lost its connection in the middle of this epoch. Its log holds what it says, acknowledged or not.
+      // It lost its connection during this epoch. Its log holds everything up to `lastZxid`, acknowledged or not.
       peer.acked = onDiskOfLearner(lastZxid);
       if (peer.isVoter) proposals.acknowledge(peer.serverId, peer.acked);
     }
@@ -154,9 +155,9 @@ export class LeaderFormation {
 
   #findRefusal(peer: LearnerPeer, lastZxid: Zxid, currentEpoch: number): string | null {
     const { history, phases, proposals } = this.#parts;
-    if (peer.state !== PeerState.informed) return `${peer.name} sends ACKEPOCH, which nobody asked for`;
+    if (peer.state !== PeerState.informed) return `${peer.name} sends an unexpected ACKEPOCH`;
     const isLater = !hasAllOf(history, { currentEpoch, lastZxid });
-    // A quorum has made this server's history the one of the epoch: what anybody has beyond it was never committed.
+    // A quorum has adopted this server's history for the epoch: what a learner has beyond it was never committed.
     if (isLater && currentEpoch !== NOT_COUNTED && phases.current !== 'broadcast') {
       return (
         `${peer.name} has a later history than this leader: epoch ${currentEpoch} and ${formatZxid(lastZxid)}, ` +

@@ -24,7 +24,7 @@ describe('liveness', () => {
         test.disk();
       },
     ],
-  ])('%s is over after initLimit ticks, in one way or the other', (phase, prepare) => {
+  ])('%s ends within initLimit ticks in any case', (phase, prepare) => {
     const test = new TestLeader();
     test.start();
     test.advance(3000);
@@ -58,7 +58,7 @@ describe('liveness', () => {
     expect(test.said()).toContain('closes 2: learner 2 is silent');
   });
 
-  test('a connection that nobody says anything over is closed too', () => {
+  test('a connection that never sends anything is closed too', () => {
     const test = broadcasting([1]);
     test.connect(2);
     test.advance(10_500, [1]);
@@ -100,7 +100,7 @@ describe('liveness', () => {
     expect(test.said()).toContain('closes 2: learner 2 has not acknowledged 200000001 within syncLimit');
   });
 
-  test('an idle ensemble closes nobody', () => {
+  test('an idle ensemble closes no connection', () => {
     const test = broadcasting([1, 2]);
     test.advance(60_000, [1, 2]);
     expect(test.said().filter((text) => !text.includes('PING'))).toEqual([]);
@@ -114,7 +114,7 @@ describe('liveness', () => {
     test.info(1, 2, OURS);
     test.ackEpoch(1, '(2,1)', 2);
     test.disconnect(2);
-    // Its own disk does not work: nothing is committed, and learner 1 is not sent anything.
+    // Its own disk hangs: nothing is committed, and learner 1 is sent nothing.
     test.advance(10_000);
     expect(test.said().filter((text) => /^(closes|steps)/.test(text))).toEqual([]);
     test.advance(1500);
@@ -146,7 +146,7 @@ describe('liveness', () => {
     expect(test.said().at(-1)).toMatch(/^steps down: fewer than a quorum/);
   });
 
-  test('observers and outsiders are no quorum', () => {
+  test('observers and non-members are no quorum', () => {
     const test = broadcasting([1]);
     test.join(7, '(1,5)', OBSERVER);
     test.join(8);
@@ -155,7 +155,7 @@ describe('liveness', () => {
     expect(test.said().at(-1)).toMatch(/^steps down/);
   });
 
-  test('after the end nothing is asked for any more', () => {
+  test('after it has stepped down a leader has no effects', () => {
     const test = broadcasting([1]);
     test.propose(1);
     test.disconnect(1);
@@ -171,7 +171,7 @@ describe('liveness', () => {
 });
 
 describe('handing over', () => {
-  test('goes to the highest id among those that have everything', () => {
+  test('chooses the highest id among the followers that have everything', () => {
     const test = new TestLeader(FIVE).establish([1, 2, 4], OURS);
     test.propose(1);
     for (const id of [1, 2]) test.ack(id, '(2,1)');
@@ -181,13 +181,13 @@ describe('handing over', () => {
     expect(test.said().slice(-2)).toEqual(['→ 2 HANDOVER (2,1)', 'steps down: asked to: learner 2 takes the place']);
   });
 
-  test('is done at once when nothing is outstanding', () => {
+  test('ends at once when nothing is outstanding', () => {
     const test = new TestLeader().establish([1, 2], OURS);
     test.handOver();
     expect(test.said()).toEqual(['→ 2 HANDOVER (2,0)', 'steps down: asked to: learner 2 takes the place']);
   });
 
-  test('waits for a learner that can take the place, a tick at most', () => {
+  test('waits at most a tick for a learner that can take over', () => {
     const test = broadcasting([1]);
     test.join(2, '(1,5)', OURS);
     test.propose(1);
@@ -201,7 +201,7 @@ describe('handing over', () => {
     expect(test.said().at(-1)).toBe('steps down: asked to: no learner can take the place');
   });
 
-  test('Apache’s servers, observers and servers without a vote or a weight are told nothing', () => {
+  test('Apache’s servers, observers and servers without a vote or a weight are not sent HANDOVER', () => {
     const quorum = {
       voters: [1, 2, 3],
       groups: [[1, 2, 3]],
@@ -231,7 +231,7 @@ describe('handing over', () => {
     expect(MAX_COUNTER).toBe(0xffffffff);
   });
 
-  test('before the epoch is established is just the end', () => {
+  test('before the epoch is established just steps down', () => {
     const test = new TestLeader();
     test.start();
     test.handOver();
@@ -246,7 +246,7 @@ describe('a leader that gives leases', () => {
       announces: Announcement.keepsLog + announcedLease(LEASE_MS),
     });
 
-  test('sends a ping behind UPTODATE, one more when that is answered, and then only as its heart beats', () => {
+  test('sends a ping behind UPTODATE, one more when that is answered, and then only with its heartbeat', () => {
     const test = new TestLeader({ options: { leaseMs: LEASE_MS } });
     test.establish([], {});
     test.connect(1);
@@ -281,7 +281,7 @@ describe('a leader that gives leases', () => {
     expect(test.said()).toEqual(['answers sync 3']);
   });
 
-  test('may answer its clients for a lease from the pings on that a quorum has answered', () => {
+  test('may answer its clients for one lease after the pings that a quorum has answered', () => {
     const test = leased([1]);
     for (let i = 0; i < 2; i++) test.pong(1);
     const sinceMs = test.clock.nowMs;
@@ -304,7 +304,7 @@ describe('a leader that gives leases', () => {
     test.pong(1);
     test.advance(500);
     expect(test.said()).toEqual(['→ 1 PING (0,0)']);
-    // What learner 2 answers is an old ping; the next one shows that it follows still.
+    // Learner 2 answers an old ping; only the next one shows that it still follows.
     for (const learner of [1, 2]) test.pong(learner);
     test.advance(500);
     test.take();
@@ -315,7 +315,7 @@ describe('a leader that gives leases', () => {
 });
 
 describe('a change of the membership', () => {
-  test('lets nobody confirm that this leader leads who has answered no ping', () => {
+  test('does not let a server that has answered no ping confirm the leadership', () => {
     const test = broadcasting([1, 2, 4]);
     test.sync();
     test.disconnect(4);
@@ -331,7 +331,7 @@ describe('a change of the membership', () => {
     expect(test.said()).toContain('answers sync 1');
   });
 
-  test('counts what a new voter holds that waits to catch up', () => {
+  test('counts the txns of a new voter that waits to catch up', () => {
     const test = broadcasting([2, 4], { quorum: { voters: [2, 3] } }, OURS);
     test.propose();
     test.disk();

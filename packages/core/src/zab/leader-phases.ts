@@ -4,14 +4,14 @@ export type LeaderPhase = 'idle' | 'discovery' | 'epoch' | 'synchronization' | '
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** What each phase before broadcast waits for, for people. */
+/** Why each phase before broadcast did not complete, human-readable. */
 const WAITED_FOR: Partial<Record<LeaderPhase, string>> = {
   discovery: 'too few said which epoch they have accepted',
   epoch: 'too few have accepted the epoch',
   synchronization: 'too few have acknowledged NEWLEADER',
 };
 
-/** The phase of a leader, since when, and until when at most. */
+/** The phase of a leader, when it began, and its deadline. */
 export class LeaderPhases {
   readonly #clock: Clock;
   readonly #initMs: number;
@@ -38,17 +38,17 @@ export class LeaderPhases {
     return this.#clock.monotonicMs() - this.#sinceMs;
   }
 
-  /** Milliseconds since the epoch was established; null in another phase than broadcast. */
+  /** Milliseconds since the epoch was established; null in phases other than broadcast. */
   get ledMs(): number | null {
     return this.#current === 'broadcast' ? this.ageMs : null;
   }
 
-  /** The phases before broadcast end in time, or the leadership does; Infinity in the others. */
+  /** Deadline of the phases before broadcast, when the leader steps down; Infinity in the others. */
   get endsMs(): number {
     return this.#current in WAITED_FOR ? this.#sinceMs + this.#initMs : NEVER;
   }
 
-  /** Why a phase that did not end in time is over, for people. */
+  /** Why a phase has timed out, human-readable. */
   describeTimeout(): string {
     return `no quorum of learners within initLimit: ${WAITED_FOR[this.#current] ?? ''}`;
   }

@@ -7,8 +7,9 @@ const NEVER = Number.POSITIVE_INFINITY;
 /**
  * How long a learner waits for its leader.
  *
- * `initLimit` ticks of silence until UPTODATE, then `syncLimit`. Apache's learner allows `syncLimit` from NEWLEADER on, but
- * until the leader has its quorum together it says nothing. However much it talks, UPTODATE comes within both of them.
+ * `initLimit` ticks of silence until UPTODATE, then `syncLimit`. Apache's learner allows only `syncLimit` from
+ * NEWLEADER on, but the leader is silent until it has a quorum. UPTODATE must arrive within the sum of both limits
+ * after the ACK of NEWLEADER, even if the leader is not silent.
  */
 export class LeaderSilence {
   readonly #options: Pick<ZabOptions, 'initLimit' | 'syncLimit' | 'tickTimeMs'>;
@@ -17,19 +18,19 @@ export class LeaderSilence {
   #silentAtMs: number;
   #upToDateAtMs: number = NEVER;
 
-  /** The time for connecting begins here. */
+  /** Starts the timeout for connecting. */
   constructor(options: Pick<ZabOptions, 'initLimit' | 'syncLimit' | 'tickTimeMs'>, clock: Clock) {
     this.#options = options;
     this.#clock = clock;
     this.#silentAtMs = clock.monotonicMs() + this.#silenceMs;
   }
 
-  /** Milliseconds of the monotonic clock; Infinity while nothing but this server's own disk is waited for. */
+  /** Milliseconds of the monotonic clock; Infinity while only this server's own disk is waited for. */
   get nextDeadlineMs(): number {
     return Math.min(this.#silentAtMs, this.#upToDateAtMs);
   }
 
-  /** The silence is counted from now. While this server's own disk is waited for, the leader may be silent. */
+  /** Restarts the timeout. There is none while this server waits for its own disk: the leader may be silent then. */
   begin(phase: LearnerPhase): void {
     this.#phase = phase;
     this.#silentAtMs = waitsForDisk(phase) ? NEVER : this.#clock.monotonicMs() + this.#silenceMs;
@@ -44,13 +45,13 @@ export class LeaderSilence {
     this.#upToDateAtMs = NEVER;
   }
 
-  /** Nothing is waited for any more. */
+  /** Cancels all timeouts. */
   end(): void {
     this.#silentAtMs = NEVER;
     this.#upToDateAtMs = NEVER;
   }
 
-  /** @returns what the leader has failed to do, for people; null while it is in time */
+  /** @returns what the leader has failed to do in time, human-readable; null when no deadline has passed */
   findFault(): string | null {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs >= this.#silentAtMs) {

@@ -20,7 +20,7 @@ describe('broadcast', () => {
     for (const payload of test.sentPayloads) expect(payload).toBe(entry?.payload);
   });
 
-  test('the host hears of what each server has on its disk, once', () => {
+  test('the host is notified once of what each server has on its disk', () => {
     const test = broadcasting([1, 2]);
     test.acknowledged.length = 0;
     test.propose(2);
@@ -37,7 +37,7 @@ describe('broadcast', () => {
     expect(formatPair(test.leader.nextZxid())).toBe('(2,1)');
   });
 
-  test('what an ACK has committed is one COMMIT to a follower of ours, and one for each txn to one of Apache', () => {
+  test('an ACK that commits several txns sends one COMMIT to our followers, and one per txn to Apache’s', () => {
     for (const [info, told] of [
       [OURS, ['COMMIT (2,3)']],
       [APACHE, ['COMMIT (2,1)', 'COMMIT (2,2)', 'COMMIT (2,3)']],
@@ -51,7 +51,7 @@ describe('broadcast', () => {
     }
   });
 
-  test('txns are committed in their order, whatever the order of their ACKs', () => {
+  test('txns are committed in order, regardless of the order of their ACKs', () => {
     const test = broadcasting([1, 2], FIVE);
     test.propose(3);
     test.disk();
@@ -66,7 +66,7 @@ describe('broadcast', () => {
     ]);
   });
 
-  test('ACKs of other epochs, of what was not proposed, and old ones count for nothing (CCF 5674)', () => {
+  test('ACKs of other epochs, of unproposed txns, and old ones are ignored (CCF 5674)', () => {
     const test = broadcasting([1]);
     test.propose(2);
     test.disk();
@@ -79,7 +79,7 @@ describe('broadcast', () => {
     expect(test.said()).toEqual(['→ 1 COMMIT (2,2)', 'committed (2,2)']);
   });
 
-  test('ACKs of outsiders and observers count for nothing', () => {
+  test('ACKs of non-members and observers do not count', () => {
     const test = broadcasting([1, 2], FIVE);
     for (const [id, info] of [
       [8, {}],
@@ -109,7 +109,7 @@ describe('broadcast', () => {
     expect(test.said()).toEqual(['committed (2,1)']);
   });
 
-  test('an observer is told what is committed, and nothing else', () => {
+  test('an observer is sent committed txns only', () => {
     const test = broadcasting([1]);
     test.join(7, '(1,5)', OBSERVER);
     test.propose(1);
@@ -119,7 +119,7 @@ describe('broadcast', () => {
     expect(saidTo(test, 7)).toEqual(['INFORM (2,1)']);
   });
 
-  test('a host may propose while it is told something', () => {
+  test('the host may propose while handling an effect', () => {
     const test = new TestLeader();
     let left = 5;
     test.onServing = () => {
@@ -138,7 +138,7 @@ describe('broadcast', () => {
     ).toBe('committed (2,5)');
   });
 
-  test('requests are passed on once their learner serves', () => {
+  test('requests are forwarded to the host once their learner serves', () => {
     const test = broadcasting([1]);
     const request = { sessionId: 5n, cxid: 1, op: OpCode.create, body: new Uint8Array(0), authInfo: [] };
     test.packet(1, { type: PacketType.request, ...request });
@@ -212,7 +212,7 @@ describe('sync', () => {
     expect(test.said()).toEqual(['→ 1 COMMIT (2,1)', 'committed (2,1)', 'answers sync 1']);
   });
 
-  test('answers to pings that were never sent do not help', () => {
+  test('answers to pings that were never sent do not count', () => {
     const test = broadcasting([1]);
     for (let i = 0; i < 5; i++) test.pong(1);
     test.sync();
@@ -221,7 +221,7 @@ describe('sync', () => {
     expect(test.said()).toEqual(['answers sync 1']);
   });
 
-  test('the answer of a connection that is gone does not help', () => {
+  test('the answer of a closed connection does not count', () => {
     const test = broadcasting([1, 2], FIVE);
     test.sync();
     test.pong(1);
@@ -236,7 +236,7 @@ describe('sync', () => {
     expect(test.said()).toEqual(['answers sync 1']);
   });
 
-  test('observers and outsiders confirm nothing', () => {
+  test('observers and non-members confirm nothing', () => {
     const test = broadcasting([1]);
     test.join(7, '(1,5)', OBSERVER);
     test.join(8);
@@ -247,7 +247,7 @@ describe('sync', () => {
     expect(test.said()).toEqual([]);
   });
 
-  test('where this server is a quorum by itself the answer is there at once', () => {
+  test('is answered at once if this server is a quorum by itself', () => {
     const test = new TestLeader({ serverId: 1, quorum: { voters: [1] } });
     test.start();
     test.disk();
@@ -283,7 +283,7 @@ describe('sync of a learner', () => {
     test.syncOf(1);
     test.propose(2);
     test.take();
-    // The followers are a quorum, and go on: the answer to the sync waits for the disk of the leader.
+    // The followers are a quorum and keep committing, but the answer to the sync waits for the leader's disk.
     test.ack(1, '(2,3)');
     test.ack(2, '(2,3)');
     expect(test.said()).toEqual(['→ 1 COMMIT (2,1)', '→ 2 COMMIT (2,1)', '→ 2 COMMIT (2,2)', '→ 2 COMMIT (2,3)']);
@@ -336,7 +336,7 @@ describe('sync of a learner', () => {
     expect(test.sentPayloads.at(-1)).toEqual(test.appended.at(-1)?.payload);
   });
 
-  test('keeps what a learner of Apache waits for although the memory for others has dropped it', () => {
+  test('keeps the txns that an Apache learner waits for although they are dropped from the log in memory', () => {
     const test = broadcasting([1], { options: { commitLogCount: 1 } });
     test.join(7, '(1,5)', { ...OBSERVER, ...APACHE });
     test.syncOf(7);
@@ -363,7 +363,7 @@ describe('sync of a learner', () => {
     expect(test.leader.hasTold(link, makeZxid(2, 1))).toBe(true);
   });
 
-  test('of a connection that is gone is answered to nobody, not to the next one of that server either', () => {
+  test('of a closed connection is not answered, not even over the next connection of that server', () => {
     const test = broadcasting([1, 2], {}, APACHE);
     test.propose(1);
     test.syncOf(1);
@@ -381,7 +381,7 @@ describe('sync of a learner', () => {
     expect(said).toContain('COMMIT (2,3)');
   });
 
-  test('that waits holds nothing up when the leader steps down', () => {
+  test('that waits does not delay the leader’s stepping down', () => {
     const test = broadcasting([1], {}, APACHE);
     test.syncOf(1);
     test.propose(1);
@@ -392,7 +392,7 @@ describe('sync of a learner', () => {
     expect(test.said().at(-1)).toMatch(/^steps down/);
   });
 
-  test('where this server is a quorum by itself is answered at once', () => {
+  test('is answered at once if this server is a quorum by itself', () => {
     const test = new TestLeader({ serverId: 1, quorum: { voters: [1] } });
     test.start();
     test.disk();
@@ -405,11 +405,11 @@ describe('sync of a learner', () => {
     expect(saidTo(test, 7)).toEqual(['INFORM (2,1)']);
   });
 
-  test('a learner of Apache that more waits for than memory is good for is closed', () => {
+  test('an Apache learner is closed when too many bytes wait for its SYNC', () => {
     const test = broadcasting([1]);
     test.join(7, '(1,5)', { ...OBSERVER, ...APACHE });
     test.syncOf(7);
-    // Nobody answers a ping.
+    // No learner answers pings.
     for (let n = 0; n < 200; n++) {
       test.proposeNow(new Uint8Array(400_000));
       test.disk();

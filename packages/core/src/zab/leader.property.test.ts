@@ -1,6 +1,6 @@
 /**
- * A leader among strangers: whatever comes over connections that nobody has asked for, no assertion fails, the followers
- * that are there stay, and no epoch is used up.
+ * A leader and foreign connections: whatever packets they send, no assertion fails, the existing followers stay, and no
+ * epochs are used up.
  */
 import {
   type LearnerInfoPacket,
@@ -15,7 +15,7 @@ import { expect, test } from 'vitest';
 import { EPOCHS_FAR } from '../election/believable.ts';
 import { TestLeader } from '../testing/test-leader.ts';
 
-/** The one voter that is away: who else could say so much of himself that it matters? */
+/** The absent voter: strangers that claim its id can have the most effect. */
 const AWAY = 2;
 const STRANGERS = [10, 11, 12];
 
@@ -64,7 +64,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.nat(3000) }) },
 );
 
-test('nothing that strangers say fails an assertion, throws a follower out or moves the epoch by more than is borne out', () => {
+test('foreign packets never fail an assertion, disconnect a follower or advance the epoch too far', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), fc.boolean(), fc.nat(30), (steps, isEarly, ticks) => {
       const leader = new TestLeader();
@@ -98,7 +98,7 @@ test('nothing that strangers say fails an assertion, throws a follower out or mo
   );
 });
 
-/** Who speaks for two voters of three is a quorum with this leader, and may say anything. */
+/** Keeps strangers from claiming voter 1 too: as two of three voters they would be a quorum with this leader. */
 function withoutVoter1(step: Step): Step {
   if (step.kind !== 'say' || !('serverId' in step.packet) || step.packet.serverId !== 1) return step;
   return { ...step, packet: { ...step.packet, serverId: AWAY } };

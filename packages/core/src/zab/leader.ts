@@ -5,27 +5,27 @@
  *                  │            │             │
  *                  │            │             └ a quorum has acknowledged NEWLEADER, and this server has currentEpoch
  *                  │            └ a quorum has answered LEADERINFO with ACKEPOCH
- *                  └ a quorum, this server included, has told its acceptedEpoch; the epoch is later than all of them
+ *                  └ a quorum, this server included, has reported acceptedEpoch; the epoch is later than all of them
  *
- * What is promised:
+ * Guarantees:
  *
  * 1. LEADERINFO is sent when acceptedEpoch is durable here, and this server counts itself as having acknowledged
  *    NEWLEADER when currentEpoch is (ZOOKEEPER-335, 1291).
- * 2. Whoever is counted in discovery, for the epoch, for NEWLEADER, for a txn or for a sync is a voter that follows;
- *    this server is counted in each of them by itself, once it has done its part (ZOOKEEPER-1192).
- * 3. A learner is sent: how it catches up, the history, ascending and without a gap, NEWLEADER, UPTODATE. What is proposed
- *    after its history was sent follows in order; no commit lies between its NEWLEADER and its UPTODATE, and none is of a
- *    txn that it was not sent before (ZOOKEEPER-3023, 4394).
+ * 2. Only voters that follow count in discovery, for the epoch, for NEWLEADER, for a txn or for a sync. This server
+ *    counts itself in each of them, once it has done its part (ZOOKEEPER-1192).
+ * 3. A learner is sent DIFF, TRUNC or SNAP, the history, ascending and without a gap, NEWLEADER, UPTODATE. Txns
+ *    proposed after its history was sent follow in order; no commit is sent between its NEWLEADER and its UPTODATE, and
+ *    none for a txn that it was not sent before (ZOOKEEPER-3023, 4394).
  * 4. Nothing is committed before the epoch is established, and then in the order of the zxids.
- * 5. A learner's sync is answered by SYNC, behind the commits of everything that had been proposed when it came. To a
- *    server of Apache's nothing later is said to be committed before that, see `HeldCommits`.
- * 6. Within an event the packets that tell learners of a commit are asked for before `committed`, `committed` before
- *    `synced`, and that before SYNC. `stepDown` is the last effect.
+ * 5. A learner's sync is answered by SYNC, behind the commits of everything that had been proposed when it arrived. An
+ *    Apache server is sent no later commit before that, see `HeldCommits`.
+ * 6. Within an event, commits are sent to learners before `committed` is called, `committed` before `synced`, and that
+ *    before SYNC is sent. `stepDown` is the last effect.
  *
  * What the host does:
  *
  * - It calls `start` first, then delivers events in the order in which they happen; after `stepDown` they are ignored.
- * - It calls `onTurnEnd` at the end of every turn, before output leaves, and `onTick` when `nextDeadlineMs` has come.
+ * - It calls `onTurnEnd` at the end of every turn, before output leaves, and `onTick` at `nextDeadlineMs`.
  * - It proposes after `established`, and holds writes back while `isHandingOver`.
  */
 import {
@@ -125,7 +125,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     return this.#epoch.number;
   }
 
-  /** Why this server should not stand for election again, for people; null when nothing speaks against it. */
+  /** Why this server should not stand for election again, human-readable; null when it may. */
   get unfitness(): string | null {
     return this.#epoch.unfitness;
   }
@@ -135,17 +135,20 @@ export class Leader implements Broadcast, DurabilityEvents {
     return this.#proposals.lastProposed;
   }
 
-  /** The last txn there is, of this epoch or of the history that it began with. */
+  /** The last txn, of this epoch or of its initial history. */
   get lastTxn(): Zxid {
     return this.#proposals.lastTxn;
   }
 
-  /** What a quorum holds, and learners are told; before the epoch is established, the end of its history. */
+  /**
+   * Up to where a quorum holds everything, as learners are told; before the epoch is established, the end of its
+   * history.
+   */
   get lastCommitted(): Zxid {
     return this.#proposals.committed;
   }
 
-  /** Until when this server may answer its own clients. */
+  /** How long this server may answer its own clients. */
   get lease(): AnswerLease {
     return this.#confirmation.lease;
   }
@@ -165,14 +168,14 @@ export class Leader implements Broadcast, DurabilityEvents {
   }
 
   /**
-   * True once this leader is about to leave its place: the host proposes nothing more and holds requests back. They are
-   * answered by nobody here; when `stepDown` comes they end with their connections, and the clients ask again.
+   * True once this leader has begun to hand over: the host proposes nothing more and holds requests back. They are not
+   * answered; on `stepDown` they fail with their connections, and the clients retry.
    */
   get isHandingOver(): boolean {
     return this.#handOver.isBegun;
   }
 
-  /** The learners of now, for people. */
+  /** The connected learners. */
   get learners(): Iterable<
     Readonly<Pick<LearnerPeer, 'link' | 'serverId' | 'isObserver' | 'isVoter' | 'state' | 'acked'>>
   > {
@@ -198,7 +201,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     this.#peers.connect(new LearnerPeer(link, this.#clock.monotonicMs(), this.#initMs));
   }
 
-  /** @param _reason for people; what it means is the same whatever it is */
+  /** @param _reason human-readable; has no effect */
   onLearnerClosed(link: LinkId, _reason: string): void {
     const peer = this.#peers.get(link);
     if (this.phase === 'over' || peer === undefined) return;
@@ -255,19 +258,19 @@ export class Leader implements Broadcast, DurabilityEvents {
 
   /* ------------------------------------------------------------------------------------ synchronization ---- */
 
-  /** What `readHistory` asked for: from the last entry that is not later than what it named; empty when it cannot be. */
+  /** Result of `readHistory`: begins with the last entry not later than its `from`; empty if it cannot be read. */
   onHistoryRead(link: LinkId, entries: readonly HistoryEntry[]): void {
     const peer = this.#peers.get(link);
     if (this.phase !== 'over' && peer !== undefined) this.#synchronization.onHistoryRead(peer, entries);
   }
 
-  /** Little of what was sent over the link waits to leave. */
+  /** The link has room: little of what was sent over it is still buffered. */
   onLearnerRoom(link: LinkId): void {
     const peer = this.#peers.get(link);
     if (this.phase !== 'over' && peer !== undefined) this.#synchronization.onRoom(peer);
   }
 
-  /** The learner has taken what there was no room for before: it takes its time, but it is there (ZOOKEEPER-1697). */
+  /** The learner has read buffered data: it is slow, but alive (ZOOKEEPER-1697). */
   onLearnerProgress(link: LinkId): void {
     this.#peers.get(link)?.onProgress(this.#clock.monotonicMs());
   }
@@ -314,7 +317,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     return this.#broadcast.propose(header, txn, treeDigest);
   }
 
-  /** True when this server and the followers that are synchronized are a quorum of another membership. */
+  /** True when this server and its serving followers are a quorum of another membership. */
   wouldReach(quorum: Quorum): boolean {
     if (this.phase !== 'broadcast') return false;
     const followers = this.#peers.followers.filter(({ state }) => state === PeerState.serving);
@@ -331,15 +334,15 @@ export class Leader implements Broadcast, DurabilityEvents {
   }
 
   /**
-   * Told when this server still leads and has applied all that is proposed now; with a quorum of one, and nothing
-   * outstanding, the ticket is one that was answered before.
+   * Answered once a quorum confirms that this server still leads, and it has applied everything proposed before. With a
+   * quorum of one and nothing outstanding, the returned ticket has been answered already.
    */
   sync(): number {
     assert(this.phase === 'broadcast', 'a leader confirms that it leads once its epoch is established');
     return this.#confirmation.sync();
   }
 
-  /** Sends SYNC over a link as soon as a ticket is answered, which it may be already. */
+  /** Sends SYNC over a link once a ticket is answered; at once if it already is. */
   sendSync(link: LinkId, ticket: number): void {
     const peer = this.#peers.get(link);
     if (peer !== undefined) this.#feed.sync(peer, ticket, this.lastSynced);
@@ -350,12 +353,12 @@ export class Leader implements Broadcast, DurabilityEvents {
     return this.#feed.hasTold(this.#peers.get(link), zxid);
   }
 
-  /** The turn ends: one ping to every voter for all syncs that came in it. */
+  /** The turn ends: one ping to every voter confirms all syncs received in it. */
   onTurnEnd(): void {
     if (this.phase === 'broadcast') this.#confirmation.onTurnEnd();
   }
 
-  /** Requests are for learners that were told to serve. */
+  /** Only learners that were told to serve may send requests. */
   #mayAsk(peer: LearnerPeer, what: string): boolean {
     if (peer.state === PeerState.serving) return true;
     this.#close(peer, `${peer.name} sends ${what} before it may serve`);
@@ -397,7 +400,7 @@ export class Leader implements Broadcast, DurabilityEvents {
     this.#handOver.maybeFinish();
   }
 
-  /** This server and those of the voters' learners of which it holds, when they are a quorum. */
+  /** Proof that this server and the voters for which `holds` is true are a quorum; null if they are not. */
   #findQuorum(holds: (peer: LearnerPeer) => boolean): QuorumProof | null {
     return this.#electorate.proveQuorum([this.#options.serverId, ...this.#peers.votersThat(holds)]);
   }
@@ -425,8 +428,8 @@ export class Leader implements Broadcast, DurabilityEvents {
   /* ------------------------------------------------------------------------------------------ the end ---- */
 
   /**
-   * Leaves the place to a follower that has everything, if there is one that knows how to take it, within a tick. The
-   * host proposes nothing more, see `isHandingOver`; `stepDown` ends it in any case, perhaps before this returns.
+   * Hands over to a follower that has everything and understands HANDOVER, if there is one within a tick. The host
+   * proposes nothing more, see `isHandingOver`. `stepDown` follows in any case, possibly before this returns.
    */
   handOver(reason: string): void {
     if (this.phase === 'over' || this.#handOver.isBegun) return;

@@ -1,6 +1,6 @@
 /**
- * The history of a learner: what its leader has sent (`ReceivedProposals`), how far that is durable here, and how far it
- * is committed here.
+ * The history of a learner: what its leader has sent (`ReceivedProposals`), and how far that is durable and committed
+ * here.
  *
  *     received.base ──── committed ──── durable ──── received.last
  */
@@ -15,12 +15,12 @@ import { ReceivedProposals } from './received-proposals.ts';
 export class LearnedHistory {
   readonly #effects: Pick<LearnerEffects, 'append' | 'send'>;
   readonly #logs: boolean;
-  /** Before `begin` it only knows where the history ends. */
+  /** Until `begin` it only records where the history ends. */
   #received: ReceivedProposals;
-  /** What the log has reported since `begin`; null before anything. */
+  /** The last sync that the log has reported since `begin`; null before the first. */
   #logged: Durable<Zxid> | null = null;
   #committed: Zxid;
-  /** Apache's leader counts ACKs by zxid; ours takes one for all before it. */
+  /** Apache's leader counts ACKs by zxid; ours takes an ACK as acknowledging everything before it. */
   acknowledgesEach = true;
 
   /** @param logs false for an observer that keeps no log */
@@ -31,7 +31,7 @@ export class LearnedHistory {
     this.#committed = lastZxid;
   }
 
-  /** The history begins again where the database and the disk end now. */
+  /** The history continues from where the database and the disk end now. */
   begin(lastZxid: Durable<Zxid>): void {
     this.#received = new ReceivedProposals(lastZxid);
     this.#committed = lastZxid;
@@ -41,12 +41,12 @@ export class LearnedHistory {
     return this.#received;
   }
 
-  /** What has been told as committed; before that, where the history began. */
+  /** What has been reported as committed; before that, where the history began. */
   get committed(): Zxid {
     return this.#committed;
   }
 
-  /** What the log holds; where nothing is logged, all that has come, which is what this server can apply. */
+  /** What the log holds; if nothing is logged, everything received, which is what this server can apply. */
   get durable(): Durable<Zxid> {
     if (!this.#logs) return withoutLog(this.#received.last);
     return this.#logged ?? this.#received.base;
@@ -80,9 +80,9 @@ export class LearnedHistory {
   }
 
   /**
-   * Applying what is not durable would let the memory run ahead of a log that may fail (ZOOKEEPER-4882).
+   * Applying a txn that is not durable would let memory run ahead of a log that may fail (ZOOKEEPER-4882).
    *
-   * @returns up to where everything is committed now; null when that is nothing new
+   * @returns the new commit watermark; null when it has not advanced
    */
   takeCommitted(): Committed<Zxid> | null {
     const { agreed } = this.#received;

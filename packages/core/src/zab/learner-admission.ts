@@ -1,8 +1,8 @@
 /**
- * The door for learners: who says that it is which server is let in, refused, or waits (`Rivals`).
+ * Admission of learners: a connection that names its server id is admitted, refused, or waits (`Rivals`).
  *
- *     connected ── FOLLOWERINFO, OBSERVERINFO ──┬─► refused: another membership, a second time, a rival that is too many
- *                                               └─► admitted, in place of a connection that is dead
+ *     connected ── FOLLOWERINFO, OBSERVERINFO ──┬─► refused: newer membership, second packet, id is already connected
+ *                                               └─► admitted, possibly replacing a dead connection
  */
 import { formatZxid, type LearnerInfoPacket, QUORUM_PROTOCOL_VERSION, type Zxid } from '@meerkat/protocol';
 import type { LeaderMembership } from './leader-host.ts';
@@ -11,7 +11,7 @@ import type { LearnerPeers } from './learner-peers.ts';
 import { Rivals } from './rivals.ts';
 
 export interface LearnerAdmissionEvents {
-  /** True once the leader is over: nobody is let in any more. */
+  /** True once the leader has stepped down: no learner is admitted. */
   isOver(): boolean;
   onAdmitted(peer: LearnerPeer, info: LearnerInfoPacket): void;
   /** The connection is to be closed. */
@@ -43,7 +43,7 @@ export class LearnerAdmission {
   onInfo(peer: LearnerPeer, info: LearnerInfoPacket, nowMs: number): void {
     const isFirst = peer.state === PeerState.connected && !this.#rivals.isWaiting(peer);
     const leader = { serverId: this.#serverId, configVersion: this.#membership.version };
-    const refusal = isFirst ? findRefusal(info, leader) : `${peer.name} says twice who it is`;
+    const refusal = isFirst ? findRefusal(info, leader) : `${peer.name} identifies itself twice`;
     if (refusal !== null) {
       this.#events.onRefused(peer, refusal);
       return;
@@ -56,14 +56,14 @@ export class LearnerAdmission {
     this.#events.onAdmitted(peer, info);
   }
 
-  /** A connection is gone. `admitWinners` lets in who waited for that. */
+  /** A connection is gone. `admitWinners` admits learners that waited for this. */
   onClosed(peer: LearnerPeer): void {
     this.#rivals.forget(peer);
   }
 
   refuseRivals(): void {
     for (const { peer, standing } of this.#rivals.takeRefused()) {
-      const reason = `${standing.name} is connected already, and that connection is alive: has another server its id?`;
+      const reason = `${standing.name} is connected already, and that connection is alive: is its id used twice?`;
       this.#events.onRefused(peer, reason);
     }
   }
@@ -77,22 +77,22 @@ export class LearnerAdmission {
   }
 
   #replace(standing: LearnerPeer): void {
-    this.#events.onRefused(standing, `${standing.name} has connected again, and this connection of its is silent`);
+    this.#events.onRefused(standing, `${standing.name} has connected again, and its old connection is silent`);
   }
 }
 
 /**
- * Whether a leader talks to a learner at all, by the learner's first packet.
+ * Decides by a learner's first packet whether to refuse it.
  *
- * @param leader who is asked: its id, and the version of the configuration that it follows
- * @returns what is wrong with the learner, for people; null when nothing is
+ * @param leader the leader's id, and the version of the configuration that it follows
+ * @returns why the learner is refused, human-readable; null when it is not
  */
 function findRefusal(
   info: LearnerInfoPacket,
   leader: { readonly serverId: number; readonly configVersion: Zxid },
 ): string | null {
   const { serverId, protocolVersion, configVersion } = info;
-  // Below 0 the owners of sessions begin that are no learners.
+  // Negative ids denote session owners that are not learners.
   if (serverId === null || serverId < 0) return 'a learner does not say which server it is';
   if (serverId === leader.serverId) return `a learner says that it is server ${serverId}, which leads`;
   if (protocolVersion < QUORUM_PROTOCOL_VERSION) {

@@ -34,7 +34,7 @@ describe('a session that is due', () => {
     expect(endMs).toBeGreaterThan(4500 + LEASE_MS * 1.03 + TIMEOUT_MS);
   });
 
-  test('of a learner whose connection is gone ends as late, also when it is connected again and talks', () => {
+  test('of a learner whose connection is gone ends as late, even if it has reconnected and talks', () => {
     const answers = serving();
     answers.onAnswered(2, 4400, 4500);
     answers.onClosed(2);
@@ -57,7 +57,7 @@ test('servers of an earlier epoch may answer for two leases, by the slowest cloc
   expect(new LearnerAnswers(0).graceMs).toBe(0);
 });
 
-test('an answer that has no room for all sessions names the first one twice', () => {
+test('an answer without room for all sessions names the first one twice', () => {
   const named = (...ids: readonly number[]) => ids.map((id) => ({ sessionId: BigInt(id), timeoutMs: 1 }));
   expect([named(), named(1), named(1, 2), named(1, 2, 1)].map(endsWithItsFirst)).toEqual([false, false, false, true]);
 });

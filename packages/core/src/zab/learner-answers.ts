@@ -1,36 +1,36 @@
 /**
- * What a leader knows of what its learners may have answered to clients, and so which sessions it may end. See
+ * Decides which sessions a leader may end, given what its learners may still have answered to clients. See
  * docs/leases.md.
  *
- *     a session is due: nothing was heard of it for its timeout
- *        its learner talks    ends when the learner has answered a ping that was sent after that, and has not named it
+ *     a session is due: it was not active for its timeout
+ *        its learner talks    ends when the learner has answered a ping sent after that without naming the session
  *        its learner is mute  ends when the learner's lease is over, and the timeout after that
  */
 import type { SessionTimeout } from '@meerkat/protocol';
 import { byAnyClock } from '../base/clock-drift.ts';
 
-/** Which sessions may end, as far as others than the server that decides have answered them. */
+/** Which sessions may end, considering the answers of servers other than the one that decides. */
 export interface SessionLeases {
   /** Milliseconds for which servers of an earlier epoch may still answer. */
   readonly graceMs: number;
   /**
-   * @param owner whose client it is: a learner's id, or a `SessionOwner`
-   * @param dueMs when its timeout was over
+   * @param owner the server whose client it is: a learner's id, or a `SessionOwner`
+   * @param dueMs when its timeout expired
    */
   mayEnd(owner: number, dueMs: number, timeoutMs: number, nowMs: number): boolean;
 }
 
-/** Where nobody else answers clients, or nobody holds leases. */
+/** For a server that alone answers clients, or an ensemble without leases. */
 export const NO_LEASES: SessionLeases = { graceMs: 0, mayEnd: () => true };
 
 interface Answers {
-  /** Until when connections that are closed let it answer; −Infinity when there was none. */
+  /** Until when leases from closed connections let it answer; −Infinity when there was none. */
   closedUntilMs: number;
   /** It is connected, and may answer. */
   isServing: boolean;
-  /** When the newest ping was sent that it has answered with all it had heard of. */
+  /** When the newest ping was sent whose answer listed all active sessions. */
   askedMs: number;
-  /** When that answer came. */
+  /** When that answer arrived. */
   answeredMs: number;
 }
 
@@ -39,17 +39,17 @@ export class LearnerAnswers implements SessionLeases {
   /** By server id; only of those that hold leases. */
   readonly #answers: Map<number, Answers> = new Map();
 
-  /** @param leaseMs 0: nobody holds any */
+  /** @param leaseMs 0: there are no leases */
   constructor(leaseMs: number) {
     this.#leaseMs = byAnyClock(leaseMs);
   }
 
-  /** The leader before went on for a lease after its quorum had left it, and its learners for one more. */
+  /** A previous leader may answer for one lease after its quorum has left it, and its learners for one more. */
   get graceMs(): number {
     return 2 * this.#leaseMs;
   }
 
-  /** A learner that holds leases is told to serve. @param nowMs when its ACK of NEWLEADER came, or later */
+  /** A learner that holds leases is told to serve. @param nowMs when its ACK of NEWLEADER arrived, or later */
   onServing(serverId: number, nowMs: number): void {
     const closedUntilMs = this.#answers.get(serverId)?.closedUntilMs ?? Number.NEGATIVE_INFINITY;
     this.#answers.set(serverId, {
@@ -67,7 +67,7 @@ export class LearnerAnswers implements SessionLeases {
     answers.answeredMs = nowMs;
   }
 
-  /** Its connection is gone; perhaps it does not know that yet. */
+  /** Its connection is gone, which it may not have noticed yet. */
   onClosed(serverId: number): void {
     const answers = this.#answers.get(serverId);
     if (answers === undefined || !answers.isServing) return;
@@ -86,8 +86,8 @@ export class LearnerAnswers implements SessionLeases {
 }
 
 /**
- * True of an answer to a ping that has no room for all sessions that the learner has heard of: it names the first one again
- * at the end, which changes nothing for those who do not look.
+ * True of an answer to a ping that has no room for all active sessions: it repeats the first one at the end, which
+ * other servers ignore.
  */
 export function endsWithItsFirst(sessions: readonly SessionTimeout[]): boolean {
   return sessions.length > 1 && sessions.at(-1)!.sessionId === sessions[0]!.sessionId;

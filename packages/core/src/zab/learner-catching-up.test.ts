@@ -8,7 +8,7 @@ describe('synchronization', () => {
     [PacketType.diff, 'diff'],
     [PacketType.trunc, 'trunc'],
     [PacketType.snap, 'snap'],
-  ] as const)('what the leader begins with is told (%s)', (type, mode) => {
+  ] as const)('the first packet of the leader is reported (%s)', (type, mode) => {
     const one = makeLearner();
     one.learner.onConnected();
     one.hear(leaderInfo(2));
@@ -32,7 +32,7 @@ describe('synchronization', () => {
     expect(one.learner.phase).toBe('securing');
   });
 
-  test('a truncation that ends earlier than it should ends the role, and the next one says where this server is', () => {
+  test('a truncation that ends too early ends the role, and the next one reports where this server is', () => {
     const one = makeLearner();
     one.learner.onConnected();
     one.hear(leaderInfo(2));
@@ -61,8 +61,8 @@ describe('synchronization', () => {
     ['a second LEADERINFO', [leaderInfo(2)], /LEADERINFO out of turn/],
     ['UPTODATE too early', [newLeader(2), UPTODATE], /UPTODATE out of turn, to a learner that is securing/],
     ['an old epoch behind NEWLEADER', [newLeader(2), proposal(z(1, 4))], /of an older epoch behind NEWLEADER/],
-    ['SYNC to nobody', [SYNC], /SYNC out of turn/],
-    ['REVALIDATE to nobody', [{ type: PacketType.revalidate, sessionId: 1n, isValid: true }], /REVALIDATE out of turn/],
+    ['a stray SYNC', [SYNC], /SYNC out of turn/],
+    ['a stray REVALIDATE', [{ type: PacketType.revalidate, sessionId: 1n, isValid: true }], /REVALIDATE out of turn/],
     ['HANDOVER', [{ type: PacketType.handOver, zxid: z(1, 3) }], /HANDOVER out of turn/],
   ] as const)('%s ends the role', (_what, packets, reason) => {
     const one = catchingUp();
@@ -76,7 +76,7 @@ describe('synchronization', () => {
     [{ type: PacketType.snap, zxid: z(3, 1) }, /SNAP of 0x300000001, but is of epoch 2/],
     [{ type: PacketType.snap, zxid: ZXID_NONE }, /SNAP of 0xf+, but/],
     [newLeader(2), /NEWLEADER out of turn/],
-  ] as const)('a start that cannot be ends the role: %j', (packet, reason) => {
+  ] as const)('an invalid start ends the role: %j', (packet, reason) => {
     const one = makeLearner();
     one.learner.onConnected();
     one.hear(leaderInfo(2));
@@ -103,7 +103,7 @@ describe('synchronization', () => {
     expect(one.takeAcks()).toEqual([z(2, 1)]);
   });
 
-  test('clients are served when everything that was committed at UPTODATE is told as committed', () => {
+  test('clients are served once everything committed at UPTODATE is reported as committed', () => {
     const one = catchingUp();
     one.hear(newLeader(2));
     one.diskDoesAll();

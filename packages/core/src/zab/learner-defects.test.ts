@@ -11,7 +11,7 @@ import {
 } from '../testing/learner-stages.ts';
 import { commit, inform, leaderInfo, newLeader, proposal } from '../testing/test-learner.ts';
 
-/** What has gone wrong in servers before; the numbers are those of ZooKeeper's issues. */
+/** Known defects of other servers; the numbers are those of ZooKeeper's issues. */
 describe('history does not repeat itself', () => {
   test('1282: an epoch that was acknowledged by NEWLEADER is on the disk, also without UPTODATE', () => {
     const one = catchingUp();
@@ -63,7 +63,7 @@ describe('history does not repeat itself', () => {
     expect(one.learner.phase).toBe('broadcast');
   });
 
-  test('4712: the log that reports its sync after the role is over makes no acknowledgement', () => {
+  test('4712: a log sync reported after the role is over causes no acknowledgement', () => {
     const one = synchronized();
     one.hear(proposal(z(2, 1)), commit(z(2, 1)));
     one.learner.onLinkClosed('closed by peer');
@@ -72,7 +72,7 @@ describe('history does not repeat itself', () => {
     expect(one.takeAsked()).toEqual([]);
   });
 
-  test('4925: txns of the synchronization take the same way as all others', () => {
+  test('4925: txns of the synchronization are handled like all others', () => {
     const one = catchingUp();
     one.hear(proposal(z(1, 4)), commit(z(1, 4)), newLeader(2));
     one.diskDoesAll();
@@ -142,7 +142,7 @@ describe('history does not repeat itself', () => {
     expect(one.disk).toMatchObject({ base: z(1, 9), log: [z(1, 10)] });
   });
 
-  test('1154: a DIFF that does not begin where this server is is not taken', () => {
+  test('1154: a DIFF that does not begin where this server’s history ends is refused', () => {
     const one = catchingUp();
     one.hear(proposal(z(1, 5)));
     expect(stopReason(one)).toMatch(/gap/);

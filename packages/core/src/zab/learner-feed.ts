@@ -1,11 +1,11 @@
 /**
- * What a leader tells its learners of the broadcast, as it happens.
+ * Forwards the broadcast to the learners of a leader, as it happens.
  *
  *     history … ─► NEWLEADER ─► … proposals … ─► UPTODATE ─► the commits that waited ─► proposals, commits, SYNC …
  *                announce                        welcome                               propose, commit, sync
  *
- * An observer is sent INFORM in the place of PROPOSAL and COMMIT. One of Apache's learners is sent no commit that must
- * wait for a SYNC, see `HeldCommits`.
+ * An observer is sent INFORM instead of PROPOSAL and COMMIT. For an Apache learner, some commits wait for a SYNC, see
+ * `HeldCommits`.
  */
 import {
   Fifo,
@@ -25,7 +25,7 @@ import { type LearnerPeer, PeerState } from './learner-peer.ts';
 import type { LearnerPeers } from './learner-peers.ts';
 import type { SyncSource } from './sync-source.ts';
 
-/** The link has checked the length of the whole. */
+/** The link has checked the total length. */
 const PAYLOAD_BYTES_MAX = 2 ** 31 - 1;
 
 export class LearnerFeed {
@@ -35,7 +35,7 @@ export class LearnerFeed {
   readonly #membership: LeaderMembership;
   /** The designated leader of each change of the membership that this leader has committed. */
   readonly #designated = new Map<Zxid, number>();
-  /** Syncs of learners that wait, in the order of their tickets. */
+  /** Waiting syncs of learners, in the order of their tickets. */
   readonly #syncs: Fifo<{ readonly ticket: number; readonly peer: LearnerPeer }> = new Fifo();
 
   constructor(peers: LearnerPeers, proposals: SyncSource, effects: LearnerTraffic, membership: LeaderMembership) {
@@ -51,11 +51,12 @@ export class LearnerFeed {
   }
 
   /**
-   * The whole history is on its way: what is outstanding follows, NEWLEADER, and from now on what happens.
+   * The whole history has been sent: sends the outstanding proposals and NEWLEADER, and forwards the broadcast from now
+   * on.
    *
    * NEWLEADER names the membership that is in force at UPTODATE: before the epoch is established, the newest one, which is
    * committed with it; later the committed one. A change that is only proposed follows behind NEWLEADER, because an Apache
-   * learner takes what NEWLEADER names for the last that was proposed.
+   * learner takes the membership in NEWLEADER for the last proposed one.
    */
   announce(peer: LearnerPeer): void {
     const { epoch, isEstablished } = this.#proposals;
@@ -98,7 +99,7 @@ export class LearnerFeed {
     for (const peer of this.#peers.followers) this.#effects.sendProposal(peer.link, zxid, payload);
   }
 
-  /** More is committed than before. A follower of ours takes the COMMIT of a txn for all before it. */
+  /** More has been committed. For our followers the COMMIT of a txn covers all txns before it. */
   commit(before: Zxid): void {
     for (const peer of this.#peers.followers) {
       if (peer.state !== PeerState.serving) continue;
@@ -128,13 +129,13 @@ export class LearnerFeed {
     return this.#proposals.committed >= zxid && peer?.held?.mustWait(zxid) !== true;
   }
 
-  /** @param confirms false: the leader has its last answer, and does not know whether a quorum still follows */
+  /** @param confirms false: the leader has its last answer, but its own lease is over */
   ping({ link }: LearnerPeer, confirms = true): void {
     const zxid = confirms ? this.#proposals.lastProposed : ZXID_ZERO;
     this.#effects.send(link, { type: PacketType.ping, zxid });
   }
 
-  /** Sends SYNC as soon as a ticket is answered, which it may be already. */
+  /** Sends SYNC once a ticket is answered; at once if it already is. */
   sync(peer: LearnerPeer, ticket: number, lastAnswered: number): void {
     peer.held?.onSync(this.#proposals.lastTxn);
     if (ticket <= lastAnswered) this.#sendSync(peer);

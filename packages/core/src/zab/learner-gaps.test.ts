@@ -75,8 +75,8 @@ describe('a zxid that an Apache leader has skipped', () => {
   });
 });
 
-describe("a history that cannot be brought to the leader's", () => {
-  test('is told apart from other faults: there is a gap between the two, also where an epoch begins (2846)', () => {
+describe("a history that cannot be synchronized with the leader's", () => {
+  test('is distinguished from other faults: there is a gap, possibly where an epoch begins (2846)', () => {
     const gap = makeLearner();
     gap.learner.onConnected();
     gap.hear(leaderInfo(2, 0x10000, Announcement.takesHandOver));
@@ -93,7 +93,7 @@ describe("a history that cannot be brought to the leader's", () => {
     expect(repeated.learner.hasFoundGap).toBe(false);
   });
 
-  test('is not counted by the next leader before that one has sent its own, if it may have what that one lacks', () => {
+  test('does not count for the next leader until synchronized, if it may have txns that the leader lacks', () => {
     const one = makeLearner({ isCounted: false });
     one.learner.onConnected();
     one.hear(leaderInfo(2));

@@ -5,87 +5,89 @@ import type { Committed } from './committed.ts';
 import type { ZabOptions } from './zab-options.ts';
 
 export interface LearnerOptions extends ZabOptions {
-  /** A follower acknowledges, and counts when it is a voter; an observer only listens. */
+  /** A follower acknowledges, and counts if it is a voter; an observer does neither. */
   readonly kind: 'follower' | 'observer';
   /** Version of the membership that this server follows. A leader with an older one refuses it. */
   readonly configVersion: Zxid;
   /**
-   * Epoch of the leader's history, as the election has it: what it stood with, or its present epoch once that is
-   * established.
+   * Epoch of the leader's history according to the election: the one that it stood with, or its current epoch once that
+   * is established.
    */
   readonly leaderHistoryEpoch: number;
-  /** False: the leader believes whatever a learner says it has promised, as Apache's do. */
+  /** False: the leader accepts any promise that a learner reports, as Apache's leaders do. */
   readonly leaderJudgesPromises: boolean;
-  /** False: an observer that writes no txns into its log (`syncEnabled=false`). Means nothing to a follower. */
+  /** False: an observer that does not log txns (`syncEnabled=false`). Ignored for a follower. */
   readonly logsInforms: boolean;
   /**
-   * False when a history that begins with nothing takes the place of one that cannot be brought to the leader's, and the
-   * leader may be missing what is in that one: this server is not counted before it has the leader's.
+   * False when this server has replaced a history that cannot be synchronized with the leader's by an empty one, and
+   * the leader may lack txns of the replaced one: this server does not count before it has the leader's history.
    */
   readonly isCounted: boolean;
 }
 
 /**
- * What a follower or observer asks of its host. An effect returns at once and calls nothing of the learner's; what comes
- * of it is an event.
+ * What a follower or observer asks of its host. An effect returns at once and must not call the learner; its completion
+ * is an event.
  */
 export interface LearnerEffects {
   /** Packets leave in this order. */
   send(packet: Exclude<LearnerPacket, UnknownPacket | AckPacket | AckEpochPacket> | Acknowledgement): void;
   /**
-   * No packets until `resumeLink`, not even those of a chunk that has arrived already: the link keeps them in order, and
-   * the rest waits in the network. What was kept is delivered by later events, never from within `resumeLink`.
+   * No packets until `resumeLink`, not even those of a chunk that has arrived already: the link buffers them in order,
+   * and backpressure holds the rest. Buffered packets are delivered by later events, never from within `resumeLink`.
    */
   pauseLink(): void;
   resumeLink(): void;
-  /** Durable as acceptedEpoch once `onEpochDurable` is told. */
+  /** Durable as acceptedEpoch once `onEpochDurable` is called. */
   acceptEpoch(epoch: number): void;
-  /** Durable as currentEpoch once `onEpochDurable` is told. @param history where the history ends that it comes with */
+  /** Durable as currentEpoch once `onEpochDurable` is called. @param history end of the history adopted with it */
   adoptEpoch(epoch: number, history: Durable<Zxid>): void;
-  /** Into the log; durable once `onLogSynced` is told. `payload` is a view into the chunk that arrived; nobody writes to it. */
+  /**
+   * Appends to the log; durable once `onLogSynced` is called. `payload` is a read-only view into the received chunk.
+   */
   append(zxid: Zxid, payload: Uint8Array): void;
-  /** The leader has said how this learner's history becomes its own, with the zxid that it names. For people. */
+  /** The leader has chosen how this learner catches up, and named this zxid. Informational. */
   synchronizing(mode: 'diff' | 'trunc' | 'snap', zxid: Zxid): void;
-  /** Forgets what follows `zxid`, durably (log and snapshots) and in memory; `onReady` follows. */
+  /** Discards what follows `zxid`, durably (log and snapshots) and in memory; `onReady` follows. */
   truncate(zxid: Zxid): void;
-  /** Makes the snapshot that the link has received the whole history, durably; `onReady` follows. */
+  /** Replaces the whole history by the received snapshot, durably; `onReady` follows. */
   installSnapshot(): void;
   /** Uses the history as it was recovered; `onReady` follows. */
   keepHistory(): void;
-  /** A txn that will be applied once it is committed; in the order of the zxids. */
+  /** A txn that will be applied once it is committed; called in the order of the zxids. */
   proposed(entry: TxnEntry): void;
-  /** An Apache leader has proposed nothing for these zxids; placeholders were appended and proposed. For people. */
+  /** An Apache leader has skipped these zxids; placeholders were appended and proposed. Informational. */
   filled(first: Zxid, last: Zxid): void;
   /**
-   * Everything up to here is committed, and durable here: it may be applied and answered. Ascending; told during
-   * synchronization too, when nobody is served yet.
+   * Everything up to here is committed, and durable here: it may be applied and answered. Ascending; also called during
+   * synchronization, before clients are served.
    */
   committed(watermark: Committed<Zxid>): void;
-  /** Synchronized, and everything that the leader had committed by then has been told: clients may be served. */
+  /** Synchronized, and `committed` has been called for everything committed at UPTODATE: clients may be served. */
   serve(epoch: number): void;
   /**
-   * So many of this learner's syncs are answered, from the beginning of the role. `committed` has been told before of
-   * everything that was committed when the leader answered.
+   * `count` of this learner's syncs have been answered since the beginning of the role. `committed` was called before
+   * for everything that was committed when the leader answered.
    */
   synced(count: number): void;
   revalidated(sessionId: bigint, isValid: boolean): void;
-  /** A ping is to be answered: sends PING with this zxid and the sessions that were heard of since the last one. */
+  /** Answers a ping: sends PING with this zxid and the sessions that were active since the last one. */
   pinged(zxid: Zxid): void;
-  /** A txn that was proposed changes the membership; from now on this server needs the say of both. */
+  /** A proposed txn changes the membership; from now on this server needs quorums of both. */
   membershipProposed(zxid: Zxid, data: Uint8Array | null): void;
   /**
-   * NEWLEADER: the newest membership of the leader, which is in force when clients are served, if it is committed by
-   * then. What was seen before, and the leader does not know, has come to nothing.
+   * NEWLEADER: the newest membership of the leader, in force when clients are served if it is committed by then. A
+   * change seen earlier that the leader does not know is void.
    *
-   * @param pending zxid of a change that this leader has proposed and not committed; null when there is none
+   * @param pending zxid of a change that this leader has proposed but not committed; null if there is none
    */
   membershipAnnounced(configText: string, pending: Zxid | null): void;
-  /** The leader has said that a change of the membership is committed; `committed` follows. */
+  /** The leader has announced that a membership change is committed; `committed` follows. */
   membershipAgreed(zxid: Zxid, designatedLeader: number): void;
-  /** A change of the membership is committed, and applied here. @param designatedLeader who leads the new one */
+  /** A membership change is committed, and applied here. @param designatedLeader leads the new membership */
   membershipCommitted(zxid: Zxid, designatedLeader: number): void;
   /** The leader steps down and wants this server as its successor. The host ends the role. */
   handedOver(): void;
-  /** The role is over: the host closes the link. Told once, as the last effect, whatever events still come. */
+  /** The role is over: the host closes the link. Called once, as the last effect; later events are ignored. */
   stop(reason: string): void;
 }

@@ -8,10 +8,10 @@ import {
 } from '@meerkat/protocol';
 import type { LearnerOptions } from './learner-host.ts';
 
-/** What every learner announces. */
+/** Announced by every learner. */
 const ANNOUNCES = Announcement.keepsLog + Announcement.outlastsOlderEpochs;
 
-/** The first packet of a learner: which server it is, and which epoch it has accepted. */
+/** The first packet of a learner: its server id, and the epoch that it has accepted. */
 export function learnerInfo(options: LearnerOptions, acceptedEpoch: number): LearnerInfoPacket {
   const { kind, serverId, configVersion, leaseMs } = options;
   const isFollower = kind === 'follower';

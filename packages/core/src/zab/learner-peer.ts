@@ -17,20 +17,20 @@ import { PingExchange } from './ping-exchange.ts';
  * How far a learner has come, in this order:
  *
  *     connected ── FOLLOWERINFO ──► identified ── LEADERINFO sent ──► informed ── ACKEPOCH ──► waiting
- *        waiting ── it is the leader's turn ──► streaming ⇄ reading ── NEWLEADER sent ──► announced
+ *        waiting ── the leader starts ──► streaming ⇄ reading ── NEWLEADER sent ──► announced
  *        announced ── ACK(NEWLEADER) ──► synchronized ── UPTODATE sent ──► serving
  *
- * From `announced` on it is sent what is proposed and committed, as it happens.
+ * From `announced` on it receives the broadcast.
  */
 export const PeerState = {
   connected: 0,
   identified: 1,
   informed: 2,
-  /** Its ACKEPOCH is here; the quorum of them, or a commit, is not. */
+  /** Its ACKEPOCH has arrived; it waits for a quorum of ACKEPOCHs, or for a commit. */
   waiting: 3,
-  /** It is sent history from memory as its link has room. */
+  /** History is sent from memory as its link has room. */
   streaming: 4,
-  /** The history that it needs is being read from the disk. */
+  /** The history that it needs is being read from disk. */
   reading: 5,
   announced: 6,
   synchronized: 7,
@@ -38,7 +38,10 @@ export const PeerState = {
 } as const;
 export type PeerState = (typeof PeerState)[keyof typeof PeerState];
 
-/** Bytes that may wait for a SYNC to one learner. Quorums answer pings faster than they commit: this is never reached. */
+/**
+ * Limit of bytes held back for a SYNC to one learner. Not reached in practice: quorums answer pings faster than they
+ * commit.
+ */
 const HELD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** A learner at the other end of one connection, as its leader sees it. */
@@ -46,37 +49,37 @@ export class LearnerPeer {
   readonly link: LinkId;
   state: PeerState = PeerState.connected;
 
-  /** −1 until it has said who it is. */
+  /** −1 until it has sent its id. */
   serverId = -1;
-  /** It sent OBSERVERINFO: it acknowledges nothing and is sent INFORM. */
+  /** It sent OBSERVERINFO: it acknowledges no txns and is sent INFORM. */
   isObserver = false;
-  /** It follows, and is a voter: what it acknowledges counts. */
+  /** A follower that is a voter: its ACKs count. */
   isVoter = false;
   #announces = 0;
-  /** What a server of Apache's, which announces nothing, is not told yet; null of one of ours. */
+  /** Commits held back from an Apache server, which announces nothing; null for one of ours. */
   held: HeldCommits | null = null;
 
   /** Last zxid in its log, from ACKEPOCH. */
   lastZxid: Zxid = ZXID_NONE;
-  /** It has DIFF, TRUNC or SNAP, and behind that the history up to `sent`. */
+  /** It was sent DIFF, TRUNC or SNAP, followed by the history up to `sent`. */
   isStarted = false;
   /** How far it has been sent the history. */
   sent: Zxid = ZXID_NONE;
-  /** How far it has been sent commits; those behind wait for UPTODATE. */
+  /** How far it has been sent commits; later ones wait for UPTODATE. */
   committed: Zxid = ZXID_NONE;
-  /** What it holds durably, as far as it has said. */
+  /** What it holds durably, as reported by its ACKs. */
   acked: Durable<Zxid> = NOTHING_DURABLE;
-  /** The round of pings that it is at: of its last answer, or the newest one when it was told to serve. */
+  /** Its current ping round: that of its last answer, or the newest one when it was told to serve. */
   round = 0;
   /** The round of the last ping that it has answered; 0 before the first. */
   confirmedRound = 0;
-  /** Used where the leader gives leases. */
+  /** Used if the leader grants leases. */
   readonly pings: PingExchange = new PingExchange();
 
-  /** Counts what it has sent or taken. */
+  /** Counts packets that it has sent and buffered data that it has read. */
   signsOfLife = 0;
 
-  /** A proposal that it owes an acknowledgement, and since when that is watched. */
+  /** A proposal that it has not acknowledged yet, and since when that is monitored. */
   owed: Zxid = ZXID_NONE;
   owedSinceMs = 0;
 
@@ -91,7 +94,7 @@ export class LearnerPeer {
     return (this.#announces & Announcement.takesHandOver) !== 0;
   }
 
-  /** It announced that its log is what it says, see `Announcement.keepsLog`. */
+  /** It announced that its log can be relied on, see `Announcement.keepsLog`. */
   get keepsLog(): boolean {
     return (this.#announces & Announcement.keepsLog) !== 0;
   }
@@ -101,7 +104,7 @@ export class LearnerPeer {
     return (this.#announces & Announcement.outlastsOlderEpochs) !== 0;
   }
 
-  /** @param leaseMs what the leader gives */
+  /** @param leaseMs the lease that the leader grants */
   identify(info: LearnerInfoPacket, serverId: number, isInElectorate: boolean, leaseMs: number): void {
     this.state = PeerState.identified;
     this.serverId = serverId;
@@ -112,28 +115,28 @@ export class LearnerPeer {
     this.pings.leaseMs = leaseMsOf(info.announces) === leaseMs ? leaseMs : 0;
   }
 
-  /** Something is expected of it, and something else every so many milliseconds. */
+  /** Expects a sign of life from it at least every `silenceMaxMs` from now on. */
   expect(nowMs: number, silenceMaxMs: number): void {
     this.#silence.expect(nowMs, silenceMaxMs);
   }
 
-  /** It is the leader's turn: nothing is expected of it. */
+  /** Nothing is expected of it until the leader continues. */
   expectNothing(): void {
     this.#silence.expectNothing();
   }
 
-  /** It has taken a part of what it was sent. Its process may stand still all the same: once it serves, it must answer. */
+  /** It has read buffered data. Its process may hang nevertheless, so a serving learner must send something. */
   onProgress(nowMs: number): void {
     if (this.state !== PeerState.serving) this.onSignOfLife(nowMs);
   }
 
-  /** It has sent something, or taken a part of the history that it is sent. */
+  /** It has sent something, or read a part of the history. */
   onSignOfLife(nowMs: number): void {
     this.#silence.onSignOfLife(nowMs);
     this.signsOfLife++;
   }
 
-  /** Milliseconds since its last sign of life, or since something was expected of it. */
+  /** Milliseconds since its last sign of life, or since the last `expect`. */
   silenceMs(nowMs: number): number {
     return this.#silence.lengthMs(nowMs);
   }
@@ -143,8 +146,8 @@ export class LearnerPeer {
   }
 
   /**
-   * True when it counts for the quorum that a leader needs to go on. One that waits for the leader stays connected however
-   * long that takes, but nobody knows whether it is still there.
+   * True when it counts for the quorum that a leader needs to keep leading. A learner that waits for the leader stays
+   * connected without a limit, but does not count once it has been silent for `initMs`.
    *
    * @param initMs milliseconds of `initLimit`
    */
@@ -154,8 +157,8 @@ export class LearnerPeer {
   }
 
   /**
-   * True when it has not acknowledged a proposal for so long. One proposal is watched at a time, the newest when its turn
-   * came: that costs nothing per proposal.
+   * True when it has not acknowledged a proposal within `limitMs`. Only one proposal at a time is monitored, the newest
+   * one when monitoring begins, so there is no cost per proposal.
    */
   owesTooLong(lastTxn: Zxid, nowMs: number, limitMs: number): boolean {
     if (this.state !== PeerState.serving || this.isObserver) return false;
@@ -166,7 +169,7 @@ export class LearnerPeer {
   }
 
   /**
-   * Why its connection is to be closed, for people; null when it is not.
+   * Why its connection must be closed, human-readable; null when it must not.
    *
    * @param syncLimitMs how long it may take to acknowledge a proposal
    */
@@ -181,7 +184,7 @@ export class LearnerPeer {
     return null;
   }
 
-  /** For people: which learner this is. */
+  /** Human-readable name. */
   get name(): string {
     return this.state === PeerState.connected ? 'a learner' : `learner ${this.serverId}`;
   }

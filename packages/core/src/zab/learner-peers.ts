@@ -2,7 +2,7 @@ import { assert } from '../base/assert.ts';
 import type { LinkId } from './leader-host.ts';
 import { type LearnerPeer, PeerState } from './learner-peer.ts';
 
-/** The learners that are connected to a leader, those included that have not said who they are. */
+/** The learners that are connected to a leader, including those that have not identified themselves. */
 export class LearnerPeers {
   readonly #ofLink = new Map<LinkId, LearnerPeer>();
   #followers: readonly LearnerPeer[] = [];
@@ -13,12 +13,12 @@ export class LearnerPeers {
     return this.#ofLink.values();
   }
 
-  /** Those that are sent what is proposed, as it happens. */
+  /** Learners that receive proposals as they are made. */
   get followers(): readonly LearnerPeer[] {
     return this.#followers;
   }
 
-  /** Those that are sent what is committed, as it happens. */
+  /** Learners that receive committed txns as they are committed. */
   get observers(): readonly LearnerPeer[] {
     return this.#observers;
   }
@@ -31,7 +31,7 @@ export class LearnerPeers {
     return this.#ofLink.has(peer.link);
   }
 
-  /** The connection that speaks for a server. */
+  /** The admitted connection of a server. */
   standingOf(serverId: number | null): LearnerPeer | null {
     for (const peer of this.#ofLink.values()) {
       if (peer.serverId === serverId && peer.state !== PeerState.connected) return peer;
@@ -39,7 +39,7 @@ export class LearnerPeers {
     return null;
   }
 
-  /** Ids of the voters' connections of which it holds. */
+  /** Ids of the voters for which `hold` is true. */
   votersThat(hold: (peer: LearnerPeer) => boolean): number[] {
     const ids: number[] = [];
     for (const peer of this.#ofLink.values()) if (peer.isVoter && hold(peer)) ids.push(peer.serverId);
@@ -51,7 +51,7 @@ export class LearnerPeers {
     this.#ofLink.set(peer.link, peer);
   }
 
-  /** From now on it is sent what happens. */
+  /** Adds a learner to the broadcast. */
   follow(peer: LearnerPeer): void {
     if (peer.isObserver) this.#observers = [...this.#observers, peer];
     else this.#followers = [...this.#followers, peer];

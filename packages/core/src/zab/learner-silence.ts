@@ -1,8 +1,8 @@
-/** How long a leader has had no sign of life from a learner, and how long that may be. */
+/** Silence of a learner as its leader sees it: how long it has lasted, and its limit. */
 export class LearnerSilence {
   #sinceMs: number;
   #maxMs: number;
-  /** As `#sinceMs`, but only a sign of life moves it: not what this server's own disk or buffers have done. */
+  /** As `#sinceMs`, but only moved by a sign of life, not by progress of this server's own disk or buffers. */
   #aliveMs: number;
 
   constructor(nowMs: number, maxMs: number) {
@@ -11,7 +11,7 @@ export class LearnerSilence {
     this.#maxMs = maxMs;
   }
 
-  /** Something is expected of it, and something else every so many milliseconds. */
+  /** Expects a sign of life at least every `maxMs` from now on. */
   expect(nowMs: number, maxMs: number): void {
     this.#sinceMs = nowMs;
     this.#maxMs = maxMs;
@@ -26,7 +26,7 @@ export class LearnerSilence {
     this.#aliveMs = nowMs;
   }
 
-  /** Milliseconds since its last sign of life, or since something was expected of it. */
+  /** Milliseconds since its last sign of life, or since the last `expect`. */
   lengthMs(nowMs: number): number {
     return nowMs - this.#sinceMs;
   }

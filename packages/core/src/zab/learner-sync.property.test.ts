@@ -6,11 +6,11 @@ import { TestLeader } from '../testing/test-leader.ts';
 import { isNext } from './recent-log.ts';
 
 /**
- * Histories as Zab makes them: the leader of each epoch began with some beginning of an earlier one's history, and
- * added its own txns. A server has some beginning of the history of one epoch.
+ * Histories as Zab makes them: the leader of each epoch began with a prefix of the history of an earlier one, and added
+ * its own txns. A server has a prefix of the history of one epoch.
  */
 interface World {
-  /** Of each epoch: all that its leader began with and proposed. */
+  /** For each epoch, the initial history of its leader and its proposals. */
   readonly lines: readonly (readonly Zxid[])[];
   readonly leader: readonly Zxid[];
   readonly learner: readonly Zxid[];
@@ -35,7 +35,7 @@ const anyWorld: fc.Arbitrary<World> = fc
 
 const EPOCH = 9;
 
-test('whatever a learner has, what it is sent makes its history that of the leader', () => {
+test('any learner ends up with the history of the leader', () => {
   const modes = new Map<string, number>();
   fc.assert(
     fc.property(
@@ -48,7 +48,7 @@ test('whatever a learner has, what it is sent makes its history that of the lead
           quorum: { voters: [1] },
           history: world.leader.map(formatPair).join(' '),
           memory,
-          // From the beginning, or from somewhere in the middle.
+          // The log is complete, or begins somewhere in the middle.
           logFrom: logFrom === 0 || world.leader.length === 0 ? null : formatPair(world.leader[logFrom] ?? last),
           currentEpoch: EPOCH - 1,
           acceptedEpoch: EPOCH - 1,
@@ -80,7 +80,7 @@ test('whatever a learner has, what it is sent makes its history that of the lead
   expect([...modes.keys()].sort()).toEqual(['DIFF', 'SNAP', 'TRUNC']);
 });
 
-/** A learner that does as it is told, and knows what must hold of what it is told. */
+/** A learner that follows its instructions and checks their invariants. */
 class Replay {
   history: readonly Zxid[];
   mode = '';
@@ -104,8 +104,8 @@ class Replay {
       case 'TRUNC': {
         this.#begin(packet);
         const index = this.history.indexOf(parsePair(pair));
-        expect(index, 'a learner goes back to a txn that it has').toBeGreaterThanOrEqual(0);
-        expect(index, 'a learner goes back').toBeLessThan(this.history.length - 1);
+        expect(index, 'a learner truncates to a txn that it has').toBeGreaterThanOrEqual(0);
+        expect(index, 'a learner truncates something').toBeLessThan(this.history.length - 1);
         this.history = this.history.slice(0, index + 1);
         return;
       }

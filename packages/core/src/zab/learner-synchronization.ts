@@ -5,7 +5,7 @@ import type { LearnerFeed } from './learner-feed.ts';
 import { type LearnerPeer, PeerState } from './learner-peer.ts';
 import type { Proposals } from './proposals.ts';
 
-/** Brings learners from their ACKEPOCH to NEWLEADER: the history that they lack, piece by piece. */
+/** Takes learners from ACKEPOCH to NEWLEADER by sending the history that they lack in batches. */
 export class LearnerSynchronization {
   readonly #clock: Clock;
   readonly #initMs: number;
@@ -14,7 +14,7 @@ export class LearnerSynchronization {
   readonly #feed: LearnerFeed;
   readonly #close: (peer: LearnerPeer, reason: string) => void;
 
-  /** @param initMs how long a learner may be silent on the way */
+  /** @param initMs how long a learner may be silent meanwhile */
   constructor(
     clock: Clock,
     initMs: number,
@@ -31,7 +31,7 @@ export class LearnerSynchronization {
     this.#close = close;
   }
 
-  /** Starts what waits for it: for the quorum of ACKEPOCHs, or for its last txn to be committed. */
+  /** Starts a waiting learner unless its last txn is still outstanding: that one may yet be committed. */
   maybeStart(peer: LearnerPeer): void {
     if (peer.state !== PeerState.waiting) return;
     const { committed } = this.#proposals;
@@ -58,7 +58,7 @@ export class LearnerSynchronization {
     else if (step === 'dead end') this.#close(peer, describeDeadEnd(peer));
   }
 
-  /** The whole history is on its way: NEWLEADER follows, and from now on what happens. */
+  /** The whole history has been sent: NEWLEADER and the broadcast follow. */
   #announce(peer: LearnerPeer): void {
     const nowMs = this.#clock.monotonicMs();
     peer.state = PeerState.announced;

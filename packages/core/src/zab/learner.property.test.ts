@@ -1,10 +1,10 @@
 /**
- * A learner whose disk does what it was asked in any order and as late as it likes, and whose link breaks anywhere. A
- * scripted leader sends a history of several epochs by DIFF, TRUNC or SNAP, and goes on with live traffic.
+ * A learner whose disk completes requests in any order and arbitrarily late, and whose link breaks at any point. A
+ * scripted leader sends a history of several epochs by DIFF, TRUNC or SNAP, followed by live traffic.
  *
- * At every ACK it is looked at what is durable at that instant (D1, D2 of the protocol's invariants); what is told as
- * committed must ascend, be durable, and be what the leader has said. When everybody is done, clients are served and
- * everything is applied.
+ * Every ACK is checked against what is durable at that moment (D1, D2 of the protocol's invariants). What is reported
+ * as committed must ascend, be durable, and be committed by the leader. In the end clients are served and everything is
+ * applied.
  */
 import { counterOf, epochOf, type LeaderPacket, makeZxid, PacketType, type Zxid } from '@meerkat/protocol';
 import fc from 'fast-check';
@@ -17,9 +17,11 @@ const EPOCH = 4;
 const story = fc.record({
   kind: fc.constantFrom('follower', 'follower', 'observer', 'silent-observer'),
   mode: fc.constantFrom('diff', 'trunc', 'snap'),
-  /** Txns of the epochs 1, 2, 3 and 4: what the leader's history will be. */
+  /** Number of txns of the epochs 1, 2, 3 and 4 in the leader's history. */
   counts: fc.tuple(fc.integer({ min: 1, max: 4 }), fc.nat(3), fc.nat(3), fc.nat(8)),
-  /** How many of them the learner has, how many of its own it has behind them, and how many are sent before NEWLEADER. */
+  /**
+   * How many of them the learner has, how many stray txns it has behind them, and how many are sent before NEWLEADER.
+   */
   has: fc.nat(100),
   strays: fc.integer({ min: 1, max: 3 }),
   beforeNewLeader: fc.nat(100),
@@ -38,7 +40,7 @@ const story = fc.record({
 
 type Story = typeof story extends fc.Arbitrary<infer T> ? T : never;
 
-test('whatever the order in which the disk completes, nothing is acknowledged or applied that is not durable', () => {
+test('only durable txns are acknowledged or applied, in whatever order the disk completes', () => {
   let served = 0;
   let cut = 0;
   fc.assert(
@@ -50,24 +52,24 @@ test('whatever the order in which the disk completes, nothing is acknowledged or
     }),
     { numRuns: 1500 },
   );
-  // Both kinds of story have been told.
+  // Both outcomes are covered.
   expect(Math.min(served, cut)).toBeGreaterThan(100);
 });
 
 class Play {
   readonly #drawn: Story;
   readonly #one: TestLearner;
-  /** The leader's. */
+  /** The leader's history. */
   readonly #history: readonly Zxid[];
   readonly #base: Zxid;
   readonly #packets: readonly LeaderPacket[];
   readonly #acked: Zxid[] = [];
   #epochAcks = 0;
   #committed: Zxid;
-  /** What the leader has said to be committed in packets that were delivered or wait in the link. */
+  /** Up to where the leader has committed, in packets that were delivered or wait in the link. */
   #said: Zxid;
   #sentUpTo: Zxid;
-  /** What had been sent when NEWLEADER was. */
+  /** Last zxid sent before NEWLEADER. */
   #beforeNewLeader: Zxid;
   #hasStopped = false;
   #isServing = false;
@@ -100,7 +102,7 @@ class Play {
     this.#packets = this.#script(snapped);
   }
 
-  /** @returns true when the power has failed before the end */
+  /** @returns true when the power failed before the end */
   run(): boolean {
     const { turns, cutAt } = this.#drawn;
     const one = this.#one;
@@ -108,7 +110,7 @@ class Play {
     let next = 0;
     const hearNext = () => {
       const packet = this.#packets[next];
-      // A leader waits for the learner's answers where the protocol does.
+      // The leader waits for the learner's answers where the protocol requires it.
       if (packet === undefined || !this.#maySend(packet)) return;
       next++;
       this.#note(packet);
@@ -180,7 +182,7 @@ class Play {
     if (packet.type === PacketType.inform) this.#said = zxid;
   }
 
-  /** Everything of the leader's history up to here that a log must hold, is durable. */
+  /** Checks that the log durably holds the leader's history up to here. */
   #expectDurable(upTo: Zxid): void {
     const { disk } = this.#one;
     if (disk.base > upTo) expect(disk.base).toBe(this.#base);
@@ -236,7 +238,7 @@ class Play {
     const one = this.#one;
     one.learner.onLinkClosed('closed by peer');
     expect(this.#hasStopped).toBe(true);
-    // What is left is the old history or the beginning of the leader's, and a promise that was said is there.
+    // The disk holds the old history or a prefix of the leader's, and every promise that was sent.
     one.restart();
     const { base, log } = one.disk;
     const wanted = this.#history.filter((zxid) => zxid > base);

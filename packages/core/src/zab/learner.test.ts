@@ -24,7 +24,7 @@ import {
 } from '../testing/test-learner.ts';
 
 describe('discovery', () => {
-  test('a follower and an observer say who they are, what they have promised and which membership they follow', () => {
+  test('a follower and an observer send their id, their promise and the version of their membership', () => {
     const follower = makeLearner({ acceptedEpoch: 4 });
     follower.learner.onConnected();
     const info = { zxid: z(4, 0), serverId: 2, protocolVersion: 0x10000, configVersion: ZXID_ZERO };
@@ -44,7 +44,7 @@ describe('discovery', () => {
     expect(one.takeSent()).toEqual([{ type: PacketType.ackEpoch, zxid: z(1, 3), currentEpoch: 1 }]);
   });
 
-  test('an epoch that was accepted before is acknowledged at once, as one that is not to be counted again', () => {
+  test('an epoch that was accepted before is acknowledged at once, but not to be counted again', () => {
     const one = makeLearner({ acceptedEpoch: 2 });
     one.learner.onConnected();
     one.takeAsked();
@@ -77,7 +77,7 @@ describe('discovery', () => {
     }
   });
 
-  test('pings and packets that nobody knows are passed over wherever they come', () => {
+  test('pings before UPTODATE and unknown packets are ignored', () => {
     const one = makeLearner();
     one.learner.onConnected();
     const noise = [PING, { type: null, typeNumber: 99 }] as const;
@@ -107,7 +107,7 @@ describe('broadcast', () => {
     expect(one.takeAcks()).toEqual([z(2, 2)]);
   });
 
-  test('what a sync has made durable is one ACK to a leader of ours, and one for each proposal to one of Apache', () => {
+  test('a log sync causes one ACK to our leader, and one per proposal to Apache’s', () => {
     for (const [announces, acks] of [
       [Announcement.takesHandOver, [z(2, 3)]],
       [0, [z(2, 1), z(2, 2), z(2, 3)]],
@@ -133,7 +133,7 @@ describe('broadcast', () => {
     expect(one.learner.lastCommitted).toBe(z(2, 3));
   });
 
-  test('an observer that does not log tells of commits at once and appends nothing', () => {
+  test('an observer that does not log reports commits at once and appends nothing', () => {
     const one = synchronized({ kind: 'observer', logsInforms: false });
     one.hear(inform(z(2, 1)));
     expect(one.takeAsked()).toEqual([
@@ -142,7 +142,7 @@ describe('broadcast', () => {
     ]);
   });
 
-  test('commits that activate a membership are like any other', () => {
+  test('commits that activate a membership are handled like any other', () => {
     const one = synchronized();
     one.hear(proposal(z(2, 1)), { type: PacketType.commitAndActivate, zxid: z(2, 1), designatedLeader: 3 });
     one.diskDoesAll();
@@ -164,7 +164,7 @@ describe('broadcast', () => {
     expect(one.takeAsked().at(-1)).toEqual({ kind: 'synced', count: 4 });
   });
 
-  test('what the leader says of sessions, of the link and of its place is passed on', () => {
+  test('pings, revalidations and hand-overs are passed to the host', () => {
     const one = synchronized();
     one.hear(PING, { type: PacketType.revalidate, sessionId: 7n, isValid: false });
     one.hear({ type: PacketType.handOver, zxid: z(2, 0) });
@@ -216,7 +216,7 @@ describe('time', () => {
     expect(one.learner.nextDeadlineMs).toBe(one.clock.nowMs + INIT_LIMIT * TICK_MS);
   });
 
-  test('a snapshot may take as long as it likes while bytes of it arrive', () => {
+  test('a snapshot may take any time while bytes of it arrive', () => {
     const one = makeLearner();
     one.learner.onConnected();
     one.hear(leaderInfo(2));
@@ -244,7 +244,7 @@ describe('time', () => {
     expect(stopReason(one)).toBe('the leader has not brought a quorum together in time');
   });
 
-  test('any packet shows that the leader lives, a ping too', () => {
+  test('any packet shows that the leader is alive, even a ping', () => {
     const one = synchronized();
     for (let i = 0; i < 20; i++) {
       one.advance(SYNC_LIMIT * TICK_MS - 1);
@@ -255,7 +255,7 @@ describe('time', () => {
 });
 
 describe('the end', () => {
-  test('is told once, and nothing follows, whatever events still come', () => {
+  test('is reported once, and no later event has an effect', () => {
     const one = catchingUp();
     one.hear(proposal(z(1, 4)), newLeader(2));
     one.takeAsked();

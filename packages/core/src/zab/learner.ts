@@ -1,20 +1,20 @@
 /**
- * Follower and observer: how a server takes over a leader's history and then keeps up with it (Learner, Follower,
- * Observer). `learner-phase.ts` draws the way. See docs/zab.md.
+ * Follower and observer: how a server adopts a leader's history and then keeps up with it (Learner, Follower,
+ * Observer). `learner-phase.ts` shows the phases. See docs/zab.md.
  *
- * What a learner promises:
+ * Guarantees of a learner:
  *
- * 1. ACKEPOCH(e) leaves after acceptedEpoch = e is durable; ACK(z) after z and everything before it is; ACK(e,0) after
+ * 1. ACKEPOCH(e) is sent after acceptedEpoch = e is durable; ACK(z) after z and everything before it is; ACK(e,0) after
  *    the history before NEWLEADER is and, after that, currentEpoch = e.
  * 2. Between ACKEPOCH and the first ACK(e,0) it sends nothing: Apache's leader would take any packet for that ACK.
- * 3. What is told as committed ascends, is durable here (but for an observer that does not log), and is what the leader
- *    has said to be committed.
- * 4. A follower acknowledges each proposal at most once, oldest first; an observer none. To one of our leaders, which counts
- *    whoever has a txn as having all before it, one ACK says it of all that a sync has made durable.
+ * 3. Watermarks reported as committed ascend, are durable here (except on an observer that does not log), and do not
+ *    exceed what the leader has committed.
+ * 4. A follower acknowledges each proposal at most once, oldest first; an observer none. Our leaders treat an ACK as
+ *    acknowledging everything before it, so they are sent one ACK for all txns of a log sync.
  *
- * An observer differs in nothing else. INFORM is PROPOSAL and COMMIT in one. Whatever is wrong with the leader or the
- * link ends the role, and nothing that is volatile outlives it: the next role begins with what is on the disk. So a link
- * may be cut anywhere, and the disk is always the beginning of some leader's history.
+ * An observer differs in nothing else. INFORM is PROPOSAL and COMMIT in one. Any fault of the leader or the link ends
+ * the role, and no volatile state outlives it: the next role begins with what is on disk. So the link may be cut at any
+ * point, and the disk always holds a prefix of some leader's history.
  */
 import {
   epochOf,
@@ -61,9 +61,9 @@ export class Learner implements DurabilityEvents {
   readonly #history: Pick<History, 'lastZxid' | 'currentEpoch' | 'acceptedEpoch'>;
 
   #phase: LearnerPhase = 'connecting';
-  /** The leader's, from LEADERINFO on. */
+  /** The leader's epoch, from LEADERINFO on. */
   #epoch = 0;
-  /** The leader announces nothing. */
+  /** The leader announces nothing, so it is an Apache server. */
   #isApaches = false;
   #syncStart: SyncStartPacket | null = null;
   readonly #learned: LearnedHistory;
@@ -76,7 +76,7 @@ export class Learner implements DurabilityEvents {
   readonly #clock: Clock;
   readonly #lease: LearnerLease;
 
-  /** The time for connecting, `initLimit` ticks, begins here. @param lease is notified of answers to pings by the host */
+  /** Starts the timeout for connecting, `initLimit` ticks. @param lease is notified of answers to pings by the host */
   constructor(
     options: LearnerOptions,
     clock: Clock,
@@ -105,29 +105,29 @@ export class Learner implements DurabilityEvents {
     return this.#learned.received.last;
   }
 
-  /** What has been told as committed; before that, where the history began that the leader goes on from. */
+  /** What has been reported as committed; before that, the end of the history that the leader's stream continues. */
   get lastCommitted(): Zxid {
     return this.#learned.committed;
   }
 
-  /** True when the leader's history has a gap behind this server's: only a snapshot can bring the two together. */
+  /** True when the leader's history has a gap behind this server's: only a snapshot can synchronize the two. */
   get hasFoundGap(): boolean {
     return this.#hasFoundGap;
   }
 
-  /** Why this server stays out for longer than until the next try, for people; null when it need not. */
+  /** Why this server stays out beyond its next connection attempt, human-readable; null when it does not. */
   get exclusion(): string | null {
     return this.#exclusion;
   }
 
-  /** Milliseconds of the monotonic clock; Infinity while nothing but this server's own disk is waited for. */
+  /** Milliseconds of the monotonic clock; Infinity while only this server's own disk is waited for. */
   get nextDeadlineMs(): number {
     return this.#silence.nextDeadlineMs;
   }
 
   /* --------------------------------------------------------------------------------------------- events ---- */
 
-  /** The link stands. Dialling, and dialling again, is the host's. */
+  /** The link is connected. The host dials and redials. */
   onConnected(): void {
     if (this.#phase === 'stopped') return;
     assert(this.#phase === 'connecting', 'a learner has one connection');
@@ -141,8 +141,8 @@ export class Learner implements DurabilityEvents {
   }
 
   /**
-   * A packet of the leader's, in the order in which they were sent. None comes between `pauseLink` and `resumeLink`, not
-   * even the rest of a chunk: whoever owns the link keeps it.
+   * A packet of the leader; called in the order in which they were sent. Never called between `pauseLink` and
+   * `resumeLink`, not even for the rest of a chunk: the owner of the link buffers it.
    */
   onPacket(packet: LeaderPacket): void {
     if (this.#phase === 'stopped') return;
@@ -168,7 +168,7 @@ export class Learner implements DurabilityEvents {
         if (this.#receive(packet.entry, packet.payload)) this.#commit(packet.entry.header.zxid);
         return;
       case PacketType.ping:
-        // Apache's learners answer none before UPTODATE either, so a leader knows which of its pings are answered.
+        // Apache's learners answer no ping before UPTODATE either, so leaders know which of their pings are answered.
         if (!isUpToDate(this.#phase)) return;
         if (packet.zxid !== ZXID_ZERO) this.#lease.onConfirmed();
         this.#effects.pinged(packet.zxid);
@@ -185,12 +185,12 @@ export class Learner implements DurabilityEvents {
     this.#effects.membershipAgreed(zxid, designatedLeader);
   }
 
-  /** Bytes of the snapshot that follows SNAP have arrived, which shows that the leader lives. */
+  /** Bytes of the snapshot that follows SNAP have arrived, so the leader is alive. */
   onSnapshotProgress(): void {
     if (this.#phase === 'receiving') this.#silence.begin(this.#phase);
   }
 
-  /** The snapshot that follows SNAP is there as a whole, in the host's hands. */
+  /** The host has received the complete snapshot that follows SNAP. */
   onSnapshotReceived(): void {
     if (this.#phase === 'stopped') return;
     assert(this.#phase === 'receiving', 'a snapshot follows SNAP');
@@ -200,10 +200,10 @@ export class Learner implements DurabilityEvents {
   }
 
   /**
-   * Answers `keepHistory`, `truncate` and `installSnapshot`: the database and everything on the disk end here, durably.
+   * Answers `keepHistory`, `truncate` and `installSnapshot`: the database and everything on disk end here, durably.
    *
-   * A truncation may end before the zxid that was asked for, when the files allow no other. The role ends then; the
-   * next one tells its leader where this server is.
+   * A truncation may end before the requested zxid if the files allow no other. Then the role ends; the next one
+   * reports the new end to its leader.
    */
   onReady(lastZxid: Durable<Zxid>): void {
     if (this.#phase === 'stopped') return;
@@ -236,7 +236,7 @@ export class Learner implements DurabilityEvents {
     this.#maybeCommit();
   }
 
-  /** @param reason for people, see `StreamEvents` */
+  /** @param reason human-readable, see `StreamEvents` */
   onLinkClosed(reason: string): void {
     this.#stop(`the connection to the leader has ended: ${reason}`);
   }
@@ -250,8 +250,8 @@ export class Learner implements DurabilityEvents {
 
   #onControl(packet: ControlPacket): void {
     const { acceptedEpoch, currentEpoch, lastZxid } = this.#history;
-    // The promise of an observer is counted by nobody. It may have made it to a leader that came to nothing; Apache's
-    // observer then follows no other before there is a later epoch.
+    // No leader counts an observer's promise, so an observer may ignore one made to a leader that was never
+    // established. Apache's observer in that state follows no leader until there is a later epoch.
     const epochMin = this.#options.kind === 'observer' ? currentEpoch : acceptedEpoch;
     const epochKnown = Math.max(acceptedEpoch, this.#options.leaderHistoryEpoch);
     const fault = faultOf(packet, { phase: this.#phase, epoch: this.#epoch, epochMin, epochKnown, lastZxid });
@@ -308,7 +308,7 @@ export class Learner implements DurabilityEvents {
       this.#effects.acceptEpoch(epoch);
       return;
     }
-    // It may have been counted for this epoch already, and must not be again with what may be another history now.
+    // It may have been counted for this epoch before, and must not be counted again: its history may have changed.
     this.#enter('choosing');
     this.#effects.send(ackEpochUncounted(this.#history.lastZxid));
   }
@@ -321,7 +321,7 @@ export class Learner implements DurabilityEvents {
     else this.#effects.send(ackEpochUncounted(lastZxid));
   }
 
-  /** The zxid of DIFF, where the history will end, says nothing about this server: what has not come is not there. */
+  /** The zxid of DIFF is where the history will end; it must not be taken for the state of this server. */
   #onSyncStart(packet: SyncStartPacket): void {
     this.#syncStart = packet;
     this.#effects.synchronizing(SYNC_MODES[packet.type], packet.zxid);
@@ -389,9 +389,9 @@ export class Learner implements DurabilityEvents {
   }
 
   /**
-   * A leader of Apache's skips the zxid of a request that it cannot decode. So a gap among the txns of its own epoch,
-   * all of which it has proposed itself, hides nothing that its snapshot would show. One in an older epoch may: the log
-   * of a server that followed then can have a hole (ZOOKEEPER-2846).
+   * An Apache leader skips the zxid of a request that it cannot decode. So a gap among the txns of its own epoch, all
+   * of which it has proposed itself, hides no txn. A gap in an older epoch may: the log of a server that followed then
+   * can have a hole (ZOOKEEPER-2846).
    */
   #maybeFillGap(zxid: Zxid): void {
     if (!this.#isApaches || !takesTxns(this.#phase) || epochOf(zxid) !== this.#epoch) return;
@@ -405,7 +405,7 @@ export class Learner implements DurabilityEvents {
     this.#effects.filled(first, previousZxid(zxid));
   }
 
-  /** A leader may say again what its snapshot holds: it goes on committing while it makes one. */
+  /** A leader may resend txns that its snapshot holds: it continues to commit while it takes one. */
   #isInSnapshot(zxid: Zxid): boolean {
     return this.#syncStart?.type === PacketType.snap && takesTxns(this.#phase) && zxid <= this.#learned.received.base;
   }
@@ -421,7 +421,7 @@ export class Learner implements DurabilityEvents {
     this.#effects.committed(watermark);
     this.#maybeSynced();
     this.#maybeServe();
-    // The last of it: the host may end the role for what has changed.
+    // Last, because the host may end the role on a membership change.
     const change = this.#changes.takeCommitted(watermark);
     if (change !== null) this.#effects.membershipCommitted(change.zxid, change.designatedLeader);
   }

@@ -3,7 +3,7 @@ import type { Electorate } from '../election/electorate.ts';
 import type { LeaderEffects, LeaderMembership } from './leader-host.ts';
 import type { LearnerPeers } from './learner-peers.ts';
 
-/** The change of the membership that a leader has proposed and not committed; at most one at a time. */
+/** The membership change that a leader has proposed but not committed; at most one at a time. */
 export class MembershipProposal {
   readonly #serverId: number;
   readonly #electorate: Electorate;
@@ -43,7 +43,7 @@ export class MembershipProposal {
     this.#effects.membershipCommitted(zxid);
   }
 
-  /** Who leads the membership of a change: this server where it may, or a voter of the new one that holds everything. */
+  /** Chooses the leader of the new membership: this server if it may, else a voter of it that holds everything. */
   designateLeader(zxid: Zxid): number {
     if (this.#membership.keepsLeader) return this.#serverId;
     const { lastSeen } = this.#electorate;

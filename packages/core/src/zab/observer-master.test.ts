@@ -7,7 +7,7 @@ const EPOCH = 5;
 const zxid = (counter: number, epoch = EPOCH): Zxid => makeZxid(epoch, counter);
 const PAYLOAD = new Uint8Array([1, 2, 3]);
 
-/** A follower of server 1 in epoch 5; what it sends and asks is written down. */
+/** A follower of server 1 in epoch 5 that records its effects. */
 class Follower implements ObserverMasterEffects {
   readonly said: string[] = [];
   readonly history = new FollowedHistory(zxid(3, 4), 500);
@@ -50,7 +50,7 @@ class Follower implements ObserverMasterEffects {
     this.master.onLearnerPacket(link, packet);
   }
 
-  /** An observer that has a history up to `lastZxid` connects, and takes what it is sent. */
+  /** Connects an observer with a history up to `lastZxid`, which accepts what it is sent. */
   connect(link: number, lastZxid: Zxid, keepsLog = true): void {
     this.master.onLearnerConnected(link);
     this.receive(link, {
@@ -68,7 +68,7 @@ class Follower implements ObserverMasterEffects {
     this.receive(link, { type: PacketType.ack, zxid: zxid(0) } as LearnerPacket);
   }
 
-  /** What was said since the last call. */
+  /** The effects since the last call. */
   take(): string[] {
     return this.said.splice(0);
   }
@@ -109,7 +109,7 @@ function format(at: number): string {
 }
 
 describe('a follower that feeds observers', () => {
-  test('brings one up to date as a leader does, and informs it of what is committed', () => {
+  test('synchronizes an observer as a leader does, and sends it committed txns', () => {
     const follower = new Follower();
     follower.propose(1);
     follower.propose(2);
@@ -126,14 +126,14 @@ describe('a follower that feeds observers', () => {
     expect(follower.take()).toEqual(['1 inform 5,2']);
     follower.acknowledge(1);
     expect(follower.take()).toEqual(['1 upToDate']);
-    // Of what is proposed an observer hears nothing.
+    // An observer is not sent proposals.
     follower.propose(3);
     expect(follower.take()).toEqual([]);
     follower.commit(3);
     expect(follower.take()).toEqual(['1 inform 5,3']);
   });
 
-  test('lets one that knows more of the epoch wait, and cuts nothing from its history', () => {
+  test('makes an observer that is ahead in the epoch wait, and does not truncate its history', () => {
     const follower = new Follower();
     follower.propose(1);
     follower.propose(2);
@@ -144,7 +144,7 @@ describe('a follower that feeds observers', () => {
     expect(follower.take()).toEqual(['1 diff 5,2', '1 newLeader 5,0']);
   });
 
-  test('reads from its log what it does not keep in memory', () => {
+  test('reads from its log the txns that it does not keep in memory', () => {
     const follower = new Follower();
     follower.connect(1, zxid(1, 4));
     expect(follower.take()).toEqual(['1 leaderInfo 5,0', '1 reads from 4,1']);
@@ -166,7 +166,7 @@ describe('a follower that feeds observers', () => {
     expect(follower.take()).toEqual([expect.stringContaining('3 closed: learner 13 acknowledges')]);
   });
 
-  test('answers syncs in their order, and tells an observer of Apache nothing later before', () => {
+  test('answers syncs in their order, and sends an Apache observer no later txn before', () => {
     const follower = new Follower();
     for (const link of [1, 2]) {
       follower.connect(link, zxid(3, 4), link === 1);
@@ -184,7 +184,7 @@ describe('a follower that feeds observers', () => {
     expect(follower.take()).toEqual(['2 sync', '2 inform 5,1']);
   });
 
-  test('pings, and closes the link of one that does not answer', () => {
+  test('pings observers, and closes the link of one that does not answer', () => {
     const follower = new Follower();
     follower.connect(1, zxid(3, 4));
     follower.acknowledge(1);

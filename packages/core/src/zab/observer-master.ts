@@ -1,17 +1,17 @@
 /**
- * A follower that feeds observers in its leader's place (ObserverMaster, `observerMasterPort`). See docs/modes.md.
+ * A follower that feeds observers on behalf of its leader (ObserverMaster, `observerMasterPort`). See docs/modes.md.
  *
  *     leader ──► follower ──► its log, its tree
  *                   │  ▲
  *          INFORM …  ▼  │ REQUEST, REVALIDATE, PING
  *                 observers
  *
- * To an observer it is a leader of the epoch that the follower is in: the same handshake, catching up and feed. It decides
- * nothing. What observers ask goes on to the leader in the order in which it came.
+ * To an observer it acts as a leader of the follower's epoch: the same handshake, catch-up and feed. It decides
+ * nothing. Requests of observers are forwarded to the leader in the order in which they arrive.
  *
- * 1. An observer is told of what is committed and durable here, in the order of the zxids.
- * 2. One that already knows more of this epoch than this server waits until this server does.
- * 3. SYNC and the answer to REVALIDATE follow everything that the leader had said before it answered.
+ * 1. An observer is sent txns that are committed and durable here, in the order of the zxids.
+ * 2. An observer that is ahead of this server in this epoch waits until this server has caught up.
+ * 3. SYNC and the answer to REVALIDATE follow everything that the leader had sent before its answer.
  */
 import {
   Announcement,
@@ -40,12 +40,12 @@ import { LearnerPeer, PeerState } from './learner-peer.ts';
 import { LearnerPeers } from './learner-peers.ts';
 import type { ZabOptions } from './zab-options.ts';
 
-/** What a master of observers asks of its host. An effect returns at once. */
+/** What an observer master asks of its host. An effect returns at once. */
 export interface ObserverMasterEffects extends LearnerTraffic {
-  /** An observer's client asks for a write, a sync (`sync` answers it), a session or its end. */
+  /** An observer's client requests a write, a sync, a session or its end. */
   requested(link: LinkId, request: ForwardedRequestPacket): void;
   revalidated(link: LinkId, request: RevalidateRequestPacket): void;
-  /** An observer has heard of these sessions. */
+  /** These sessions were active at an observer. */
   touched(sessions: readonly SessionTimeout[]): void;
 }
 
@@ -85,7 +85,7 @@ export class ObserverMaster {
     this.#heartbeat.schedule(clock.monotonicMs());
   }
 
-  /** The observers of now, for people. */
+  /** The connected observers. */
   get learners(): Iterable<
     Readonly<Pick<LearnerPeer, 'link' | 'serverId' | 'isObserver' | 'isVoter' | 'state' | 'acked'>>
   > {
@@ -144,7 +144,7 @@ export class ObserverMaster {
   }
 
   #admit(peer: LearnerPeer, info: LearnerInfoPacket): void {
-    // The leader gives its leases to those that hang on it.
+    // The leader grants leases only to learners connected to it directly.
     peer.identify(info, info.serverId ?? -1, false, 0);
     peer.state = PeerState.informed;
     peer.expect(this.#clock.monotonicMs(), this.#initMs);
@@ -158,7 +158,7 @@ export class ObserverMaster {
 
   #onAckEpoch(peer: LearnerPeer, lastZxid: Zxid): void {
     if (peer.state !== PeerState.informed) {
-      this.#close(peer, `${peer.name} sends ACKEPOCH, which nobody asked for`);
+      this.#close(peer, `${peer.name} sends an unexpected ACKEPOCH`);
       return;
     }
     peer.state = PeerState.waiting;
@@ -169,7 +169,7 @@ export class ObserverMaster {
   #maybeStartSync(peer: LearnerPeer): void {
     if (peer.state !== PeerState.waiting) return;
     const { lastZxid } = peer;
-    // What an observer knows is committed: this server is behind the one that it hung on before.
+    // An observer's txns are committed: this server is behind the one that fed it before.
     if (epochOf(lastZxid) === this.#history.epoch && lastZxid > this.#history.committed) return;
     peer.expect(this.#clock.monotonicMs(), this.#initMs);
     this.#onCaughtUp(peer, this.#catchUp.start(peer));
@@ -195,7 +195,7 @@ export class ObserverMaster {
     this.#feed.welcome(peer);
   }
 
-  /** What `readHistory` asked for. */
+  /** Result of `readHistory`. */
   onHistoryRead(link: LinkId, entries: readonly HistoryEntry[]): void {
     const peer = this.#peers.get(link);
     if (peer?.state !== PeerState.reading) return;
@@ -203,7 +203,7 @@ export class ObserverMaster {
     this.#onCaughtUp(peer, this.#catchUp.onHistoryRead(peer, entries));
   }
 
-  /** Little of what was sent over the link waits to leave. */
+  /** The link has room: little of what was sent over it is still buffered. */
   onLearnerRoom(link: LinkId): void {
     const peer = this.#peers.get(link);
     if (peer?.state !== PeerState.streaming) return;
@@ -211,29 +211,29 @@ export class ObserverMaster {
     this.#onCaughtUp(peer, this.#catchUp.onRoom(peer));
   }
 
-  /** The observer has taken what there was no room for before. */
+  /** The observer has read buffered data. */
   onLearnerProgress(link: LinkId): void {
     this.#peers.get(link)?.onProgress(this.#clock.monotonicMs());
   }
 
   /* -------------------------------------------------------------------------------------- from the leader ---- */
 
-  /** The leader has said that this change of the membership is committed; `onCommitted` follows. */
+  /** The leader has announced that this membership change is committed; `onCommitted` follows. */
   activate(zxid: Zxid, designatedLeader: number): void {
     this.#feed.activate(zxid, designatedLeader);
   }
 
-  /** More is committed, and durable here. */
+  /** More txns are committed, and durable here. */
   onCommitted(before: Zxid): void {
     this.#feed.commit(before);
   }
 
-  /** Whoever waited for this server catches up now: their NEWLEADER names the membership that has come into force. */
+  /** Starts observers that waited for this server. Only now, so that NEWLEADER names the membership now in force. */
   onTurnEnd(): void {
     for (const peer of this.#peers.values()) this.#maybeStartSync(peer);
   }
 
-  /** An observer waits for the sync with this ticket; none of them is answered yet. */
+  /** An observer waits for the sync with this ticket, which is not answered yet. */
   awaitSync(link: LinkId, ticket: number): void {
     const peer = this.#peers.get(link);
     if (peer !== undefined) this.#feed.sync(peer, ticket, ticket - 1);

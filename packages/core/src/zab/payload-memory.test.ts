@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PayloadMemory } from './payload-memory.ts';
 
-/** Writes payloads of these lengths and drops each when `kept` more are there. @returns the memory that they were in */
+/** Writes payloads of these lengths and drops each after `kept` more. @returns the buffers that they used */
 function write(sizes: readonly number[], kept: number): ReadonlySet<ArrayBufferLike> {
   const memory = new PayloadMemory();
   const memories = new Set<ArrayBufferLike>();
@@ -24,7 +24,7 @@ function write(sizes: readonly number[], kept: number): ReadonlySet<ArrayBufferL
 }
 
 describe('the memory of payloads', () => {
-  test('shows each payload as it was written until its txn is dropped, whatever the lengths', () => {
+  test('keeps each payload unchanged until its txn is dropped, for all lengths', () => {
     const size = fc.oneof(fc.nat(300), fc.nat(60_000), fc.constant(300_000));
     fc.assert(
       fc.property(fc.array(size, { minLength: 1, maxLength: 40 }), fc.nat(6), (sizes, kept) => void write(sizes, kept)),
@@ -32,7 +32,7 @@ describe('the memory of payloads', () => {
     );
   });
 
-  test('is written to again: it is as much as the txns that are kept need, however many come', () => {
+  test('is reused: its size depends on the txns that are kept, however many are written', () => {
     expect(write(new Array<number>(3000).fill(1000), 2).size).toBeLessThanOrEqual(3);
   });
 });

@@ -1,19 +1,19 @@
 import { Fifo, JuteWriter, ZXID_NONE, type Zxid } from '@meerkat/protocol';
 
-/** Bytes of a piece of memory, which payloads share. */
+/** Bytes of a block of memory, which payloads share. */
 const PIECE_BYTES = 256 * 1024;
-/** So much of a piece is left when the next payload begins. */
+/** Minimum room left in a block when the next payload begins. */
 const ROOM_BYTES = 8 * 1024;
-/** Pieces that are kept although nothing is in them. */
+/** Empty blocks that are kept for reuse. */
 const FREE_MAX = 16;
 
 /**
- * Where the payloads of txns are written, one behind the other, and where others are written once these are dropped.
+ * Memory for the payloads of txns, written one behind the other. A block is reused once all of its txns are dropped.
  *
  *     used, oldest first: │ txns up to 7 │ up to 9 │      in use: │ · · · · . . . . │      free: │ . . . . . . . . │
  *
- * Memory of its own for each would be an allocation outside of the heap for each, which takes longer than to write a small one, and
- * V8 would mark the heap again and again, as in `ReadMemory`.
+ * A buffer per payload would mean an off-heap allocation each, which takes longer than writing a small payload and
+ * makes V8 mark the heap over and over, as in `ReadMemory`.
  */
 export class PayloadMemory {
   readonly #used: Fifo<{ readonly piece: JuteWriter; readonly lastZxid: Zxid }> = new Fifo();
@@ -22,7 +22,7 @@ export class PayloadMemory {
   #lastZxid: Zxid = ZXID_NONE;
   #start = 0;
 
-  /** Where the next payload is written. */
+  /** The writer for the next payload. */
   begin(): JuteWriter {
     if (PIECE_BYTES - this.#piece.position < ROOM_BYTES) {
       this.#used.push({ piece: this.#piece, lastZxid: this.#lastZxid });
@@ -32,17 +32,18 @@ export class PayloadMemory {
     return this.#piece;
   }
 
-  /** @returns what was written since `begin`: the payload of this txn, until that is dropped */
+  /** @returns what was written since `begin`: the payload of this txn, valid until the txn is dropped */
   end(zxid: Zxid): Uint8Array {
     const { bytes, position } = this.#piece;
     this.#lastZxid = zxid;
     if (bytes.length === PIECE_BYTES) return bytes.subarray(this.#start, position);
-    // It was longer than what was left. The payloads before it stay where they are, and nothing is written there any more.
+    // It did not fit, so the writer has moved to a larger buffer. Earlier payloads keep their block, which is not
+    // reused.
     this.#piece = new JuteWriter(PIECE_BYTES);
     return bytes.slice(this.#start, position);
   }
 
-  /** Txns up to this one are dropped: nobody looks at their payloads any more. */
+  /** Txns up to this one are dropped: their payloads must no longer be read. */
   drop(zxid: Zxid): void {
     for (let oldest = this.#used.peek(); oldest !== undefined && oldest.lastZxid <= zxid; oldest = this.#used.peek()) {
       this.#used.shift();

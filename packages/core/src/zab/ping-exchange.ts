@@ -1,17 +1,17 @@
 /**
- * The pings to one learner of a leader that gives leases: the next one is sent only when the last one is answered, so that
- * a ping tells the learner that its last answer has come. NEWLEADER and its ACK count as the first pair.
+ * The pings of a leader that grants leases to one learner: the next is sent only after the last one is answered, so
+ * that a ping confirms the receipt of the learner's last answer. NEWLEADER and its ACK count as the first pair.
  */
 export class PingExchange {
-  /** Milliseconds; what the learner has announced, when that is what the leader gives, otherwise 0. */
+  /** Milliseconds; the lease announced by the learner if it equals the leader's, otherwise 0. */
   leaseMs = 0;
-  /** When the ping was sent that is not answered yet; null when there is none. */
+  /** When the outstanding ping was sent; null when none is outstanding. */
   askedMs: number | null = null;
-  /** The newest round of syncs when it was sent. */
+  /** The newest round of syncs when the ping was sent. */
   round = 0;
-  /** The ping tells the learner that its answer before has come, and a lease with it. */
+  /** The ping confirms the previous answer, and so grants a lease. */
   confirms = true;
-  /** Pings that were answered. */
+  /** Number of answered pings. */
   answered = 0;
 
   ask(nowMs: number, round: number, confirms: boolean): void {
@@ -20,7 +20,7 @@ export class PingExchange {
     this.confirms = confirms;
   }
 
-  /** @returns when that was asked; null when nothing was */
+  /** @returns when the answered ping was sent; null when none was outstanding */
   onAnswered(): number | null {
     const { askedMs } = this;
     this.askedMs = null;

@@ -18,7 +18,7 @@ test.each<[string, Zxid, Zxid, Zxid | null]>([
   expect(firstMissing(last, next)).toBe(first);
 });
 
-test('a placeholder is an error txn of nobody, MARSHALLINGERROR', () => {
+test('a placeholder is an error txn without a session, MARSHALLINGERROR', () => {
   const { entry, payload } = makePlaceholder(z(5, 7));
   const expected = bytesOf((list) => list.long(0n).int(0).long(0x500000007n).long(0n).int(-1).int(-5));
   expect(payload).toEqual(expected);
@@ -26,7 +26,7 @@ test('a placeholder is an error txn of nobody, MARSHALLINGERROR', () => {
   expect(isPlaceholder(payload)).toBe(true);
 });
 
-test('no txn of a session is taken for one', () => {
+test('no txn of a session is taken for a placeholder', () => {
   expect(
     isPlaceholder(
       bytesOf((list) =>

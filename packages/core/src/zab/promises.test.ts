@@ -30,7 +30,7 @@ function chosen(test: TestLeader): readonly string[] {
 }
 
 describe('the choice of an epoch', () => {
-  test('is later than what a voter has promised that is a little ahead', () => {
+  test('is later than the promise of a voter that is a little ahead', () => {
     const test = discovering();
     promise(test, 1, 1 + EPOCHS_NEAR);
     expect(chosen(test)).toEqual([`writes acceptedEpoch ${2 + EPOCHS_NEAR}`]);
@@ -47,7 +47,7 @@ describe('the choice of an epoch', () => {
     expect(test.said()).toContain('writes currentEpoch 2');
   });
 
-  test('waits a tick for others before it believes one that is ahead as far as can be', () => {
+  test('waits a tick for others before it believes a promise that is as far ahead as possible', () => {
     const test = discovering();
     promise(test, 1, 1 + EPOCHS_FAR);
     test.advance(999);
@@ -56,7 +56,7 @@ describe('the choice of an epoch', () => {
     expect(chosen(test)).toEqual([`writes acceptedEpoch ${2 + EPOCHS_FAR}`]);
   });
 
-  test('never comes from one that is farther ahead', () => {
+  test('ignores a promise that is farther ahead', () => {
     const test = discovering();
     promise(test, 1, 2 + EPOCHS_FAR);
     test.advance(10_000);
@@ -64,7 +64,7 @@ describe('the choice of an epoch', () => {
     expect(test.leader.phase).toBe('over');
   });
 
-  test('believes what two voters have promised, however far it is, when it is needed; one of them may be gone', () => {
+  test('believes the promise of two voters, however far ahead, when it is needed; one of them may be gone', () => {
     const test = discovering(FIVE);
     promise(test, 1, 500_000);
     test.disconnect(1);
@@ -76,7 +76,7 @@ describe('the choice of an epoch', () => {
     expect(chosen(test)).toEqual(['writes acceptedEpoch 500004']);
   });
 
-  test('is raised by observers and outsiders a little, and never by more', () => {
+  test('is raised a little by observers and non-members, and never by more', () => {
     const test = discovering();
     promise(test, 7, 1 + EPOCHS_NEAR, OBSERVER);
     promise(test, 8, DAMAGED);
@@ -85,19 +85,19 @@ describe('the choice of an epoch', () => {
     expect(chosen(test)).toEqual([`writes acceptedEpoch ${2 + EPOCHS_NEAR}`]);
   });
 
-  test('believes the promise of this server that its history bears out, whatever the others have promised', () => {
+  test('believes this server’s promise if its history confirms it, whatever the others have promised', () => {
     const test = discovering({ history: '(90000,1)..(90000,5)', currentEpoch: 90_000, acceptedEpoch: 90_001 });
     promise(test, 1, 1);
     expect(chosen(test)).toEqual(['writes acceptedEpoch 90002']);
   });
 
-  test('believes the promise of this server that another one bears out', () => {
+  test('believes this server’s promise if another one confirms it', () => {
     const test = discovering({ acceptedEpoch: 200_000 });
     promise(test, 1, 199_990);
     expect(chosen(test)).toEqual(['writes acceptedEpoch 200001']);
   });
 
-  test('is not made by a server whose own promise nothing bears out: it stands no more', () => {
+  test('is not made by a server whose own promise nothing confirms: it no longer stands for election', () => {
     const test = discovering({ acceptedEpoch: DAMAGED });
     promise(test, 1, 1);
     test.advance(999);
@@ -109,21 +109,21 @@ describe('the choice of an epoch', () => {
     expect(test.leader.unfitness).toMatch(/acceptedEpoch damaged/);
   });
 
-  test('is not made where epochs have ended', () => {
+  test('is not made after the last epoch', () => {
     const test = discovering({ acceptedEpoch: MAX_EPOCH });
     promise(test, 1, MAX_EPOCH);
     expect(test.said()).toEqual([expect.stringMatching(/^steps down: .* "The end of the epochs"/)]);
     expect(test.leader.unfitness).not.toBeNull();
   });
 
-  test('needs nobody to bear out the promise of a server that is a quorum by itself', () => {
+  test('needs no confirmation of the promise of a server that is a quorum by itself', () => {
     const test = discovering({ serverId: 1, quorum: { voters: [1] }, acceptedEpoch: 200_000 });
     expect(chosen(test)).toEqual(['writes acceptedEpoch 200001']);
   });
 });
 
 describe('a voter that has promised a later epoch than that of an established leader', () => {
-  /** Leads epoch 2, and has for so long; server 1 follows. */
+  /** Has led epoch 2 for `ledMs`; server 1 follows. */
   function leading(ledMs: number): TestLeader {
     const test = new TestLeader().establish([1]);
     test.advance(ledMs, [1]);
@@ -138,13 +138,13 @@ describe('a voter that has promised a later epoch than that of an established le
     test.disconnect(2);
     test.advance(5000, [1]);
     test.take();
-    // An outsider is not waited for.
+    // The leader does not wait for a non-member.
     promise(test, 8, 3);
     expect(test.said()).toEqual(['→ 8 LEADERINFO (2,0)']);
     promise(test, 2, 3);
     expect(test.said().at(-1)).toBe('writes acceptedEpoch 3');
     test.disk();
-    // It has promised no less than that voter: the next leader hears of epoch 3, whichever quorum it finds.
+    // It has promised as much as that voter: any quorum of the next leader knows of epoch 3.
     expect(test.said().at(-1)).toMatch(/^steps down: learner 2 has accepted epoch 3 and cannot follow in epoch 2/);
   });
 
@@ -177,12 +177,12 @@ describe('a voter that has promised a later epoch than that of an established le
     promise(test, 2, 3);
     expect(chosen(test)).toEqual([]);
     test.disconnect(2);
-    // One that says so would not have come.
+    // A voter with a later history that announces this would not have connected.
     promise(test, 2, 3, { announces: Announcement.outlastsOlderEpochs });
     expect(chosen(test)).toEqual(['writes acceptedEpoch 3']);
   });
 
-  test('may follow in the last epoch there is', () => {
+  test('may follow in the last epoch', () => {
     const test = new TestLeader({ acceptedEpoch: DAMAGED }).establish([1], { zxid: makeZxid(DAMAGED, 0) });
     expect(test.leader.epoch).toBe(MAX_EPOCH);
     promise(test, 2, MAX_EPOCH);

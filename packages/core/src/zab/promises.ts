@@ -1,17 +1,17 @@
 /**
- * What the voters say they have promised (acceptedEpoch), and how far a leader believes them.
+ * The promises reported by voters (acceptedEpoch), and which of them a leader believes.
  *
- * The next epoch must be later than any that a member of its quorum has promised. But a number may come from a damaged
- * file or from a stranger, and epochs that are used up never come back (`MAX_EPOCH`). So how far a promise is believed
- * depends on what else bears it out:
+ * The next epoch must be later than any promised by a member of its quorum. But a number may come from a damaged file
+ * or from a foreign process, and epochs that are used up cannot be reused (`MAX_EPOCH`). So whether a promise is
+ * believed depends on what else confirms it:
  *
  *     this server's own promise      another voter's promise
  *                 │ + EPOCHS_NEAR              │ + EPOCHS_FAR
  *     ── at once ─────┼──── when it is needed ─────┼──── never ──►
  *
- * It is needed when a tick has passed without a quorum of voters whose promises are believed at once. A promise that
- * runs ahead alone is one that a candidate has made in elections that came to nothing: each takes a quorum that says
- * FOLLOWERINFO, and not one of it that hears LEADERINFO.
+ * It is needed when a tick has passed without a quorum of voters whose promises are believed at once. A single voter's
+ * promise gets ahead only if it led failed attempts: each takes a quorum that sends FOLLOWERINFO, of which no server
+ * receives LEADERINFO.
  */
 import { epochOf, MAX_EPOCH } from '@meerkat/protocol';
 import { EPOCHS_FAR, EPOCHS_NEAR } from '../election/believable.ts';
@@ -21,7 +21,7 @@ import type { History } from './history.ts';
 export type EpochChoice =
   /** Later than every promise of this quorum. */
   | { readonly kind: 'epoch'; readonly epoch: number }
-  /** Too few voters whose promise is believed have said what it is. */
+  /** Too few voters have reported a promise that is believed. */
   | { readonly kind: 'wait' }
   /** This server cannot lead. @see docs/zab.md, "A server that stays out" */
   | { readonly kind: 'unfit'; readonly reason: string };
@@ -32,10 +32,10 @@ export class Promises {
   readonly #serverId: number;
   readonly #electorate: Electorate;
   readonly #own: Pick<History, 'acceptedEpoch' | 'lastZxid'>;
-  /** By server id. A promise holds when its connection is gone. */
+  /** By server id. A promise remains valid when the connection is gone. */
   readonly #ofVoters = new Map<number, number>();
   readonly #ofOthers = new Map<number, number>();
-  /** Voters that have promised the epoch that was chosen. Their promise holds when they connect again. */
+  /** Voters that have promised the chosen epoch. Their promise remains valid when they reconnect. */
   readonly #confirmed = new Set<number>();
   #unfitness: string | null = null;
 
@@ -45,14 +45,14 @@ export class Promises {
     this.#own = own;
   }
 
-  /** Observers and servers outside the electorate promise too; nobody needs them. */
+  /** Promises of observers and servers outside the electorate are recorded too, but not needed for a quorum. */
   record(serverId: number, isVoter: boolean, acceptedEpoch: number): void {
     (isVoter ? this.#ofVoters : this.#ofOthers).set(serverId, acceptedEpoch);
   }
 
   /**
-   * @param present voters that have said what they promised and are connected
-   * @param isLate others have had time to connect: what is far ahead is believed now
+   * @param present connected voters that have reported their promise
+   * @param isLate others have had time to connect: promises that are far ahead are believed now
    */
   choose(present: readonly number[], isLate: boolean): EpochChoice {
     const believed = present.filter((id) => this.#isBelieved(id, isLate));
@@ -64,7 +64,7 @@ export class Promises {
     return this.#refuse(describeEnd(epoch - 1));
   }
 
-  /** Why this server cannot lead, for people; null when nothing speaks against it. */
+  /** Why this server cannot lead, human-readable; null when it may. */
   get unfitness(): string | null {
     return this.#unfitness;
   }
@@ -84,7 +84,7 @@ export class Promises {
     return { kind: 'unfit', reason };
   }
 
-  /** Those that are gone again count too: their promises hold. */
+  /** Includes voters that have disconnected: their promises remain valid. */
   #latestBelieved(isLate: boolean): number {
     let latest: number = this.#own.acceptedEpoch;
     for (const [id, epoch] of this.#ofVoters) if (this.#isBelieved(id, isLate)) latest = Math.max(latest, epoch);
@@ -111,8 +111,10 @@ export class Promises {
   }
 
   /**
-   * This server's own promise is to be surpassed, too: what is wrong with that, for people; null when nothing is. Its
-   * history bears it out, or somebody else's promise does; where this server is a quorum by itself, nobody need.
+   * The new epoch must also exceed this server's own promise. That needs confirmation by its history or by another
+   * voter's promise, unless this server is a quorum by itself.
+   *
+   * @returns why its own promise is not confirmed, human-readable; null when it is
    */
   #findDoubt(): string | null {
     const { acceptedEpoch, lastZxid } = this.#own;
@@ -126,9 +128,9 @@ export class Promises {
 }
 
 /**
- * Whether an established leader makes way for a voter that has promised a later epoch than its own: by then elections
- * that failed elsewhere could have led so far, one in each `syncLimit` ticks. Whatever such promises say, together they
- * move the epoch no faster than that.
+ * Whether an established leader makes way for a voter that has promised a later epoch: only if failed elections
+ * elsewhere could have advanced the epoch that far by now, one per `syncLimit` ticks. So such promises cannot advance
+ * the epoch any faster, no matter what they claim.
  *
  * @param lead epochs by which the promise is ahead
  * @param ledMs milliseconds since the epoch was established
@@ -137,7 +139,7 @@ export function isLeadBelieved(lead: number, ledMs: number, syncLimitMs: number)
   return lead <= EPOCHS_FAR && lead * syncLimitMs <= ledMs;
 }
 
-/** A promise that no leader of this epoch ever makes way for: what to do about it, for people; null when it may. */
+/** What to do about a promise that no leader of this epoch will make way for, human-readable; null if one may. */
 export function findExcess(name: string, acceptedEpoch: number, epoch: number): string | null {
   if (acceptedEpoch < MAX_EPOCH && acceptedEpoch - epoch <= EPOCHS_FAR) return null;
   return `${name} has accepted epoch ${acceptedEpoch}, and this leader is of epoch ${epoch}: ${adviseRepair(epoch)}`;
@@ -145,14 +147,14 @@ export function findExcess(name: string, acceptedEpoch: number, epoch: number): 
 
 export function describeEnd(acceptedEpoch: number): string {
   return (
-    `this server has accepted epoch ${acceptedEpoch}, and after epoch ${MAX_EPOCH} there is none: nobody who has ` +
+    `this server has accepted epoch ${acceptedEpoch}, and epoch ${MAX_EPOCH} is the last: no server that has ` +
     'accepted it can lead. See docs/zab.md, "The end of the epochs"'
   );
 }
 
 function adviseRepair(epoch: number): string {
   return (
-    'no elections can have led so far. Is its file acceptedEpoch damaged? While the others serve, stop that server, ' +
-    `write ${epoch} into the file and start it again. See docs/zab.md, "A server that stays out"`
+    'elections cannot have advanced that far. Is its file acceptedEpoch damaged? While the others serve, stop that ' +
+    `server, write ${epoch} into the file and start it again. See docs/zab.md, "A server that stays out"`
   );
 }

@@ -1,14 +1,14 @@
 /**
- * What a leader has proposed, who holds it durably, and what is therefore committed.
+ * The proposals of a leader, which voters hold them durably, and which are therefore committed.
  *
  *     ──── applied ──────── committed ──────── lastProposed
  *      told to the host │ a quorum has it │ outstanding
  *
- * 1. applied ≤ committed ≤ lastProposed, and none of them goes back.
- * 2. committed is what a quorum of every configuration holds durably; whoever acknowledges a txn holds all before it,
- *    so txns are committed in their order.
+ * 1. applied ≤ committed ≤ lastProposed, and none of them decreases.
+ * 2. committed is what a quorum of every configuration holds durably. A voter that acknowledges a txn holds all before
+ *    it, so txns are committed in order.
  * 3. applied is committed and durable at the leader itself: memory is never ahead of the disk (ZOOKEEPER-4882).
- * 4. Nothing is counted but acknowledgements of this epoch, by voters, of what was proposed.
+ * 4. Only acknowledgements by voters count, and only of txns proposed in this epoch.
  */
 import {
   counterOf,
@@ -32,22 +32,22 @@ import { RecentLog } from './recent-log.ts';
 import type { SyncSource } from './sync-source.ts';
 
 export class Proposals implements SyncSource {
-  /** Committed txns and, behind them, the outstanding ones. */
+  /** Committed txns followed by the outstanding ones. */
   readonly log: RecentLog;
   readonly #serverId: number;
   readonly #acks: QuorumWatermark<Durable<Zxid>>;
   readonly #history: Durable<Zxid>;
   #epoch = -1;
   #lastProposed: Zxid;
-  /** Of what this leader has proposed; null before anything. */
+  /** Among the proposals of this leader; null before the first commit. */
   #agreed: Agreed<Zxid> | null = null;
   #durable: Durable<Zxid>;
   #applied: Zxid;
-  /** A quorum has the initial history. */
+  /** True once a quorum has the initial history. */
   isEstablished = false;
   readonly #memory = new PayloadMemory();
 
-  /** @param history the leader's own: committed as a whole once the epoch is established */
+  /** @param history the leader's own, all of which is committed once the epoch is established */
   constructor(serverId: number, electorate: Electorate, history: History, commitLogCount: number) {
     this.#serverId = serverId;
     this.log = new RecentLog(history, commitLogCount);
@@ -58,7 +58,7 @@ export class Proposals implements SyncSource {
     this.#applied = history.lastZxid;
   }
 
-  /** −1 before it has begun. */
+  /** −1 before `beginEpoch`. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -68,7 +68,7 @@ export class Proposals implements SyncSource {
     return this.#lastProposed;
   }
 
-  /** The last txn there is, of this epoch or of the initial history. */
+  /** The last txn, of this epoch or of the initial history. */
   get lastTxn(): Zxid {
     return this.log.last;
   }
@@ -83,8 +83,8 @@ export class Proposals implements SyncSource {
   }
 
   /**
-   * What a snapshot of what is applied may be called: by the last txn or, before the first one of the epoch, by (epoch, 0).
-   * That names the history that the epoch began with, so only once a quorum has it.
+   * Zxid for a snapshot of the applied state: the last txn's or, before the first txn of the epoch, (epoch, 0). The
+   * latter denotes the initial history of the epoch, so it is used only once a quorum has that.
    */
   get snapshotZxid(): Zxid {
     return this.isEstablished && epochOf(this.#applied) < this.#epoch ? makeZxid(this.#epoch, 0) : this.#applied;
@@ -116,7 +116,7 @@ export class Proposals implements SyncSource {
     return payload;
   }
 
-  /** A server holds everything up to `zxid` durably. What is not of this epoch, or not proposed, counts for nothing. */
+  /** A server holds everything up to `zxid` durably. Ignored if the txn is of another epoch or was not proposed. */
   acknowledge(serverId: number, zxid: Durable<Zxid>): void {
     if (!this.isOutstandingOrCommitted(zxid)) return;
     this.#acks.raise(serverId, zxid);
@@ -127,7 +127,7 @@ export class Proposals implements SyncSource {
     return epochOf(zxid) === this.#epoch && counterOf(zxid) > 0 && zxid <= this.#lastProposed;
   }
 
-  /** The connection of a server is gone, and its acknowledgements count no more; what is committed stays so. */
+  /** The connection of a server is gone: its acknowledgements no longer count; committed txns stay committed. */
   forget(serverId: number): void {
     this.#acks.forget(serverId);
   }
@@ -139,7 +139,7 @@ export class Proposals implements SyncSource {
     this.acknowledge(this.#serverId, durable);
   }
 
-  /** Counts. @returns true when more is committed than before */
+  /** Advances the commit watermark. @returns true when it has moved */
   commit(): boolean {
     const reached = agreedBy(this.#acks);
     if (reached === null || reached <= this.committed) return false;
@@ -147,7 +147,7 @@ export class Proposals implements SyncSource {
     return true;
   }
 
-  /** @returns the new watermark when more may be applied than before, otherwise null */
+  /** @returns the new watermark when more may be applied, otherwise null */
   apply(): Committed<Zxid> | null {
     if (this.#agreed === null) return null;
     const applied = commitHere(this.#agreed, this.#durable);

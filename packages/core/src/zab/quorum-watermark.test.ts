@@ -6,8 +6,8 @@ import { QuorumWatermark } from './quorum-watermark.ts';
 
 const majority = (...voters: number[]): Electorate => new Electorate(makeQuorum({ voters }));
 
-describe('how far a quorum has come', () => {
-  test('of three, it is what the second has reached', () => {
+describe('the watermark of a quorum', () => {
+  test('of three servers it is the second highest value', () => {
     const watermark = new QuorumWatermark(majority(1, 2, 3));
     expect(watermark.reached).toBe(-1);
     watermark.raise(1, 7);
@@ -28,14 +28,14 @@ describe('how far a quorum has come', () => {
     expect(watermark.reached).toBe(6);
   });
 
-  test('servers that have no vote count for nothing', () => {
+  test('servers without a vote do not count', () => {
     const watermark = new QuorumWatermark(majority(1, 2, 3));
     watermark.raise(1, 7);
     watermark.raise(9, 7);
     expect(watermark.reached).toBe(-1);
   });
 
-  test('a voter whose connection is gone counts no more', () => {
+  test('a voter whose connection is gone no longer counts', () => {
     const watermark = new QuorumWatermark(majority(1, 2, 3));
     watermark.raise(1, 7);
     watermark.raise(2, 7);
@@ -43,7 +43,7 @@ describe('how far a quorum has come', () => {
     expect(watermark.reached).toBe(-1);
   });
 
-  test('while a configuration is proposed, both must have come so far', () => {
+  test('while a configuration is proposed, quorums of both must have reached it', () => {
     const electorate = new Electorate(makeQuorum({ voters: [1, 2, 3] }), makeQuorum({ voters: [3, 4, 5] }));
     const watermark = new QuorumWatermark(electorate);
     for (const id of [1, 2, 3]) watermark.raise(id, 9);
@@ -52,7 +52,7 @@ describe('how far a quorum has come', () => {
     expect(watermark.reached).toBe(6);
   });
 
-  test('it is the highest value that the servers at or above it are a quorum for, whatever the rule', () => {
+  test('it is the highest value that a quorum has reached, for every kind of quorum', () => {
     const groups = makeQuorum({
       voters: [1, 2, 3, 4, 5, 6],
       groups: [[1, 2, 3], [4, 5], [6]],

@@ -1,20 +1,20 @@
 /**
- * How far a quorum has come: for each voter the highest value that it has acknowledged, and the highest one that a
- * quorum of every configuration has reached.
+ * Progress of a quorum: for each voter the highest value that it has acknowledged, and the highest value that a quorum
+ * of every configuration has reached.
  *
- *     voter         3    1    2            in the order of their values
+ *     voter         3    1    2            by descending value
  *     value         7    5    4
- *     quorum?       no   yes               {3, 1} is one, so a quorum has reached 5
+ *     quorum?       no   yes               {3, 1} is a quorum, so a quorum has reached 5
  *
- * Acknowledgements are cumulative, so that a voter costs one number however much is outstanding, and an
- * acknowledgement no memory: which sets of voters are quorums is asked once per set and remembered.
+ * Acknowledgements are cumulative, so a voter needs one number however many txns are outstanding, and an
+ * acknowledgement allocates nothing: whether a set of voters is a quorum is computed once per set and cached.
  */
 import { assert } from '../base/assert.ts';
 import type { Electorate } from '../election/electorate.ts';
 
-/** "Nothing yet". Below every zxid and every number of a round. */
+/** "Nothing yet". Less than every zxid and every round number. */
 const NOTHING = -1;
-/** So many bits can be added up in an exact number. */
+/** Bits of a set that fit into an exact number. */
 const VOTERS_MAX = 53;
 
 export class QuorumWatermark<T extends number> {
@@ -23,9 +23,9 @@ export class QuorumWatermark<T extends number> {
   #values: (T | typeof NOTHING)[] = [];
   /** Indices of the voters, highest value first; kept between calls, so that there is little to sort. */
   #order: number[] = [];
-  /** Sets of voters, as sums of 2**index, that were asked about before. */
+  /** Cached results, by the set of voters as a sum of 2**index. */
   readonly #verdicts = new Map<number, boolean>();
-  /** Changes of the electorate that have been taken over. */
+  /** Version of the electorate that `#ids` was copied from. */
   #changes: number;
 
   constructor(electorate: Electorate) {
@@ -34,14 +34,14 @@ export class QuorumWatermark<T extends number> {
     this.#takeVoters();
   }
 
-  /** A voter has come so far; lower values and servers that do not vote change nothing. */
+  /** A voter has reached `value`. Lower values and servers that do not vote are ignored. */
   raise(id: number, value: T): void {
     this.#maybeTakeVoters();
     const index = this.#ids.indexOf(id);
     if (index >= 0 && value > this.#values[index]!) this.#values[index] = value;
   }
 
-  /** The voter counts no more. */
+  /** The voter no longer counts. */
   forget(id: number): void {
     this.#maybeTakeVoters();
     const index = this.#ids.indexOf(id);
@@ -68,7 +68,7 @@ export class QuorumWatermark<T extends number> {
     this.#takeVoters();
   }
 
-  /** Whoever stays a voter keeps what it has acknowledged; what others had counts no more. */
+  /** Servers that remain voters keep their values; those of removed voters no longer count. */
   #takeVoters(): void {
     const known = new Map(this.#ids.map((id, index) => [id, this.#values[index]!]));
     this.#ids = [...this.#electorate.voters];

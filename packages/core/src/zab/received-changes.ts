@@ -1,15 +1,15 @@
 import type { Zxid } from '@meerkat/protocol';
 
-/** A change of the membership that a leader has put in force. */
+/** A membership change that a leader has activated. */
 export interface ReceivedChange {
   readonly zxid: Zxid;
-  /** Server id of whoever leads the new membership. */
+  /** Server id of the leader of the new membership. */
   readonly designatedLeader: number;
 }
 
 /**
- * The changes of the membership that a learner has been sent over its one connection. A change counts from its proposal
- * on, together with what was before; it is in force alone once its txn is applied here.
+ * The membership changes that a learner has been sent over its one connection. From its proposal on a change is in
+ * force together with the previous membership, and alone once its txn is applied here.
  */
 export class ReceivedChanges {
   #lastProposed: Zxid | null = null;
@@ -24,12 +24,12 @@ export class ReceivedChanges {
     this.#activated = [...this.#activated, { zxid, designatedLeader }];
   }
 
-  /** The last change that was proposed, unless it is committed; null when there is none. */
+  /** The last proposed change if it is not committed; otherwise null. */
   pendingBehind(committedUpTo: Zxid): Zxid | null {
     return this.#lastProposed !== null && this.#lastProposed > committedUpTo ? this.#lastProposed : null;
   }
 
-  /** The last change that is applied now and has not been taken before; null when there is none. */
+  /** Takes the last change that is applied now; null when there is none that was not taken before. */
   takeCommitted(watermark: Zxid): ReceivedChange | null {
     const taken = this.#activated.findLast(({ zxid }) => zxid <= watermark) ?? null;
     if (taken !== null) this.#activated = this.#activated.filter(({ zxid }) => zxid > watermark);

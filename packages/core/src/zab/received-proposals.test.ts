@@ -27,13 +27,13 @@ describe('a commit', () => {
     expect(received.committedUpTo).toBe(z(2, 1));
   });
 
-  test('that says nothing new is fine', () => {
+  test('that is repeated is ignored', () => {
     const received = of(z(1, 5), z(1, 6));
     for (const zxid of [z(1, 6), z(1, 6), z(1, 5), z(1, 2)]) expect(received.commit(zxid)).toBe(true);
     expect(received.committedUpTo).toBe(z(1, 6));
   });
 
-  test('of what has not come is refused, also between two epochs', () => {
+  test('of a txn that was not received is refused, also between two epochs', () => {
     const received = of(z(1, 5), z(1, 6), z(2, 1));
     expect(received.commit(z(2, 2))).toBe(false);
     expect(received.commit(z(1, 7))).toBe(false);
@@ -51,7 +51,7 @@ describe('acknowledging', () => {
     expect(taken).toEqual([z(1, 7), z(2, 1), null, z(2, 2), null]);
   });
 
-  test('includes what is committed later, before this server has it on its disk', () => {
+  test('includes txns that are committed before they are durable here', () => {
     const received = of(z(1, 5));
     received.beginAcknowledging();
     received.propose(z(1, 6));

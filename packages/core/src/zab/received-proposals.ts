@@ -1,16 +1,17 @@
 /**
- * What a learner has been sent over its one connection, as zxids: how far the proposals and the commits have come, and
- * which proposals it still owes an ACK.
+ * The zxids that a learner has been sent over its one connection: how far proposals and commits have advanced, and
+ * which proposals it has yet to acknowledge.
  *
  *     base ──────────── committedUpTo ──────────── last
  *      │ the history it     │ not committed yet     │
  *      │ began with         └──── #uncommitted ─────┘
  *
- * What holds, and who sees to it:
+ * Invariants, and what ensures them:
  *
  * 1. base ≤ committedUpTo ≤ last: `propose` takes only what follows `last`, `commit` only what was proposed.
- * 2. The proposals have no gap: the learner asks `follows` before `propose`, and calls `fill` where the leader has left one.
- * 3. Memory is needed for what is not committed or not durable, never for the whole history that a learner is sent.
+ * 2. The proposals have no gap: the learner checks `follows` before `propose`, and calls `fill` for zxids that the
+ *    leader has skipped.
+ * 3. Memory is used only for txns that are not committed or not durable, never for the whole history that is sent.
  */
 import { counterOf, epochOf, Fifo, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
@@ -25,7 +26,7 @@ export class ReceivedProposals {
   readonly #uncommitted: Fifo<Zxid> = new Fifo();
   /** Proposals to be acknowledged, oldest first; null until NEWLEADER has been acknowledged. */
   #unacknowledged: Fifo<Zxid> | null = null;
-  /** Of those that are not committed, what was never proposed: nobody is owed an ACK of them. */
+  /** Uncommitted zxids that the leader has skipped: they are never acknowledged. */
   readonly #filled = new Set<Zxid>();
 
   constructor(base: Durable<Zxid>) {
@@ -33,24 +34,24 @@ export class ReceivedProposals {
     this.#last = base;
   }
 
-  /** The proposal that came last; `base` before there is one. */
+  /** The last proposal received; `base` before the first. */
   get last(): Zxid {
     return this.#last;
   }
 
-  /** What the leader has said to be committed, whether it is durable here or not. */
+  /** Up to where the leader has announced commits, durable here or not. */
   get committedUpTo(): Zxid {
     return this.#agreed ?? this.base;
   }
 
-  /** The same; null when it has said nothing yet. */
+  /** The same; null before the first commit. */
   get agreed(): Agreed<Zxid> | null {
     return this.#agreed;
   }
 
   /**
-   * True when `zxid` may come next: the next of the epoch, or the first of a later one. Apache's learners take any of a
-   * later one, and with it the holes that a log of theirs may have (ZOOKEEPER-2846).
+   * True when `zxid` may come next: the next of the epoch, or the first of a later one. Apache's learners accept any
+   * zxid of a later epoch, so their logs may have holes (ZOOKEEPER-2846).
    */
   follows(zxid: Zxid): boolean {
     return zxid === this.#last + 1 || (epochOf(zxid) > epochOf(this.#last) && counterOf(zxid) === 1);
@@ -63,7 +64,7 @@ export class ReceivedProposals {
     this.#unacknowledged?.push(zxid);
   }
 
-  /** The leader has skipped a zxid: as if it had been proposed, but there is nothing to acknowledge. */
+  /** The leader has skipped a zxid: handled like a proposal, but not acknowledged. */
   fill(zxid: Zxid): void {
     assert(this.follows(zxid), 'a zxid that was skipped follows the proposal before it');
     this.#last = zxid;
@@ -72,9 +73,9 @@ export class ReceivedProposals {
   }
 
   /**
-   * A commit is a watermark: it commits what was proposed before as well. One that says nothing new is fine.
+   * A commit is a watermark: it commits all earlier proposals as well. A repeated one is ignored.
    *
-   * @returns false when no such proposal has come
+   * @returns false when no such proposal was received
    */
   commit(zxid: Zxid): boolean {
     if (zxid <= this.committedUpTo) return true;
@@ -87,8 +88,8 @@ export class ReceivedProposals {
   }
 
   /**
-   * From here on proposals are acknowledged: all that come, and those that have come and are not committed. What is
-   * committed already needs no ACK, the leader had its quorum without this server.
+   * From now on proposals are acknowledged: new ones, and those received before that are not committed. Committed ones
+   * need no ACK: the leader had its quorum without this server.
    */
   beginAcknowledging(): void {
     assert(this.#unacknowledged === null, 'acknowledging begins once');
@@ -102,7 +103,7 @@ export class ReceivedProposals {
     this.#filled.clear();
   }
 
-  /** Takes the oldest proposal that is owed an ACK, if it is not later than `upTo`; each is taken once. */
+  /** Takes the oldest unacknowledged proposal if it is not later than `upTo`; each is taken once. */
   takeUnacknowledged(upTo: Durable<Zxid>): Durable<Zxid> | null {
     const oldest = this.#unacknowledged?.peek();
     const durable = oldest === undefined ? null : durableWithin(oldest, upTo);

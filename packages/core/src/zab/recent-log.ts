@@ -1,25 +1,24 @@
 /**
- * The newest txns in memory: the committed ones that learners catch up from, and behind them those that are
- * outstanding.
+ * The newest txns in memory: committed ones, from which learners catch up, followed by the outstanding ones.
  *
  *     floor │ entry  entry  entry  entry │ entry  entry │
  *           │        committed           │ outstanding  │ last
  *
- * What holds, and who sees to it:
+ * Invariants, and what ensures them:
  *
  * 1. `floor` is a point of this server's history: its last txn before the first entry, or where the history began.
- * 2. Behind `floor` there is no gap up to `last`; `push` checks it, and the constructor drops what lies before a gap
+ * 2. There is no gap between `floor` and `last`: `push` checks this, and the constructor drops what precedes a gap
  *    (ZOOKEEPER-2418, 4925).
- * 3. Only what is committed and applied is ever dropped, oldest first.
+ * 3. Only txns that are committed and applied are dropped, oldest first.
  */
 import { counterOf, epochOf, ZXID_ZERO, type Zxid } from '@meerkat/protocol';
 import { assert } from '../base/assert.ts';
 import type { History, HistoryEntry } from './history.ts';
 import { isPlaceholder } from './placeholder.ts';
 
-/** Bytes of payloads beyond which the oldest txns are dropped, however few they are. */
+/** Limit of payload bytes: beyond it the oldest txns are dropped, however few there are. */
 const BYTES_MAX = 16 * 1024 * 1024;
-/** Dropped entries at the head of the array before it is copied. */
+/** Number of dropped entries at the head of the array before it is compacted. */
 const DROPPED_MAX = 512;
 
 /** True when no txn can lie between these two: the next of the epoch, or the first of a later one. */
@@ -30,12 +29,12 @@ export function isNext(zxid: Zxid, next: Zxid): boolean {
 export class RecentLog {
   readonly #countMax: number;
   #entries: HistoryEntry[];
-  /** Index of the oldest entry; what stands before it has been dropped. */
+  /** Index of the oldest entry; entries before it have been dropped. */
   #head = 0;
   #floor: Zxid;
   #bytes = 0;
 
-  /** @param countMax applied txns that are kept */
+  /** @param countMax number of applied txns to keep */
   constructor(history: { readonly lastZxid: Zxid } & Pick<History, 'tail'>, countMax: number) {
     this.#countMax = countMax;
     const { lastZxid, tail } = history;
@@ -85,14 +84,14 @@ export class RecentLog {
     return low - this.#head;
   }
 
-  /** The last point of the history that is not later than `zxid`, which must not lie before `floor`. */
+  /** The last point of the history not later than `zxid`, which must not lie before `floor`. */
   pointAt(zxid: Zxid): Zxid {
     assert(zxid >= this.#floor, 'the point lies within what is remembered');
     const index = this.indexAfter(zxid);
     return index === 0 ? this.#floor : this.at(index - 1).zxid;
   }
 
-  /** The last txn that is not later than `zxid` and was proposed by a leader: no placeholder. `floor` counts as one. */
+  /** The last txn not later than `zxid` that is no placeholder. `floor` counts as one. */
   recordAt(zxid: Zxid): Zxid {
     assert(zxid >= this.#floor, 'the point lies within what is remembered');
     let index = this.indexAfter(zxid) - 1;
@@ -100,11 +99,11 @@ export class RecentLog {
     return index < 0 ? this.#floor : this.at(index).zxid;
   }
 
-  /** Drops the oldest of the txns that are applied, while there are too many. */
+  /** Drops the oldest applied txns while a limit is exceeded. */
   trim(applied: Zxid): void {
     while (this.length > 0 && (this.#bytes > BYTES_MAX || this.length > this.#countMax)) {
       const oldest = this.#entries[this.#head]!;
-      // Outstanding txns count as well: while many are under way, fewer old ones are kept.
+      // Outstanding txns count as well: the more of them, the fewer old ones are kept.
       if (oldest.zxid > applied) return;
       this.#floor = oldest.zxid;
       this.#bytes -= oldest.payload.length;
@@ -117,5 +116,5 @@ export class RecentLog {
   }
 }
 
-/** In place of what has been dropped, so that its payload is not held on to. */
+/** Replaces dropped entries, so that their payloads can be collected. */
 const DROPPED: HistoryEntry = { zxid: ZXID_ZERO, payload: new Uint8Array(0) };

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { TestLeader } from '../testing/test-leader.ts';
 
 const FIVE = { quorum: { voters: [1, 2, 3, 4, 5] } };
-/** Another connection that says to be server 1, by its name in these tests. */
+/** Another connection that claims to be server 1, by its name in these tests. */
 const RIVAL = 10;
 const AS_ONE = { serverId: 1 };
 
@@ -30,9 +30,9 @@ describe('a second connection that claims the id of a learner', () => {
     expect(test.said()).toEqual([]);
     test.advance(1500, [1, 2]);
     expect(closings(test)).toEqual([
-      'closes 10: learner 1 is connected already, and that connection is alive: has another server its id?',
+      'closes 10: learner 1 is connected already, and that connection is alive: is its id used twice?',
     ]);
-    // The standing one has lost nothing.
+    // The standing connection is unaffected.
     test.propose(1);
     test.disk();
     test.take();
@@ -41,7 +41,7 @@ describe('a second connection that claims the id of a learner', () => {
     expect(test.said()).toContain('→ 1 COMMIT (2,1)');
   });
 
-  test('is not believed what it has accepted before it is admitted', () => {
+  test('does not raise the epoch before it is admitted', () => {
     const test = serving();
     test.advance(60_000, [1, 2]);
     test.take();
@@ -56,7 +56,7 @@ describe('a second connection that claims the id of a learner', () => {
     test.take();
     knock(test);
     expect(test.said()).toEqual([
-      'closes 1: learner 1 has connected again, and this connection of its is silent',
+      'closes 1: learner 1 has connected again, and its old connection is silent',
       '→ 10 LEADERINFO (2,0)',
     ]);
   });
@@ -80,7 +80,7 @@ describe('a second connection that claims the id of a learner', () => {
     expect(test.said()).toEqual(['→ 10 LEADERINFO (2,0)']);
   });
 
-  test('does not take the place of one that is on its way, and may be silent for longer', () => {
+  test('does not replace a learner that is still catching up, which may be silent for longer', () => {
     const test = new TestLeader(FIVE);
     test.start();
     test.connect(1);
@@ -96,7 +96,7 @@ describe('a second connection that claims the id of a learner', () => {
     expect(closings(test)).toEqual([expect.stringMatching(/^closes 10: learner 1 is connected already/)]);
   });
 
-  test('is not counted beside it, and takes its place when nothing more comes of it', () => {
+  test('does not count beside it, and replaces it when it becomes silent', () => {
     const test = new TestLeader(FIVE);
     test.start();
     test.connect(1);
@@ -104,13 +104,13 @@ describe('a second connection that claims the id of a learner', () => {
     knock(test);
     expect(test.said()).toEqual([]);
     test.advance(1000);
-    expect(closings(test)).toEqual(['closes 1: learner 1 has connected again, and this connection of its is silent']);
+    expect(closings(test)).toEqual(['closes 1: learner 1 has connected again, and its old connection is silent']);
     test.connect(2);
     test.info(2);
     expect(test.said()).toEqual(['writes acceptedEpoch 2']);
   });
 
-  test('waits in its turn behind another one', () => {
+  test('waits behind an earlier rival', () => {
     const test = serving();
     knock(test);
     test.connect(11);
@@ -125,7 +125,7 @@ describe('a second connection that claims the id of a learner', () => {
 
   test.each([
     ['says once more who it is', { type: PacketType.ping, zxid: 0, sessions: [] }, /must be FOLLOWERINFO/],
-    ['says something else', null, /says twice who it is/],
+    ['identifies itself again', null, /identifies itself twice/],
   ] as const)('is closed when it %s before it is admitted', (_what, packet, reason) => {
     const test = serving();
     knock(test);

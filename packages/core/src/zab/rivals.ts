@@ -1,12 +1,12 @@
 /**
- * Connections that claim the id of a learner that is connected already. The standing connection wins unless it is dead:
+ * Connections that claim the id of a connected learner. The standing connection wins unless it is dead:
  *
  *     FOLLOWERINFO ──► waits ──┬─ the standing connection has a sign of life ──► refused
  *                              └─ it has none for a tick, or it closes ────────► admitted in its place
  *
- * A learner that serves answers a ping every half tick, so one that has been silent for a tick is dead at once. The kernel
- * of a process that died closes its stream: such a server finds no connection standing when it comes back. So only a
- * learner whose host lost its power, or somebody else under its name, ever waits.
+ * A serving learner answers a ping every half tick, so one that has been silent for a tick is considered dead at once.
+ * When a process dies, its kernel closes the connection, so a restarted server finds no standing one. So only a learner
+ * whose host lost power, or another server with the same id, ever waits.
  */
 import type { LearnerInfoPacket } from '@meerkat/protocol';
 import { type LearnerPeer, PeerState } from './learner-peer.ts';
@@ -17,7 +17,7 @@ export interface Rival {
   /** The connection that it would replace. */
   readonly standing: LearnerPeer;
   readonly sinceMs: number;
-  /** Signs of life that the standing connection had given by then. */
+  /** Number of signs of life that the standing connection had given by then. */
   readonly signsBefore: number;
 }
 
@@ -47,12 +47,12 @@ export class Rivals {
     if (this.isWaiting(peer)) this.#rivals = this.#rivals.filter((rival) => rival.peer !== peer);
   }
 
-  /** Takes those whose standing connection is alive. */
+  /** Takes the rivals whose standing connection is alive. */
   takeRefused(): readonly Rival[] {
     return this.#take(({ standing, signsBefore }) => standing.signsOfLife > signsBefore);
   }
 
-  /** Takes those whose standing connection is dead: closed, or silent for too long. */
+  /** Takes the rivals whose standing connection is dead: closed, or silent for too long. */
   takeWinners(nowMs: number, isConnected: (standing: LearnerPeer) => boolean): readonly Rival[] {
     return this.#take(({ standing, sinceMs }) => !isConnected(standing) || nowMs - sinceMs >= this.#silenceMaxMs);
   }

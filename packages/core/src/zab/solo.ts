@@ -13,14 +13,14 @@ import type { Durable } from '../base/durable.ts';
 import type { Broadcast } from './broadcast.ts';
 import { type Committed, commitAlone } from './committed.ts';
 
-/** Where proposals are made durable; its completion is `onLogSynced`. */
+/** Appends proposals to the log; `onLogSynced` reports when they are durable. */
 export interface TxnAppender {
   /** @returns bytes of the txn's entry */
   append(header: TxnHeader, txn: Txn, treeDigest: bigint | null): number;
 }
 
 /**
- * The broadcast of an ensemble of one: a quorum of itself. A proposal is committed when its own log has it.
+ * The broadcast of a standalone server, which is a quorum by itself. A proposal is committed once its own log has it.
  *
  *     propose ──► log ──► onLogSynced(Durable) ──► Committed
  */
@@ -57,7 +57,7 @@ export class SoloBroadcast implements Broadcast {
     return this.#log.append(header, txn, treeDigest);
   }
 
-  /** Nobody else can propose, so what is committed is all there is. */
+  /** No other server can propose, so waiting for all own proposals is enough. */
   sync(): number {
     return this.#lastProposed;
   }

@@ -1,14 +1,14 @@
 /**
  * Confirms that a leader still leads: a sync is answered when a quorum has answered a ping that was sent after it.
  *
- * A voter answers the pings of a leader only while it follows it. So when a quorum has answered one that was sent after
- * the sync came, no other leader can have committed anything before it came (ZOOKEEPER-1675 is what happens otherwise).
+ * A voter answers the pings of a leader only while it follows it. So when a quorum has answered a ping sent after the
+ * sync arrived, no other leader can have committed anything before it arrived (otherwise: ZOOKEEPER-1675).
  *
  *     sync  sync │ round 7: ping to all voters ──► answers of a quorum ──► both are answered
  *     sync       │ round 8 …
  *
- * One round serves all syncs of a turn. Rounds overlap: a connection answers its pings in their order, so that the count
- * of its answers tells which round it has come to, and a sync never waits for a round that was begun before it.
+ * One round serves all syncs of a turn. Rounds overlap: a connection answers its pings in order, so the number of its
+ * answers tells which round it has reached, and a sync never waits for an earlier round to finish.
  */
 import { Fifo, type Zxid } from '@meerkat/protocol';
 import type { Electorate } from '../election/electorate.ts';
@@ -17,7 +17,7 @@ import { QuorumWatermark } from './quorum-watermark.ts';
 interface WaitingSyncs {
   /** All tickets up to this one. */
   ticket: number;
-  /** What had been proposed before. */
+  /** Last zxid proposed before the sync. */
   readonly zxid: Zxid;
   readonly round: number;
 }
@@ -38,12 +38,12 @@ export class SyncRounds {
     this.#electorate = electorate;
   }
 
-  /** No ping is needed where this server is a quorum by itself. */
+  /** No ping is needed if this server is a quorum by itself. */
   get #isAlone(): boolean {
     return this.#electorate.isQuorum([this.#serverId]);
   }
 
-  /** The round that was begun last; 0 before the first. */
+  /** The last round begun; 0 before the first. */
   get round(): number {
     return this.#round;
   }
@@ -59,15 +59,15 @@ export class SyncRounds {
   }
 
   /**
-   * Takes a sync.
+   * Adds a sync.
    *
-   * @param lastProposed what it must see applied
-   * @param applied what is applied
-   * @returns its ticket; with a quorum of one, for a sync that needs no more, the last one that was answered
+   * @param lastProposed the txn that must be applied before the sync is answered
+   * @param applied the last applied txn
+   * @returns its ticket; with a quorum of one and nothing to wait for, the last ticket answered
    */
   add(lastProposed: Zxid, applied: Zxid): number {
     const newest = this.#newest;
-    // Nobody is told of a ticket twice, so that it must be one that was told already.
+    // Returns a ticket that is answered already, so that the caller need not wait for an event.
     if (this.#isAlone && newest === null && lastProposed <= applied) return this.#lastAnswered;
     const ticket = ++this.#lastTicket;
     const round = this.#isAlone ? 0 : this.#round + 1;
@@ -80,7 +80,7 @@ export class SyncRounds {
     return ticket;
   }
 
-  /** Every voter that takes part is sent a ping now; this server answers its own at once. */
+  /** The caller now pings every voter; this server counts as having answered. */
   beginRound(): void {
     this.#round++;
     this.#answers.raise(this.#serverId, this.#round);
@@ -94,7 +94,7 @@ export class SyncRounds {
     this.#answers.forget(serverId);
   }
 
-  /** @returns the newest ticket that is answered now, or null when none is */
+  /** @returns the newest ticket that became answered, or null when none did */
   takeAnswered(applied: Zxid): number | null {
     if (this.#waiting.length === 0) return null;
     const before = this.#lastAnswered;

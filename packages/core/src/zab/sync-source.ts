@@ -1,20 +1,20 @@
 import type { Zxid } from '@meerkat/protocol';
 import type { RecentLog } from './recent-log.ts';
 
-/** The history that learners are brought up to date with, and then kept so: a leader's, or that of a follower which feeds observers. */
+/** The history that learners catch up from and then follow: that of a leader, or of a follower that feeds observers. */
 export interface SyncSource {
-  /** Committed txns and, behind them, the outstanding ones. */
+  /** Committed txns followed by the outstanding ones. */
   readonly log: RecentLog;
   readonly epoch: number;
-  /** True once a quorum has the history that the epoch began with. */
+  /** True once a quorum has the initial history of the epoch. */
   readonly isEstablished: boolean;
   readonly committed: Zxid;
   /** Committed, and durable here. */
   readonly applied: Zxid;
-  /** What a snapshot of what is applied may be called: by the last txn, or by (epoch, 0) before the first one of the epoch. */
+  /** Zxid for a snapshot of the applied state: the last txn's, or (epoch, 0) before the first txn of the epoch. */
   readonly snapshotZxid: Zxid;
   /** (epoch, 0) when nothing has been proposed in this epoch. */
   readonly lastProposed: Zxid;
-  /** The last txn there is, of this epoch or of earlier ones. */
+  /** The last txn, of this epoch or of earlier ones. */
   readonly lastTxn: Zxid;
 }

@@ -3,14 +3,14 @@ import { hasNewLeader, type LearnerPhase, takesTxns } from './learner-phase.ts';
 import type { ReceivedProposals } from './received-proposals.ts';
 
 export interface TxnFault {
-  /** For people, behind the name of the txn. */
+  /** Human-readable; appended to the name of the txn. */
   readonly reason: string;
-  /** Txns are missing before it: only a snapshot can bring the two histories together. */
+  /** Txns are missing before it: only a snapshot can synchronize the two histories. */
   readonly isGap: boolean;
 }
 
 /**
- * What is wrong with a txn that the leader has sent; null when nothing is.
+ * Why a txn from the leader is invalid; null when it is valid.
  *
  * @param epoch the leader's
  */

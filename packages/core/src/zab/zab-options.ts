@@ -6,12 +6,12 @@ export interface ZabOptions {
   readonly initLimit: number;
   /** Ticks of silence that leader and learner allow each other. */
   readonly syncLimit: number;
-  /** Milliseconds for which an answer to a ping lets a server answer its clients; 0: nothing limits it. */
+  /** Milliseconds for which an answer to a ping lets a server answer its clients; 0: no limit. */
   readonly leaseMs: number;
-  /** Txns of an epoch after which its leader hands over. */
+  /** Number of txns in an epoch after which its leader hands over. */
   readonly epochTxnsMax: number;
-  /** Committed txns kept in memory for learners. */
+  /** Number of committed txns kept in memory for learners. */
   readonly commitLogCount: number;
-  /** Largest txn with header and digest that every learner takes. */
+  /** Largest txn, with header and digest, that every learner accepts. */
   readonly txnBytesMax: number;
 }

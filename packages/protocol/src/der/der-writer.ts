@@ -1,6 +1,6 @@
 import { DerTag } from './der.ts';
 
-/** A value of DER: see `der.ts`. */
+/** A DER value: see `der.ts`. */
 export function writeDer(tag: number, ...contents: readonly Uint8Array[]): Uint8Array {
   const length = contents.reduce((sum, part) => sum + part.length, 0);
   const header = length < 0x80 ? [tag, length] : [tag, 0x80 + bytesOf(length).length, ...bytesOf(length)];
@@ -29,7 +29,7 @@ export function objectIdentifier(text: string): Uint8Array {
   return writeDer(DerTag.objectIdentifier, Uint8Array.from(bytes));
 }
 
-/** A whole number that is not negative, from its bytes, the highest first. */
+/** A non-negative integer from its bytes, most significant first. */
 export function unsigned(bytes: Uint8Array): Uint8Array {
   let start = 0;
   while (start < bytes.length - 1 && bytes[start] === 0) start++;

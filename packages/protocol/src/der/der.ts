@@ -23,12 +23,12 @@ export const DerTag = {
   set: 0x31,
 } as const;
 
-/** Bytes that are no DER, or not what was expected there. */
+/** Invalid DER, or an unexpected value. */
 export class DerError extends Error {
   override readonly name = 'DerError';
 }
 
-/** The values that stand one behind the other in `bytes`. @throws DerError */
+/** The consecutive values in `bytes`. @throws DerError */
 export function readDerValues(bytes: Uint8Array): DerValue[] {
   const values: DerValue[] = [];
   for (let at = 0; at < bytes.length; ) {

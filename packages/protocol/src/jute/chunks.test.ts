@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { JuteChunks } from './chunks.ts';
 
-test('a long value behind short ones gets a piece with room for it, so that no piece grows', () => {
+test('a long value behind short ones gets a piece with room for it, so that no piece must grow', () => {
   const chunks = new JuteChunks();
   chunks.writer.int(7);
   const short = chunks.writer;

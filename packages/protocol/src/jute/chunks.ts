@@ -1,15 +1,15 @@
 import { JuteWriter } from './writer.ts';
 
-/** Where pieces come from, and go once nobody holds their bytes any more. */
+/** Pool of buffers: pieces are taken from it, and returned once their bytes are no longer used. */
 export interface PieceSource {
-  /** @returns an empty one with room for so many bytes at least */
+  /** @returns an empty piece with room for at least `bytes` bytes */
   take(bytes: number): JuteWriter;
   give(piece: JuteWriter): void;
 }
 
 /**
- * A record that is written bit by bit and may become long: pieces that are sent as they are, so that nothing is moved
- * when there is no more room in one of them.
+ * A possibly long record that is written incrementally into pieces. The pieces are sent as they are, so that nothing is
+ * copied when one of them is full.
  */
 export class JuteChunks {
   readonly #full: Uint8Array[] = [];
@@ -18,18 +18,21 @@ export class JuteChunks {
   readonly #source: PieceSource | null;
   readonly #taken: JuteWriter[] = [];
 
-  /** @param source of long pieces; null: each is made, and left to the garbage collector */
+  /** @param source of long pieces; null: each is allocated, and left to the garbage collector */
   constructor(source: PieceSource | null = null) {
     this.#source = source;
   }
 
-  /** Where the next value is written. Not to be kept: once a piece is full it is another one. */
+  /** The writer for the next value. Do not keep it: it changes when a piece is full. */
   get writer(): JuteWriter {
     if (this.#writer.position >= CHUNK_BYTES) this.#begin();
     return this.#writer;
   }
 
-  /** Where a value of so many bytes is written next: a long one in a piece that has room for it, so that none grows, which moves what it has. */
+  /**
+   * The writer for a value of `bytes` bytes. A long value gets a piece with room for it, so that no piece is copied to
+   * grow.
+   */
   writerFor(bytes: number): JuteWriter {
     if (bytes >= LONG_BYTES && bytes > this.#writer.bytes.length - this.#writer.position) this.#begin(bytes);
     return this.writer;
@@ -40,12 +43,12 @@ export class JuteChunks {
     return this.#fullBytes + this.#writer.position;
   }
 
-  /** What has been written, in order; nothing may be written behind. */
+  /** The written pieces, in order; nothing may be written afterwards. */
   get pieces(): readonly Uint8Array[] {
     return this.#writer.position === 0 ? this.#full : [...this.#full, this.#writer.written()];
   }
 
-  /** Puts what another one holds behind this; long pieces without a copy, so nothing more may be written there. */
+  /** Appends the pieces of another record. Long pieces are not copied, so nothing more may be written to `other`. */
   append(other: JuteChunks): void {
     if (other.bytes < SLACK_BYTES) {
       for (const piece of other.pieces) this.writer.raw(piece);
@@ -56,13 +59,13 @@ export class JuteChunks {
     this.#fullBytes += other.bytes;
   }
 
-  /** The pieces go back to where they came from: nobody holds their bytes any more, and nobody looks at this again. */
+  /** Returns the pieces to their source. Their bytes and this object must no longer be used. */
   release(): void {
     for (const piece of this.#taken) this.#source!.give(piece);
     this.#taken.length = 0;
   }
 
-  /** A new piece with room for so many bytes, and some more. */
+  /** Begins a new piece with room for `bytes` bytes, and some more. */
   #begin(bytes: number = CHUNK_BYTES): void {
     if (this.#writer.position > 0) this.#full.push(this.#writer.written());
     this.#fullBytes += this.#writer.position;
@@ -76,11 +79,11 @@ export class JuteChunks {
   }
 }
 
-/** What most need. */
+/** Enough for most records. */
 const FIRST_BYTES = 1024;
-/** Length from which on a value is not copied once more where that can be avoided. */
+/** Length from which copying a value again is avoided. */
 const LONG_BYTES = 0x8000;
-/** Length from which on a piece is full. */
+/** Length from which a piece is full. */
 const CHUNK_BYTES = 0x40000;
-/** Room for what begins just before that. */
+/** Room for a value that begins just before that. */
 const SLACK_BYTES = 4096;

@@ -29,12 +29,12 @@ describe('a reader', () => {
     expect(reader.failed).toBe(false);
   });
 
-  test('takes any byte but 0 for true', () => {
+  test('reads any byte but 0 as true', () => {
     const reader = new JuteReader(Uint8Array.of(0, 1, 2, 255));
     expect([reader.boolean(), reader.boolean(), reader.boolean(), reader.boolean()]).toEqual([false, true, true, true]);
   });
 
-  test('tells null from empty', () => {
+  test('distinguishes null and empty', () => {
     const reader = new JuteReader(bytesOf((b) => b.buffer(null).buffer([]).text(null).text('')));
     expect(reader.buffer()).toBeNull();
     expect(reader.buffer()).toEqual(new Uint8Array(0));
@@ -58,7 +58,7 @@ describe('a reader', () => {
     [-(2n ** 63n), Number.MIN_SAFE_INTEGER],
     [-1n, -1],
     [0xffffffffffn, 0xffffffffff],
-  ])('holds the long %s as %s where only its place in the order counts', (value, expected) => {
+  ])('reads the long %s as %s if it is only compared', (value, expected) => {
     const reader = new JuteReader(bytesOf((b) => b.long(value)));
     expect(reader.longClamped()).toBe(expected);
     expect(reader.failed).toBe(false);
@@ -72,8 +72,8 @@ describe('a reader', () => {
     ['longBig', 7],
     ['buffer', 3],
     ['ustring', 3],
-  ] as const)('fails when %s finds only %i bytes, and stays inside them', (method, count) => {
-    // What stands behind the end would make a value of it.
+  ] as const)('fails when %s finds only %i bytes, and reads nothing beyond them', (method, count) => {
+    // The bytes behind the end would complete the value.
     const reader = new JuteReader(new Uint8Array(32));
     reader.reset(reader.bytes, 4, 4 + count);
     reader[method]();
@@ -91,7 +91,7 @@ describe('a reader', () => {
     expect(texts.failed).toBe(true);
   });
 
-  test('fails on a field longer than it is allowed to be, although its bytes are there', () => {
+  test('fails on a field longer than the limit, although its bytes are present', () => {
     const bytes = bytesOf((b) => b.buffer(new Uint8Array(11)));
     expect(new JuteReader(bytes, 11).buffer()).toHaveLength(11);
     const reader = new JuteReader(bytes, 10);
@@ -118,7 +118,7 @@ describe('a reader', () => {
     expect(hostile.failed).toBe(true);
   });
 
-  test('forgets a failure when it is pointed at other bytes', () => {
+  test('clears a failure on reset', () => {
     const reader = new JuteReader(new Uint8Array(0));
     reader.int();
     expect(reader.failed).toBe(true);
@@ -131,7 +131,7 @@ describe('a reader', () => {
 describe('the text of a field', () => {
   const read = (bytes: Uint8Array) => new JuteReader(bytesOf((b) => b.buffer(bytes))).ustring();
 
-  test('that is not UTF-8 has U+FFFD in the place of the wrong bytes', () => {
+  test('that is not UTF-8 has U+FFFD instead of the invalid bytes', () => {
     expect(read(Uint8Array.of(0x2f, 0xff, 0x61))).toBe('/\ufffda');
     // A supplementary character as Apache's writer encodes it: each half of the pair on its own.
     expect(read(Uint8Array.of(0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80))).toMatch(/^\ufffd+$/);
@@ -141,22 +141,22 @@ describe('the text of a field', () => {
     expect(read(Uint8Array.of(0xef, 0xbb, 0xbf, 0x61))).toBe('\ufeffa');
   });
 
-  test('is right however often and in whatever order texts come that push each other out of memory', () => {
-    // Far more texts than the memory of recent texts has slots, of many lengths, ASCII and not.
+  test('is right even when texts evict each other from the cache, in any order', () => {
+    // Far more texts than the cache has slots, of many lengths, ASCII and not.
     const texts = Array.from({ length: 50_000 }, (_, i) => `/${i.toString(36)}${i % 3 === 0 ? 'é' : ''}`);
     for (const text of [...texts, ...texts.toReversed()]) {
       if (read(Buffer.from(text)) !== text) throw new Error(`${text} was read as something else`);
     }
   });
 
-  test('is not taken from memory when a byte differs only in its highest bit', () => {
+  test('is not taken from the cache when a byte differs only in its highest bit', () => {
     expect(read(Buffer.from('/abc'))).toBe('/abc');
     expect(read(Uint8Array.of(0x2f, 0x61, 0x62, 0xe3))).toBe('/ab\ufffd');
     expect(read(Uint8Array.of(0x2f, 0xc3, 0xa9))).toBe('/é');
     expect(read(Uint8Array.of(0x2f, 0xc3, 0xa9))).toBe('/é');
   });
 
-  test('may be longer than what is remembered', () => {
+  test('may be longer than a cached text', () => {
     const long = `/${'x'.repeat(5000)}é`;
     expect(read(Buffer.from(long))).toBe(long);
   });

@@ -1,17 +1,17 @@
 /**
  * Reads jute, ZooKeeper's record encoding: big-endian integers, no tags, no padding (BinaryInputArchive).
  *
- * One cursor over bytes that somebody else owns. A read past the end, a length out of range or a number that is not
- * exact sets `failed` and returns an empty value; whoever decodes a record looks at `failed` once, at its end, so that
- * malformed input costs no thrown error. Buffers are views into the bytes, not copies.
+ * One cursor over bytes owned by the caller. A read past the end, a length out of range or a number that is not exact
+ * sets `failed` and returns an empty value. Decoders check `failed` once, at the end of a record, so that malformed
+ * input does not throw. Buffers are views into the bytes, not copies.
  */
 export class JuteReader {
-  /** The bytes under the cursor; they stay the property of whoever gave them. */
+  /** The bytes under the cursor, owned by the caller. */
   bytes: Uint8Array;
   position: number;
   /** Where the record's frame ends; nothing beyond it is read. */
   end: number;
-  /** True once any read did not find what it needed. Sticky until the next `reset`. */
+  /** True once any read has failed. Sticky until the next `reset`. */
   failed: boolean;
   /** Largest length of a buffer or string, in bytes. */
   readonly #fieldBytesMax: number;
@@ -65,7 +65,7 @@ export class JuteReader {
     return value;
   }
 
-  /** A long that only has to keep its place in the order (a ttl, a zxid to compare with): the nearest exact number. */
+  /** A long that is only compared (a ttl, a relative zxid): the nearest exact number. */
   longClamped(): number {
     const high = this.int();
     const low = this.int() >>> 0;
@@ -93,7 +93,7 @@ export class JuteReader {
       return null;
     }
     this.position = at + length;
-    // A view costs more than the rest of the field.
+    // Creating a view costs more than reading the rest of the field.
     return length === 0 ? EMPTY_BYTES : this.bytes.subarray(at, at + length);
   }
 
@@ -113,7 +113,7 @@ export class JuteReader {
     return decodeText(this.bytes, at, at + length);
   }
 
-  /** Passes over a text or a buffer, with the checks of those that read it. */
+  /** Skips a text or a buffer, with the same checks as reading it. */
   skipField(): void {
     const length = this.int();
     if (length < -1 || length > this.#fieldBytesMax || length > this.remaining) this.#fail();
@@ -144,16 +144,16 @@ const WHOLE = new BigInt64Array(HALVES.buffer);
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /*
- * Most texts on the wire are paths that were seen a moment ago. A small table from the bytes to the string saves the
- * call into the decoder (about 100 ns) and the hashing that a new string costs at its first look-up in a Map.
- * Direct mapped: a slot holds the last text in ASCII whose hash led there. Its characters are the bytes that it came from;
- * they are looked at next in any case, while a copy of the bytes would have to come from further away.
+ * Most texts on the wire are paths that were seen a moment ago. A small cache from bytes to strings saves the call into
+ * the decoder (about 100 ns) and the hashing that a new string costs at its first look-up in a Map. Direct mapped: a
+ * slot holds the last ASCII text with its hash. The bytes are compared with the characters of the string, which are
+ * accessed next anyway, while a copy of the bytes would cause another cache miss.
  *
  *     TEXTS        [ text          | text          | … ]   TEXT_SLOTS; an unused slot holds ''
- *     TEXT_HASHES  [ hash          | hash          | … ]   of the text that came last, remembered or not
+ *     TEXT_HASHES  [ hash          | hash          | … ]   of the last text, cached or not
  *
- * A text is remembered when it comes a second time. A million different paths in a row (a log that is replayed) would
- * else keep 8192 strings alive from one garbage collection to the next, for nothing.
+ * A text is cached when it occurs a second time. Otherwise a million different paths in a row (log replay) would keep
+ * 8192 strings alive from one garbage collection to the next without benefit.
  */
 const TEXT_SLOTS = 8192;
 const MEMO_BYTES_MAX = 128;
@@ -176,7 +176,7 @@ function decodeText(bytes: Uint8Array, start: number, end: number): string {
   return text;
 }
 
-/** One array for each length, to be the arguments of one call: 35 ns for a path, where the decoder takes 100. */
+/** One array per length, holding the arguments of one call: 35 ns for a path, where the decoder takes 100. */
 const CODES: number[][] = Array.from({ length: MEMO_BYTES_MAX + 1 }, (_, length) => new Array<number>(length).fill(0));
 
 /** The text of bytes that are all ASCII; null when they are not. */
@@ -191,7 +191,7 @@ function decodeAscii(bytes: Uint8Array, start: number, length: number): string |
   return seen > 0x7f ? null : String.fromCharCode.apply(null, codes);
 }
 
-/** Four bytes at a step: the multiplications wait for each other, the loads do not. */
+/** Four bytes per step: the multiplications depend on each other, the loads do not. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start;
   let i = start;
@@ -206,7 +206,7 @@ function hashOf(bytes: Uint8Array, start: number, end: number): number {
 
 function isTextOf(ascii: string, bytes: Uint8Array, start: number, length: number): boolean {
   if (ascii.length !== length) return false;
-  // From the end: paths of one tree differ there.
+  // From the end, where paths of one tree differ.
   for (let i = length - 1; i >= 0; i--) if (ascii.charCodeAt(i) !== bytes[start + i]) return false;
   return true;
 }

@@ -6,7 +6,7 @@ import { JuteWriter } from './writer.ts';
 /** Any UTF-16 units, halves of pairs among them. */
 const units = fc.array(fc.integer({ min: 0, max: 0xffff })).map((codes) => String.fromCharCode(...codes));
 
-test('every text is as long as it is said to be, also one that UTF-8 cannot hold', () => {
+test('the length of every text is right, even if UTF-8 cannot represent it', () => {
   fc.assert(
     fc.property(fc.oneof(units, fc.string({ unit: 'binary' })), (text) => {
       const writer = new JuteWriter(1);

@@ -1,4 +1,4 @@
-/** Bytes of a text without its length. */
+/** Encoded length of a text, without its length field. */
 export type TextMeasure = (text: string) => number;
 
 /** As `JuteWriter` encodes it. */
@@ -7,7 +7,7 @@ export function textBytes(text: string): number {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code <= 0x7f) continue;
-    // Half of a pair is half of four bytes; alone it becomes U+FFFD, three bytes.
+    // Each half of a surrogate pair counts two of four bytes; a lone one becomes U+FFFD, three bytes.
     if (code < 0x800) bytes++;
     else if (isPairAt(text, i)) {
       bytes += 2;
@@ -17,7 +17,7 @@ export function textBytes(text: string): number {
   return bytes;
 }
 
-/** Not less than `textBytes`, without looking at the text. */
+/** Upper bound of `textBytes`, without reading the text. */
 export function textBytesAtMost(text: string): number {
   return 3 * text.length;
 }

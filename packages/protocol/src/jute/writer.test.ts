@@ -3,7 +3,7 @@ import { bytesOf } from '../testing/byte-list.ts';
 import { getInt, getLong, getLongBig, JuteWriter, putInt, putLong, putLongBig } from './writer.ts';
 
 describe('a writer', () => {
-  test('shows what was written, by one view for as long as that has one length in one buffer', () => {
+  test('returns the same view while length and buffer are the same', () => {
     const writer = new JuteWriter(8);
     expect(writer.written()).toEqual(Uint8Array.of());
     writer.int(1);
@@ -20,7 +20,7 @@ describe('a writer', () => {
     expect(writer.written().buffer).toBe(writer.bytes.buffer);
   });
 
-  test('writes every primitive, however small it was at first', () => {
+  test('writes every primitive, for any initial size', () => {
     const writer = new JuteWriter(1);
     writer.byte(-1);
     writer.boolean(true);
@@ -61,7 +61,7 @@ describe('a writer', () => {
     );
   });
 
-  test('fills in the length of a frame after what followed it, also when the buffer was replaced meanwhile', () => {
+  test('fills in the length of a frame afterwards, even if the buffer was replaced meanwhile', () => {
     const writer = new JuteWriter(8);
     writer.int(7);
     const at = writer.beginFrame();
@@ -70,7 +70,7 @@ describe('a writer', () => {
     expect(writer.toBytes()).toEqual(bytesOf((b) => b.int(7).int(104).buffer(new Uint8Array(100))));
   });
 
-  test('writes what is no ASCII at the very end of its buffer', () => {
+  test('writes non-ASCII text at the very end of its buffer', () => {
     const writer = new JuteWriter(6);
     writer.ustring('a€');
     expect(writer.toBytes()).toEqual(bytesOf((b) => b.text('a€')));

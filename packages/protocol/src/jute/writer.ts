@@ -1,5 +1,5 @@
 /**
- * Writes jute into one growing buffer (BinaryOutputArchive); lengths that are known later are patched afterwards.
+ * Writes jute into one growing buffer (BinaryOutputArchive); lengths that are not known yet are patched afterwards.
  *
  * Strings are written as standard UTF-8. Apache's writer encodes each half of a surrogate pair on its own; no legal
  * path contains one, and Apache's reader decodes standard UTF-8.
@@ -96,7 +96,7 @@ export class JuteWriter {
     this.position += value.length;
   }
 
-  /** Leaves room for a length that `endFrame` fills in; returns where it stands. */
+  /** Reserves a length that `endFrame` fills in; returns its offset. */
   beginFrame(): number {
     this.ensure(4);
     const at = this.position;
@@ -104,7 +104,7 @@ export class JuteWriter {
     return at;
   }
 
-  /** Writes at `at` how many bytes followed it. */
+  /** Writes at offset `at` the number of bytes that follow it. */
   endFrame(at: number): void {
     putInt(this.bytes, at, this.position - at - 4);
   }
@@ -115,8 +115,8 @@ export class JuteWriter {
   }
 
   /**
-   * What has been written, as a view of the buffer; the view of the last time where that was as long. Whoever writes frames
-   * of one length, as to all watchers of a znode, does so without an object for each.
+   * What has been written, as a view of the buffer. The last view is reused if it has the same length, so frames of
+   * equal length, as to all watchers of a znode, need no object each.
    */
   written(): Uint8Array {
     if (this.#written.length !== this.position) this.#written = this.bytes.subarray(0, this.position);
@@ -133,7 +133,10 @@ export class JuteWriter {
 
 const NOTHING = new Uint8Array(0);
 const ENCODER = new TextEncoder();
-/** Characters up to which a text is written one by one: the encoder takes 8,000 of them eight times as fast, but is long to call. */
+/**
+ * Texts up to this length are encoded in JS: the native encoder is eight times as fast for 8,000 characters, but slow
+ * to call.
+ */
 const SHORT_TEXT = 256;
 const HALVES = new Int32Array(2);
 const WHOLE = new BigInt64Array(HALVES.buffer);

@@ -1,6 +1,6 @@
 /**
- * What our servers tell each other that Apache's do not know of: behind the last field that those read, where they look
- * at nothing.
+ * What our servers announce to each other: an extension behind the last field that Apache's servers read, which they
+ * ignore.
  *
  *     announcement := int 0x4d4b4154 ("MKAT"), int announces      a sum of Announcement; left out when it is 0
  *
@@ -9,19 +9,19 @@
 import type { JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 
-/** Bits that mean something; servers of other releases may set more. Bits 8 to 29 hold a number, see `leaseMsOf`. */
+/** Known bits; servers of other releases may set more. Bits 8 to 29 hold a number, see `leaseMsOf`. */
 export const Announcement = {
   /** Decides an election without waiting once every voter that can be reached votes alike. */
   settlesEarly: 1,
   /** Understands HANDOVER. */
   takesHandOver: 2,
   /**
-   * A learner whose log is what it says: durable up to the zxid that it names, and cut durably and exactly by TRUNC. An
-   * Apache server's may end in txns that were never synced, and what it was told to cut may come back from a snapshot
+   * A learner whose log can be relied on: it is durable up to the reported zxid, and TRUNC is exact and durable. The
+   * log of an Apache server may end in txns that were never synced, and truncated txns may come back from a snapshot
    * (ZOOKEEPER-4646, 1549).
    */
   keepsLog: 4,
-  /** Follows no leader of an older epoch than its own history, but goes on standing for election. */
+  /** Does not follow a leader of an older epoch than its own history, but keeps standing for election. */
   outlastsOlderEpochs: 8,
 } as const;
 export type Announcement = (typeof Announcement)[keyof typeof Announcement];
@@ -30,12 +30,12 @@ export type Announcement = (typeof Announcement)[keyof typeof Announcement];
 export const LEASE_MS_MAX: number = 2 ** 22 - 1;
 const LEASE_SHIFT = 8;
 
-/** What a server adds to its announcement whose answers are leased, see docs/leases.md. @param leaseMs 0: they are not */
+/** The announcement bits of a lease, see docs/leases.md. @param leaseMs 0: no lease */
 export function announcedLease(leaseMs: number): number {
   return leaseMs << LEASE_SHIFT;
 }
 
-/** Milliseconds; 0 of a server whose answers are not leased. */
+/** Milliseconds; 0 for a server without leases. */
 export function leaseMsOf(announces: number): number {
   return (announces >>> LEASE_SHIFT) & LEASE_MS_MAX;
 }
@@ -49,7 +49,7 @@ export function writeAnnouncement(writer: JuteWriter, announces: number): void {
   writer.int(announces);
 }
 
-/** Reads what is left of a record. @returns 0 when that is nothing, or something else */
+/** Reads the rest of a record. @returns 0 when it is empty, or no announcement */
 export function readAnnouncement(reader: JuteReader): number {
   return reader.remaining >= ANNOUNCEMENT_BYTES && reader.int() === MAGIC ? reader.int() : 0;
 }

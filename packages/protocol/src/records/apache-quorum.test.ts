@@ -88,7 +88,7 @@ test.each(linesOf('learner'))("%s from Apache's learner is read, and written aga
   const packet = readLearner(hex as string);
   expect(packet.type).toBe(typeOf(name));
   const written = hexOf((writer) => writeLearnerPacket(writer, packet));
-  // Apache's learner asks for a session with a null vector of what the client is known as; ours with an empty one.
+  // Apache's learner requests a session with a null vector of identities, ours with an empty one.
   const isBare = packet.type === PacketType.request && packet.authInfo.length === 0;
   expect(written).toBe(isBare ? hex?.replace(/ffffffff$/, '00000000') : hex);
 });
@@ -126,7 +126,7 @@ test('the body of a forwarded request is the record of the request that the clie
 describe('a whole connection', () => {
   const [learner, leader] = linesOf('stream').map(([, hex]) => bytesOfHex(hex)) as [Uint8Array, Uint8Array];
 
-  test.each([1, 2, 3, 7, 100, 4096])('of a learner is taken apart when it comes %i bytes at a time', (step) => {
+  test.each([1, 2, 3, 7, 100, 4096])('of a learner is split into packets when %i bytes arrive at a time', (step) => {
     const lengths = splitPackets(learner, step);
     expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(learner.length);
     let at = 0;
@@ -143,7 +143,7 @@ describe('a whole connection', () => {
     expect(types).not.toContain(undefined);
   });
 
-  test('of a leader goes on with packets behind the signature of a snapshot', () => {
+  test('of a leader continues with packets behind the signature of a snapshot', () => {
     const scanner = new QuorumPacketScanner();
     const types: unknown[] = [];
     let at = 0;
@@ -164,13 +164,13 @@ describe('a whole connection', () => {
   });
 });
 
-/** Lengths of the packets, found by a scanner that sees `step` bytes more at each look. */
+/** Lengths of the packets, found by a scanner that sees `step` more bytes at each call. */
 function splitPackets(bytes: Uint8Array, step: number): readonly number[] {
   const scanner = new QuorumPacketScanner();
   const lengths: number[] = [];
   let start = 0;
   for (let end = step; start < bytes.length; end = Math.min(end + step, bytes.length)) {
-    // What has not come yet is not there, and must not be looked at.
+    // Bytes that have not arrived yet must not be read.
     const there = bytes.slice(0, end);
     for (;;) {
       const length = scanner.scan(there, start, there.length);

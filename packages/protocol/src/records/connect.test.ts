@@ -39,14 +39,14 @@ test('a null password reads as an empty one', () => {
   expect(reader.failed).toBe(false);
 });
 
-test('the password is a copy, for it outlives the chunk it came in', () => {
+test('the password is a copy, because it outlives its chunk', () => {
   const bytes = REQUEST_BYTES.slice();
   const request = readConnectRequest(new JuteReader(bytes));
   bytes.fill(0xee);
   expect(request.password).toEqual(PASSWORD);
 });
 
-test('a connect request that ends early is not one', () => {
+test('a connect request that ends early is refused', () => {
   for (let length = 0; length < 44; length++) {
     const reader = new JuteReader(REQUEST_BYTES.subarray(0, length));
     readConnectRequest(reader);

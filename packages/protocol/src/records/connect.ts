@@ -21,7 +21,7 @@ export interface ConnectRequest {
 
 export interface ConnectResponse {
   readonly protocolVersion: number;
-  /** Negotiated session timeout in milliseconds; 0 says that the session is refused or gone. */
+  /** Negotiated session timeout in milliseconds; 0 when the session is refused or has expired. */
   readonly timeoutMs: number;
   readonly sessionId: bigint;
   readonly password: Uint8Array;

@@ -35,7 +35,7 @@ describe('an ACL list', () => {
     expect(writer.toBytes()).toEqual(bytes);
   });
 
-  test('that lets everybody do everything is always the same object', () => {
+  test('that grants everything to everyone is always the same object', () => {
     const open = bytesOf((b) => b.acl([31, 'world', 'anyone']).int(5));
     const reader = new JuteReader(open);
     expect(readAclList(reader)).toBe(OPEN_ACL);
@@ -65,7 +65,7 @@ describe('an ACL list', () => {
     expect(reader.failed).toBe(false);
   });
 
-  test('with fewer entries than it says is not one', () => {
+  test('with fewer entries than its count is refused', () => {
     for (let length = 0; length < bytes.length; length++) {
       const reader = new JuteReader(bytes.subarray(0, length));
       readAclList(reader);

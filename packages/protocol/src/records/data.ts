@@ -12,12 +12,12 @@ export interface Acl {
   readonly id: string | null;
 }
 
-/** Everybody may do everything. The one shared value: lists read from the wire that say the same are this object. */
+/** Grants everything to everyone. A shared value: equal lists read from the wire are this object. */
 export const OPEN_ACL: readonly Acl[] = Object.freeze([
   Object.freeze({ perms: Perm.all, scheme: 'world', id: 'anyone' }),
 ]);
 
-/** Everybody may read. */
+/** Grants read access to everyone. */
 export const READ_ACL: readonly Acl[] = Object.freeze([
   Object.freeze({ perms: Perm.read, scheme: 'world', id: 'anyone' }),
 ]);
@@ -76,15 +76,15 @@ export function readAclList(reader: JuteReader): readonly Acl[] {
 }
 
 /**
- * Entries of a list that a request may give to a znode. Each costs a microsecond or two, to be decoded, validated, compared
- * with the others, logged and kept; and one request would have room for 50,000. Logs and snapshots may hold longer lists.
+ * Maximum entries of an ACL in a request. Each entry costs a microsecond or two to decode, validate, compare with the
+ * others, log and store, and one request would have room for 50,000. Logs and snapshots may hold longer lists.
  */
 export const ACL_ENTRIES_MAX = 4096;
 
-/** In place of a list that is too long: no server accepts it (INVALIDACL). */
+/** Replaces a list that is too long: every server refuses it (INVALIDACL). */
 const REFUSED_ACL: readonly Acl[] = Object.freeze([Object.freeze({ perms: 0, scheme: null, id: null })]);
 
-/** The list of a request. One that is too long is passed over, and no text of it is decoded. */
+/** Reads the ACL of a request. One that is too long is skipped without decoding its texts. */
 export function readRequestedAclList(reader: JuteReader): readonly Acl[] {
   const start = reader.position;
   const count = reader.vectorLength(ACL_BYTES_MIN);
@@ -109,7 +109,7 @@ export function writeAclList(writer: JuteWriter, list: readonly Acl[]): void {
   }
 }
 
-/** True when OPEN_ACL is what stands at `at`. */
+/** True when the bytes at `at` are OPEN_ACL. */
 export function isOpenAclAt(bytes: Uint8Array, at: number): boolean {
   for (let i = 0; i < OPEN_ACL_LENGTH; i++) if (bytes[at + i] !== OPEN_ACL_BYTES[i]) return false;
   return true;
@@ -119,7 +119,7 @@ export function isOpenAclAt(bytes: Uint8Array, at: number): boolean {
 export const STAT_BYTES = 68;
 
 /**
- * What clients are told about a znode, 68 bytes:
+ * The metadata of a znode that clients see, 68 bytes:
  * long czxid, mzxid, ctime, mtime; int version, cversion, aversion; long ephemeralOwner; int dataLength, numChildren;
  * long pzxid. Times are wall-clock milliseconds.
  */
@@ -189,8 +189,8 @@ export const PERSISTED_STAT_BYTES = 60;
  * What a snapshot keeps of a Stat, 60 bytes: long czxid, mzxid, ctime, mtime; int version, cversion, aversion;
  * long ephemeralOwner, pzxid.
  *
- * Here `cversion` is the number of children ever created, from which sequence numbers come, and `ephemeralOwner`
- * also marks containers and TTL znodes (EphemeralType); clients see neither of the two as they are.
+ * Here `cversion` is the number of children ever created, from which sequence numbers are taken, and `ephemeralOwner`
+ * also marks containers and TTL znodes (EphemeralType); clients see neither of the two in this form.
  */
 export interface PersistedStat {
   readonly czxid: number;

@@ -17,7 +17,7 @@ const read = (build: (list: ByteList) => ByteList) => readElectionHello(new Jute
 const readAddresses = (text: string) => read((b) => b.long(-65535).long(3).text(text))?.addresses;
 
 describe('a hello', () => {
-  test('tells the id of who dialled and one address', () => {
+  test('has the id of the dialling server and one address', () => {
     const build = (b: ByteList) => b.long(-65536).long(3).text('zoo1:3888');
     const hello = { version: HelloVersion.singleAddress, serverId: 3, addresses: [A] };
     expect(read(build)).toEqual(hello);
@@ -26,7 +26,7 @@ describe('a hello', () => {
     expect(writer.toBytes()).toEqual(bytesOf(build));
   });
 
-  test('tells several addresses in its second version, an IPv6 literal in brackets', () => {
+  test('has several addresses in its second version, an IPv6 literal in brackets', () => {
     const build = (b: ByteList) => b.long(-65535).long(3).text('zoo1:3888|[0:0:0:0:0:0:0:1]:3889');
     const hello = { version: HelloVersion.multipleAddresses, serverId: 3, addresses: [A, B] };
     expect(read(build)).toEqual(hello);
@@ -35,7 +35,7 @@ describe('a hello', () => {
     expect(writer.toBytes()).toEqual(bytesOf(build));
   });
 
-  test('tells no more addresses than a reader takes', () => {
+  test('has no more addresses than a reader accepts', () => {
     const addresses = Array.from({ length: 100 }, (_, i) => ({
       host: `zoo-${i}.${'x'.repeat(20)}.example`,
       port: 3888,
@@ -54,7 +54,7 @@ describe('a hello', () => {
     expect(read((b) => b.long(3))).toEqual({ version: null, serverId: 3, addresses: [] });
   });
 
-  test('of an observer that does not tell its id has none', () => {
+  test('of an observer that does not send its id has none', () => {
     expect(read((b) => b.long(2n ** 63n - 1n))).toEqual({ version: null, serverId: null, addresses: [] });
     expect(
       read((b) =>
@@ -66,14 +66,14 @@ describe('a hello', () => {
     ).toMatchObject({ serverId: null });
   });
 
-  test('loses the addresses that stand for every interface, where nobody can dial back', () => {
+  test('drops wildcard addresses, which cannot be dialled back', () => {
     expect(readAddresses('0.0.0.0:1|a:2|[::]:3|[0:0:0:0:0:0:0:0]:4')).toEqual([{ host: 'a', port: 2 }]);
     expect(readAddresses('0.0.0.0:1')).toEqual([]);
   });
 });
 
-describe('no hello', () => {
-  test('is one with an unknown version', () => {
+describe('an invalid hello', () => {
+  test('has an unknown version', () => {
     for (const version of [-1, -65537, -65534, -(2n ** 63n)]) {
       const build = (b: ByteList) => b.long(version).long(3).text('zoo1:3888');
       expect(read(build)).toBeNull();
@@ -81,14 +81,14 @@ describe('no hello', () => {
     }
   });
 
-  test('is one whose id is negative or no exact number', () => {
+  test('has an id that is negative or no exact number', () => {
     for (const id of [-1n, 2n ** 53n, -(2n ** 63n)]) {
       expect(read((b) => b.long(-65536).long(id).text('a:1'))).toBeNull();
     }
     expect(read((b) => b.long(2n ** 53n))).toBeNull();
   });
 
-  test('is one whose addresses cannot be read', () => {
+  test('has addresses that cannot be read', () => {
     for (const text of [
       'a',
       'a:',
@@ -106,7 +106,7 @@ describe('no hello', () => {
     }
   });
 
-  test('is one whose addresses have no length that may be', () => {
+  test('has addresses of an invalid length', () => {
     for (const length of [0, -1, HELLO_ADDRESS_BYTES_MAX + 1, 2 ** 31 - 1]) {
       const bytes = bytesOf((b) =>
         b
@@ -121,7 +121,7 @@ describe('no hello', () => {
   });
 });
 
-test('a hello that comes in pieces is measured once it is there as a whole, whatever follows', () => {
+test('a hello that arrives in pieces is measured once it is complete, regardless of later bytes', () => {
   const hello = bytesOf((b) => b.long(-65536).long(3).text('zoo1:3888'));
   const bytes = bytesOf((b) => b.raw([1, 2, 3]).raw(hello).raw([9, 9, 9]));
   for (let there = 0; there < hello.length; there++) expect(measureElectionHello(bytes, 3, 3 + there)).toBe(0);

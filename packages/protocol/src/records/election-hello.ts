@@ -1,6 +1,6 @@
 /**
- * The first bytes on a connection to the election port: who dialled, and where to dial back (QuorumCnxManager). Nothing
- * answers it; frames follow.
+ * The first bytes on a connection to the election port: the id of the dialling server, and where to dial back
+ * (QuorumCnxManager). There is no answer; frames follow.
  *
  *     hello     := long version, long serverId, int length, addresses      (1 to 2048 bytes of UTF-8)
  *                | long serverId                                           before 3.5: the first long is not negative
@@ -26,11 +26,11 @@ export type HelloVersion = (typeof HelloVersion)[keyof typeof HelloVersion];
 export interface ElectionHello {
   /** null: a server from before 3.5. */
   readonly version: HelloVersion | null;
-  /** null: an observer of an old release that does not tell its id. */
+  /** null: an observer of an old release that does not send its id. */
   readonly serverId: number | null;
   /**
-   * Election addresses of the server that dialled, as its configuration names them. Wildcard addresses are left out
-   * when it is read; where none is left the configured address of that server is the one to dial.
+   * Election addresses of the dialling server, from its configuration. Wildcard addresses are dropped when reading; if
+   * none is left, the configured address of that server is to be dialled.
    */
   readonly addresses: readonly HostPort[];
 }
@@ -39,8 +39,8 @@ export interface ElectionHello {
 export const HELLO_ADDRESS_BYTES_MAX = 2048;
 
 /**
- * Writes a hello of today. There is an address at least; of several only the first, unless the version has room for them,
- * and then as many as a reader takes.
+ * Writes a current hello. It must have an address. Of several only the first is written, unless the version allows
+ * more; then as many as a reader accepts.
  */
 export function writeElectionHello(
   writer: JuteWriter,
@@ -59,9 +59,9 @@ export function writeElectionHello(
 }
 
 /**
- * Tells where the hello at `start` ends, from the bytes that have come so far.
+ * Measures the hello at `start` in the bytes received so far.
  *
- * @returns its length in bytes; 0 when more bytes are needed to know it or to have it whole; −1 when it is none
+ * @returns its length in bytes; 0 while it is incomplete; −1 when it is invalid
  */
 export function measureElectionHello(bytes: Uint8Array, start: number, end: number): number {
   const there = end - start;
@@ -75,7 +75,7 @@ export function measureElectionHello(bytes: Uint8Array, start: number, end: numb
   return there < HEADER_BYTES + length ? 0 : HEADER_BYTES + length;
 }
 
-/** Reads a hello that is there as a whole. @returns null when it is none: the connection is closed */
+/** Reads a complete hello. @returns null when it is invalid: the connection must be closed */
 export function readElectionHello(reader: JuteReader): ElectionHello | null {
   const start = reader.position;
   if (reader.int() >= 0) {
@@ -96,14 +96,14 @@ export function readElectionHello(reader: JuteReader): ElectionHello | null {
 const LONG_BYTES = 8;
 /** Version, server id and length. */
 const HEADER_BYTES = 20;
-/** Long.MAX_VALUE in the place of a server id. */
+/** Long.MAX_VALUE instead of a server id. */
 const ANONYMOUS = 2n ** 63n - 1n;
 
 function isHelloVersion(value: number): value is HelloVersion {
   return value === HelloVersion.singleAddress || value === HelloVersion.multipleAddresses;
 }
 
-/** Server ids are not negative; null is read for the anonymous one, and when the reader fails. */
+/** Server ids are not negative. Returns null for the anonymous id, and when the reader fails. */
 function readServerId(reader: JuteReader): number | null {
   const start = reader.position;
   if (reader.longBig() === ANONYMOUS) return null;

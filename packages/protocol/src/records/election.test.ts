@@ -40,24 +40,24 @@ describe('a notification', () => {
     expect(write(NOTIFICATION)).toEqual(bytesOf(build));
   });
 
-  test('of ours ends with what its sender announces', () => {
+  test('of ours ends with the announcement of its sender', () => {
     const build = (b: ByteList) => vote(b).long(2).int(2).text(CONFIG).int(0x4d4b4154).int(1);
     expect(read(build)).toEqual({ ...NOTIFICATION, announces: 1 });
     expect(write({ ...NOTIFICATION, announces: 1 })).toEqual(bytesOf(build));
   });
 
-  test('is read without what follows that is no announcement of ours, or not there as a whole', () => {
+  test('is read without trailing bytes that are no announcement of ours, or an incomplete one', () => {
     const whole = (b: ByteList) => vote(b).long(2).int(2).text(CONFIG);
     for (const tail of [[1], [0x4d, 0x4b, 0x41, 0x54, 0, 0, 1], [0x4d, 0x4b, 0x41, 0x55, 0, 0, 0, 1]]) {
       expect(read((b) => whole(b).raw(tail))).toEqual(NOTIFICATION);
     }
   });
 
-  test('may have an empty config, and a version that comes after ours', () => {
+  test('may have an empty config, and a later version than ours', () => {
     expect(read((b) => vote(b).long(2).int(3).text(''))).toEqual({ ...NOTIFICATION, version: 3, configText: '' });
   });
 
-  test('of 40 bytes has no config, and version 0 whatever stands there', () => {
+  test('of 40 bytes has no config, and version 0 regardless of its content', () => {
     const expected = { ...NOTIFICATION, version: 0, configText: null };
     for (const version of [0, 1, 2, -1]) expect(read((b) => vote(b).long(2).int(version))).toEqual(expected);
     expect(write({ ...NOTIFICATION, version: 1, configText: null })).toEqual(bytesOf((b) => vote(b).long(2).int(1)));
@@ -67,7 +67,7 @@ describe('a notification', () => {
     expect(read(vote)).toEqual({ ...NOTIFICATION, peerEpoch: 2, version: 0, configText: null });
   });
 
-  test('of another length and a version before the config is read without what follows', () => {
+  test('of another length and a version before the config is read without trailing bytes', () => {
     expect(read((b) => vote(b).long(4).int(1).byte(9))).toEqual({
       ...NOTIFICATION,
       peerEpoch: 4,
@@ -76,7 +76,7 @@ describe('a notification', () => {
     });
   });
 
-  test('of an observer that looks for the leader holds less than any vote in every place', () => {
+  test('of a looking observer is less than any vote in every field', () => {
     const observer: ElectionNotification = {
       ...NOTIFICATION,
       state: ServerState.looking,
@@ -98,8 +98,8 @@ describe('a notification', () => {
   });
 });
 
-describe('no notification', () => {
-  test('is one that is too short for its version', () => {
+describe('an invalid notification', () => {
+  test('is too short for its version', () => {
     const bytes = bytesOf((b) => vote(b).long(2).int(2).text(CONFIG));
     for (let length = 0; length < bytes.length; length++) {
       if (length === 28 || length === 40) continue;
@@ -107,17 +107,17 @@ describe('no notification', () => {
     }
   });
 
-  test('is one of an unknown state', () => {
+  test('has an unknown state', () => {
     for (const state of [-1, 4, 2 ** 31 - 1]) {
       expect(read((b) => b.int(state).long(3).long(5).long(7).long(2).int(2).text(''))).toBeNull();
     }
   });
 
-  test('is one whose config claims a length that is not there', () => {
+  test('has a config shorter than its length', () => {
     for (const length of [-1, -2, 1, 2 ** 31 - 1]) expect(read((b) => vote(b).long(2).int(2).int(length))).toBeNull();
   });
 
-  test('is one whose numbers are not exact, or whose zxid is negative', () => {
+  test('has inexact numbers or a negative zxid', () => {
     const fields = [3n, 5n, 7n, 2n];
     for (const [at, value] of [
       [0, 2n ** 53n],

@@ -1,6 +1,6 @@
 /**
  * The vote that servers exchange on the election port (FastLeaderElection). One frame holds one notification; its length
- * tells how old the sender is:
+ * depends on the release of the sender:
  *
  *     notification := int state, long leader, long zxid, long electionEpoch                  28 bytes, before 3.3
  *                     long peerEpoch, int version                                            40 bytes, before 3.5
@@ -12,13 +12,13 @@ import type { JuteWriter } from '../jute/writer.ts';
 import { epochOf, isZxid, type Zxid } from '../zxid.ts';
 import { readAnnouncement, writeAnnouncement } from './announcement.ts';
 
-/** What a server does at the moment, as its notifications tell. */
+/** State of a server, as in its notifications. */
 export const ServerState = { looking: 0, following: 1, leading: 2, observing: 3 } as const;
 export type ServerState = (typeof ServerState)[keyof typeof ServerState];
 
 export interface ElectionNotification {
   readonly state: ServerState;
-  /** Server id of the proposed leader; VOTE_NONE from a server that has no vote of its own, as an observer has none. */
+  /** Server id of the proposed leader; VOTE_NONE from a server without a vote, such as an observer. */
   readonly leader: number;
   /** Last zxid of the proposed leader; −1 from a server whose data cannot be trusted, ZXID_VOTE_NONE without a vote. */
   readonly zxid: Zxid;
@@ -26,7 +26,7 @@ export interface ElectionNotification {
   readonly electionEpoch: number;
   /** Epoch whose history the proposed leader has adopted; VOTE_NONE without a vote. */
   readonly peerEpoch: number;
-  /** NOTIFICATION_VERSION today; 0 is read from the two older layouts, whatever stands there. */
+  /** NOTIFICATION_VERSION in current releases; always 0 when read from the two older layouts. */
   readonly version: number;
   /** Text of the membership that the sender follows, to be read by `parseMembership`; null before version 2. */
   readonly configText: string | null;
@@ -38,12 +38,12 @@ export interface ElectionNotification {
 export const NOTIFICATION_VERSION = 2;
 
 /**
- * Below every server id, zxid and epoch: what stands in the vote of an observer (Long.MIN_VALUE). It is no safe integer,
- * but an exact one, so that votes are compared as other numbers are.
+ * Less than every server id, zxid and epoch: the value in the vote of an observer (Long.MIN_VALUE). Not a safe integer,
+ * but an exact one, so votes are compared like other numbers.
  */
 export const VOTE_NONE: number = -(2 ** 63);
 
-/** VOTE_NONE in the place of a zxid. */
+/** VOTE_NONE as a zxid. */
 export const ZXID_VOTE_NONE: Zxid = VOTE_NONE as Zxid;
 
 /** Largest frame of the election port, and largest config in it, in bytes. A longer one ends the connection. */
@@ -65,8 +65,8 @@ export function writeElectionNotification(writer: JuteWriter, notification: Elec
 /**
  * Reads a payload that ends where the reader ends.
  *
- * @returns null when it is no notification: it is then ignored and the connection stays. So is one that is well formed
- *   in Apache's eyes but holds an id, a zxid or an epoch that is no exact number
+ * @returns null for an invalid notification, which is ignored while the connection stays open. This includes one that
+ *   Apache accepts but that holds an id, a zxid or an epoch that is no exact number
  */
 export function readElectionNotification(reader: JuteReader): ElectionNotification | null {
   const length = reader.remaining;
@@ -90,7 +90,7 @@ export function readElectionNotification(reader: JuteReader): ElectionNotificati
   return reader.failed || configText === null ? null : { ...vote, peerEpoch, version, configText, announces };
 }
 
-/** Payload of a frame that asks the other end for a sign of life, or gives it. Apache's servers ignore what is so short. */
+/** Payload of a frame that requests or gives a sign of life. Apache's servers ignore frames this short. */
 export const ElectionProbe = { asks: 1, answers: 2 } as const;
 export type ElectionProbe = (typeof ElectionProbe)[keyof typeof ElectionProbe];
 
@@ -100,7 +100,7 @@ export function writeElectionProbe(writer: JuteWriter, probe: ElectionProbe): vo
   writer.int(probe);
 }
 
-/** @param reader holds ELECTION_PROBE_BYTES. @returns null when it is none */
+/** @param reader holds ELECTION_PROBE_BYTES. @returns null when it is no probe */
 export function readElectionProbe(reader: JuteReader): ElectionProbe | null {
   const value = reader.int();
   return value === ElectionProbe.asks || value === ElectionProbe.answers ? value : null;

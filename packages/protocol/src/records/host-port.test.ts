@@ -36,7 +36,7 @@ test.each([
   expect(canonicalHost(host)).toBe(host);
 });
 
-test('host and ports are what stands between the colons, also behind brackets', () => {
+test('host and ports are the parts between the colons, also behind brackets', () => {
   expect(splitHostAndPorts('a:1:2')).toEqual(['a', '1', '2']);
   expect(splitHostAndPorts('[::1]:1:2:observer')).toEqual(['0:0:0:0:0:0:0:1', '1', '2', 'observer']);
   expect(splitHostAndPorts('[a]')).toEqual(['a']);
@@ -45,7 +45,7 @@ test('host and ports are what stands between the colons, also behind brackets', 
   expect(splitHostAndPorts('[::1]1:2')).toBeNull();
 });
 
-test('an address is written with brackets around what has colons', () => {
+test('an address is written with brackets around a host with colons', () => {
   expect(formatHostPort({ host: 'zoo1', port: 1 })).toBe('zoo1:1');
   expect(formatHostPort({ host: '0:0:0:0:0:0:0:1', port: 1 })).toBe('[0:0:0:0:0:0:0:1]:1');
 });

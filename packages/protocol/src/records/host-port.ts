@@ -1,5 +1,5 @@
 /**
- * Addresses as they stand in the membership and in the hello of the election port: `host:port:port…`, an IPv6 literal in
+ * Addresses as in the membership and in the hello of the election port: `host:port:port…`, with IPv6 literals in
  * brackets.
  */
 export interface HostPort {
@@ -20,8 +20,8 @@ export function formatHost(host: string): string {
 }
 
 /**
- * The parts between the colons, of which the first is the host; an IPv6 literal comes out in its canonical form. Empty
- * parts at the end are dropped, as Apache's parser does.
+ * The parts between the colons, of which the first is the host; an IPv6 literal is returned in its canonical form.
+ * Empty parts at the end are dropped, as in Apache's parser.
  *
  * @returns null when a bracket is not closed
  */
@@ -34,7 +34,7 @@ export function splitHostAndPorts(text: string): readonly string[] | null {
   return text[end + 1] === ':' ? [host, ...splitText(text.slice(end + 2), ':')] : null;
 }
 
-/** Whether the text may be a host at all: it is not empty, and has neither blanks nor brackets. */
+/** Whether the text may be a host: not empty, without blanks and brackets. */
 export function isHost(text: string): boolean {
   return /^[^\s[\]]+$/.test(text);
 }
@@ -53,14 +53,14 @@ export function splitText(text: string, separator: string): string[] {
   return parts;
 }
 
-/** Whether the address stands for every interface of the host, so that nobody else can connect to it. */
+/** Whether the address is the wildcard address, which other hosts cannot connect to. */
 export function isWildcardHost(host: string): boolean {
   return host === '0.0.0.0' || canonicalHost(host) === '0:0:0:0:0:0:0:0';
 }
 
 /**
  * The host as Apache prints it, so that two spellings of one address are the same text: an IPv6 literal has its eight
- * groups in lower case without leading zeros, one that maps an IPv4 address is that address. Anything else stays as it is.
+ * groups in lower case without leading zeros, an IPv4-mapped one becomes the IPv4 address. Other hosts are unchanged.
  */
 export function canonicalHost(host: string): string {
   if (!host.includes(':')) return host;

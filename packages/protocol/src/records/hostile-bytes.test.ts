@@ -1,4 +1,4 @@
-/** Whatever the bytes are: no reader throws, reads beyond its record, or builds more than the bytes can hold. */
+/** For any bytes, no reader throws, reads beyond its record, or builds more than the bytes can hold. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JuteReader } from '../jute/reader.ts';
@@ -41,8 +41,8 @@ const READERS: readonly (readonly [string, Read])[] = [
 const MARGIN = 64;
 
 /**
- * Reads `record` inside a larger array, once among zeros and once among ones: had a reader looked beyond the record,
- * the two results would differ, or a view would reach outside.
+ * Reads `record` inside a larger array, once among zeros and once among ones: if a reader read beyond the record, the
+ * two results would differ, or a view would reach outside.
  */
 function checkRead(read: Read, record: Uint8Array): void {
   const results = [0x00, 0xff].map((fill) => {
@@ -78,10 +78,10 @@ function checkSize(value: unknown, chunk: Uint8Array, end: number): void {
   }
 }
 
-/** Numbers that hurt when they stand where a count or a length is expected. */
+/** Numbers that are harmful as a count or a length. */
 const HOSTILE_INTS = [-(2 ** 31), -3, -2, -1, 0, 1, 2, 0xffff, 0xfffff, 2 * 0xfffff, 2 ** 24, 2 ** 31 - 2, 2 ** 31 - 1];
 
-/** Records with a hostile number in some place, bytes changed, or an end cut off. */
+/** Records with a hostile number at some offset, changed bytes, or a truncated end. */
 function mutate(bytes: Uint8Array, places: readonly number[], values: readonly number[], cut: number): Uint8Array {
   const mutant = bytes.slice(0, Math.ceil(bytes.length * cut));
   const view = new DataView(mutant.buffer);
@@ -100,14 +100,14 @@ const values = fc.array(fc.nat(255), { minLength: 4, maxLength: 4 });
 const cut = fc.oneof(fc.constant(1), fc.double({ min: 0, max: 1, noNaN: true }));
 
 describe.each(READERS)('the reader of %s', (_name, read) => {
-  test('bears any bytes', () => {
+  test('tolerates any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => checkRead(read, bytes)),
       { numRuns: 300 },
     );
   });
 
-  test('bears hostile numbers at every place', () => {
+  test('tolerates hostile numbers at every offset', () => {
     for (const value of HOSTILE_INTS) {
       for (let at = 0; at <= 40; at++) {
         checkRead(
@@ -123,7 +123,7 @@ describe.each(READERS)('the reader of %s', (_name, read) => {
   });
 });
 
-test('a request that was changed, cut or both is read or refused', () => {
+test('a changed or truncated request is read or refused', () => {
   fc.assert(
     fc.property(anyRequest, places, values, cut, (request, where, what, length) => {
       const writer = new JuteWriter(1);
@@ -134,7 +134,7 @@ test('a request that was changed, cut or both is read or refused', () => {
   );
 });
 
-test('a txn that was changed, cut or both is read or refused', () => {
+test('a changed or truncated txn is read or refused', () => {
   fc.assert(
     fc.property(anyTxnHeader, anyTxn, places, values, cut, (header, txn, where, what, length) => {
       const writer = new JuteWriter(1);
@@ -145,7 +145,7 @@ test('a txn that was changed, cut or both is read or refused', () => {
   );
 });
 
-test('a packet, or a notification, that was changed, cut or both is read or refused', () => {
+test('a changed or truncated packet or notification is read or refused', () => {
   const sayings = fc.oneof(
     anyNotification.map((value): readonly [Read, Write] => [
       readElectionNotification,
@@ -170,7 +170,7 @@ test('a packet, or a notification, that was changed, cut or both is read or refu
   );
 });
 
-test('a frame of a megabyte that claims two thousand million elements costs no memory', () => {
+test('a megabyte frame that claims two billion elements costs no memory', () => {
   const frame = bytesOf((b) => b.long(0).int(2 ** 31 - 1));
   const megabyte = new Uint8Array(1 << 20);
   megabyte.set(frame);

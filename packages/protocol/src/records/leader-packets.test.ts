@@ -106,7 +106,7 @@ describe('a proposal', () => {
     expect(makeProposal(PacketType.inform, { ...ENTRY, digest: null }).payload).toEqual(PAYLOAD.subarray(0, -12));
   });
 
-  test('may be larger than a field usually is: the size of its packet is the limit', () => {
+  test('may be larger than the usual field limit: only its packet size is limited', () => {
     const data = new Uint8Array(3 << 20);
     const setData = { type: OpCode.setData, path: '/a', data, version: 1 };
     const proposal = makeProposal(PacketType.proposal, { ...ENTRY, txn: setData });
@@ -125,7 +125,7 @@ describe('a proposal', () => {
     expect(read(packetOf(19, EPOCH, (b) => txn(b.long(3))))).toBeNull();
   });
 
-  test('of a txn that we do not know is refused', () => {
+  test('of an unknown txn is refused', () => {
     const unknown = (b: ByteList) => b.long(1).int(1).long(ZXID).long(0).int(999);
     expect(read(packetOf(2, ZXID, unknown))).toBeNull();
     expect(read(packetOf(2, ZXID, null))).toBeNull();
@@ -143,14 +143,14 @@ describe('a packet is refused', () => {
     expect(read(packetOf(19, ZXID, (b) => txn(b.long(2n ** 53n))))).toBeNull();
   });
 
-  test('when its data are shorter than its fields', () => {
+  test('when its data are too short for its fields', () => {
     expect(read(packetOf(17, EPOCH, null))).toBeNull();
     expect(read(packetOf(9, ZXID, (b) => b.int(1)))).toBeNull();
     expect(read(packetOf(6, -1, (b) => b.long(1)))).toBeNull();
   });
 });
 
-test('a packet of another type, or that only learners send, is known to be none of ours', () => {
+test('a packet of an unknown type, or one that only learners send, is read as unknown', () => {
   for (const type of [0, 1, 3, 11, 16, 18, 20, -1]) {
     expect(read(packetOf(type, ZXID, (b) => b.int(1)))).toEqual({ type: null, typeNumber: type });
   }

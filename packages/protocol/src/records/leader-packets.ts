@@ -30,7 +30,7 @@ import {
 } from './quorum.ts';
 import { readTxnEntry, type TxnEntry, writeTxn, writeTxnDigest } from './txn.ts';
 
-/** Answers FOLLOWERINFO and OBSERVERINFO with the epoch that begins. */
+/** Answers FOLLOWERINFO and OBSERVERINFO with the new epoch. */
 export interface LeaderInfoPacket {
   readonly type: typeof PacketType.leaderInfo;
   /** (newEpoch, 0) */
@@ -41,19 +41,19 @@ export interface LeaderInfoPacket {
   readonly announces: number;
 }
 
-/** How the learner catches up. */
+/** Tells how the learner catches up. */
 export interface SyncStartPacket {
   readonly type: typeof PacketType.diff | typeof PacketType.trunc | typeof PacketType.snap;
   /** Last zxid of the history that follows (DIFF), that the learner keeps (TRUNC), that the snapshot holds (SNAP). */
   readonly zxid: Zxid;
 }
 
-/** The history ends here: what came before it is to be made durable and acknowledged. */
+/** Ends the history: everything before it must be made durable and acknowledged. */
 export interface NewLeaderPacket {
   readonly type: typeof PacketType.newLeader;
   /** (newEpoch, 0) */
   readonly zxid: Zxid;
-  /** Text of the membership that the leader saw last, to be read by `parseMembership`; null before 3.5. */
+  /** Text of the leader's last seen membership, to be read by `parseMembership`; null before 3.5. */
   readonly configText: string | null;
 }
 
@@ -65,7 +65,7 @@ export interface UpToDatePacket {
 /**
  * A txn that a follower is to log (PROPOSAL), or that an observer is to apply because it is committed (INFORM).
  *
- * Two forms of one value: `payload` are the bytes of `entry`. `makeProposal` and `readLeaderPacket` see to it.
+ * `payload` holds the bytes of `entry`; `makeProposal` and `readLeaderPacket` ensure that.
  */
 export interface ProposalPacket {
   readonly type: typeof PacketType.proposal | typeof PacketType.inform;
@@ -78,15 +78,15 @@ export interface CommitPacket {
   readonly zxid: Zxid;
 }
 
-/** Commits a change of the membership, which is in force from there on. */
+/** Commits a membership change, which is in force from then on. */
 export interface CommitAndActivatePacket {
   readonly type: typeof PacketType.commitAndActivate;
   readonly zxid: Zxid;
-  /** Server id of whoever leads the new membership. */
+  /** Server id of the leader of the new membership. */
   readonly designatedLeader: number;
 }
 
-/** INFORM of a change of the membership, which is in force from there on. */
+/** INFORM of a membership change, which is in force from then on. */
 export interface InformAndActivatePacket {
   readonly type: typeof PacketType.informAndActivate;
   readonly designatedLeader: number;
@@ -100,7 +100,7 @@ export interface PingPacket {
   readonly zxid: Zxid;
 }
 
-/** Answers the oldest sync of the learner's: all that was committed before it has been sent. */
+/** Answers the learner's oldest sync: everything committed before it has been sent. */
 export interface SyncPacket {
   readonly type: typeof PacketType.sync;
 }
@@ -111,7 +111,7 @@ export interface RevalidateReplyPacket {
   readonly isValid: boolean;
 }
 
-/** The leader steps down and leaves the place to this learner, whose log holds all that was proposed. */
+/** The leader steps down and hands over to this learner, whose log holds all proposals. */
 export interface HandOverPacket {
   readonly type: typeof PacketType.handOver;
   /** The zxid that was proposed last. */
@@ -133,7 +133,7 @@ export type LeaderPacket =
   | HandOverPacket
   | UnknownPacket;
 
-/** Encodes the txn once, for all learners that it is sent to. */
+/** Encodes the txn once for all learners. */
 export function makeProposal(type: ProposalPacket['type'], entry: TxnEntry): ProposalPacket {
   const writer = new JuteWriter();
   writeTxn(writer, entry.header, entry.txn);
@@ -199,9 +199,9 @@ export function writeLeaderPacket(writer: JuteWriter, packet: Exclude<LeaderPack
 }
 
 /**
- * Reads a packet that is there as a whole; `payload` and the byte fields of a txn are views.
+ * Reads a complete packet; `payload` and the byte fields of a txn are views.
  *
- * @returns null when it is malformed, or holds a txn that we do not know: the link is closed
+ * @returns null when it is malformed, or holds an unknown txn: the link must be closed
  */
 export function readLeaderPacket(reader: JuteReader): LeaderPacket | null {
   return readTypedPacket(reader, readPayload);
@@ -209,7 +209,7 @@ export function readLeaderPacket(reader: JuteReader): LeaderPacket | null {
 
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Bytes behind the fields that are known are not looked at, as Apache's server does not. */
+/** Bytes behind the known fields are ignored, as by Apache's server. */
 function readPayload(packet: QuorumPacket, data: JuteReader): LeaderPacket | null {
   const { type, zxid } = packet;
   switch (type) {

@@ -144,7 +144,7 @@ test.each(PACKETS)('%s that ends early is refused', (_name, _packet, bytes) => {
 });
 
 describe('FOLLOWERINFO', () => {
-  test('without data is of an observer that does not tell its id, and older than every version', () => {
+  test('without data is of an observer that does not send its id, and older than every version', () => {
     expect(read(packetOf(16, ZXID, null))).toEqual({
       type: PacketType.observerInfo,
       zxid: ZXID,
@@ -155,7 +155,7 @@ describe('FOLLOWERINFO', () => {
     });
   });
 
-  test("of a server of Apache's that has nothing and is not new (db.autocreate=false) has accepted the epoch −1", () => {
+  test('of an Apache server without data that is not new (db.autocreate=false) has accepted the epoch −1', () => {
     expect(read(packetOf(11, -0x100000000n, (b) => b.long(3).int(0x10000).long(0)))).toMatchObject({
       zxid: -1,
       serverId: 3,
@@ -198,7 +198,7 @@ describe('a packet is refused', () => {
     expect(read(packetOf(3, 2n ** 53n - 1n, null))).not.toBeNull();
   });
 
-  test('when its data are shorter than its fields', () => {
+  test('when its data are too short for its fields', () => {
     expect(read(packetOf(18, ZXID, null))).toBeNull();
     expect(read(packetOf(18, ZXID, (b) => b.raw([1, 2, 3])))).toBeNull();
     expect(read(packetOf(6, -1, (b) => b.long(1)))).toBeNull();
@@ -207,7 +207,7 @@ describe('a packet is refused', () => {
   });
 });
 
-test('data that are longer than the fields are read without what follows', () => {
+test('bytes behind the fields of the data are ignored', () => {
   expect(read(packetOf(18, ZXID, (b) => b.int(3).int(9)))).toEqual({
     type: PacketType.ackEpoch,
     zxid: ZXID,
@@ -216,7 +216,7 @@ test('data that are longer than the fields are read without what follows', () =>
   expect(read(packetOf(3, ZXID, (b) => b.int(9)))).toEqual({ type: PacketType.ack, zxid: ZXID });
 });
 
-test('a packet of another type, or that only leaders send, is known to be none of ours', () => {
+test('a packet of an unknown type, or one that only leaders send, is read as unknown', () => {
   for (const type of [0, 2, 4, 8, 17, 20, -1]) {
     expect(read(packetOf(type, ZXID, (b) => b.int(1)))).toEqual({ type: null, typeNumber: type });
   }

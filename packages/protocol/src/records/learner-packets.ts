@@ -24,16 +24,16 @@ import {
   writeQuorumPacket,
 } from './quorum.ts';
 
-/** The first packet: who the learner is, and whether it votes or observes. */
+/** The first packet: the id of the learner, and whether it votes or observes. */
 export interface LearnerInfoPacket {
   readonly type: typeof PacketType.followerInfo | typeof PacketType.observerInfo;
   /** (acceptedEpoch, 0) */
   readonly zxid: Zxid;
-  /** null: an observer of an old release that does not tell its id. */
+  /** null: an observer of an old release that does not send its id. */
   readonly serverId: number | null;
   /** QUORUM_PROTOCOL_VERSION; less from servers before 3.4, which cannot be answered. */
   readonly protocolVersion: number;
-  /** Version of the membership that it follows; null before 3.5. A newer one than the leader's ends the connection. */
+  /** Version of the membership that it follows; null before 3.5. The leader refuses one newer than its own. */
   readonly configVersion: Zxid | null;
   /** A sum of Announcement; 0 from Apache's servers. Written only behind a config version. */
   readonly announces: number;
@@ -58,14 +58,14 @@ export interface SessionTimeout {
   readonly timeoutMs: number;
 }
 
-/** Answers a ping with the sessions that the learner has heard from since the last one. */
+/** Answers a ping with the sessions that were active at the learner since the last one. */
 export interface PingReplyPacket {
   readonly type: typeof PacketType.ping;
   readonly zxid: Zxid;
   readonly sessions: readonly SessionTimeout[];
 }
 
-/** Asks whether a session is alive that a client wants to go on with at the learner. */
+/** Asks whether a session that a client wants to resume at the learner is alive. */
 export interface RevalidateRequestPacket extends SessionTimeout {
   readonly type: typeof PacketType.revalidate;
 }
@@ -78,8 +78,8 @@ export interface ForwardedRequestPacket {
   readonly cxid: number;
   readonly op: number;
   /**
-   * The record of the request as the client sent it, which nobody has read yet: when it is malformed the client is to
-   * blame and not the learner. Of createSession it is the timeout, an int.
+   * The undecoded record of the request as the client sent it: a malformed one is the client's fault, not the
+   * learner's. For createSession it is the timeout, an int.
    */
   readonly body: Uint8Array;
   readonly authInfo: readonly AuthId[];
@@ -137,12 +137,12 @@ export function writeLearnerPacket(writer: JuteWriter, packet: Exclude<LearnerPa
   }
 }
 
-/** Reads a packet that is there as a whole; `body` is a view. @returns null when it is malformed: the link is closed */
+/** Reads a complete packet; `body` is a view. @returns null when it is malformed: the link must be closed */
 export function readLearnerPacket(reader: JuteReader): LearnerPacket | null {
   return readTypedPacket(reader, readPayload);
 }
 
-/** Bytes behind the fields that are known are not looked at, as Apache's server does not. */
+/** Bytes behind the known fields are ignored, as by Apache's server. */
 function readPayload(packet: QuorumPacket, data: JuteReader): LearnerPacket | null {
   const { type, zxid } = packet;
   switch (type) {
@@ -184,7 +184,7 @@ function writeLearnerInfo(writer: JuteWriter, packet: LearnerInfoPacket): void {
 
 const PRE_ZAB_VERSION = 1;
 
-/** The record has grown over the releases: what is missing at its end was not known to the sender. */
+/** The record has grown over the releases: older senders omit fields at its end. */
 function readLearnerInfo(type: LearnerInfoPacket['type'], zxid: Zxid, data: JuteReader): LearnerInfoPacket | null {
   const serverId = data.remaining > 0 ? data.long() : null;
   const protocolVersion = data.remaining >= 4 ? data.int() : PRE_ZAB_VERSION;

@@ -22,7 +22,7 @@ const faultOf = (text: string) => {
 };
 
 /**
- * Texts, and what Apache ZooKeeper 3.8.0 says of the membership that it reads from each (parseDynamicConfig, then
+ * Texts, and how Apache ZooKeeper 3.8.0 prints the membership that it reads from each (parseDynamicConfig, then
  * toString of the verifier).
  */
 const APACHE: readonly (readonly [string, string, string])[] = [
@@ -69,7 +69,7 @@ const APACHE: readonly (readonly [string, string, string])[] = [
   ['with separators at an end', 'server.1=a:1:2:participant:|;\n', 'server.1=a:1:2:participant\nversion=0'],
   ['with port 0', 'server.1=a:0:2;0', 'server.1=a:0:2:participant;0.0.0.0:0\nversion=0'],
   ['with a sign before the id', 'server.+1=a:1:2', 'server.1=a:1:2:participant\nversion=0'],
-  ['of nobody', '', 'version=0'],
+  ['without servers', '', 'version=0'],
 ];
 
 describe.each(APACHE)('a membership %s', (_name, text, canonical) => {
@@ -105,13 +105,13 @@ test('a membership is read into members, addresses and versions', () => {
   });
 });
 
-test('a server without a client address keeps the place of its secure one', () => {
+test('a server without a client address keeps the position of its secure one', () => {
   const member = parseMember(1, 'd:7:8;;9');
   if ('fault' in member) throw new Error(member.fault);
   expect(formatMember(member)).toBe('server.1=d:7:8:participant;;0.0.0.0:9');
 });
 
-test('a hierarchy has the groups as they stand, and a weight for every participant', () => {
+test('a hierarchy has the groups of the text, and a weight for every participant', () => {
   const { hierarchy } = parse('server.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\ngroup.7=3:1\ngroup.8=2\nweight.3=0');
   expect(hierarchy?.groups).toEqual(
     new Map([
@@ -174,7 +174,7 @@ describe('a text is refused', () => {
   });
 });
 
-test('a text of half a million blanks, or of ten thousand servers in groups, is read in no time', () => {
+test('a text of half a million blanks, or of ten thousand servers in groups, is read quickly', () => {
   expect(faultOf(`server.1${' '.repeat(500_000)}\u2028`)).toContain('server.1');
   const ids = Array.from({ length: 10_000 }, (_, i) => i + 1);
   const text = `${ids.map((id) => `server.${id}=a:1:2`).join('\n')}\ngroup.1=${ids.join(':')}`;
@@ -185,13 +185,13 @@ describe('the rules of a server forbid', () => {
   const STRICT = { isStandaloneEnabled: false, isMultiAddressEnabled: false };
   const STANDALONE = { ...STRICT, isStandaloneEnabled: true };
 
-  test('a membership without a participant, which may be none at all where a server may be alone', () => {
+  test('a membership without a participant, unless it is empty and a server may be alone', () => {
     expect(findMembershipFault(parse(''), STRICT)).toBe('there is no participant');
     expect(findMembershipFault(parse(''), STANDALONE)).toBeNull();
     expect(findMembershipFault(parse('server.1=a:1:2:observer'), STANDALONE)).toContain('no participant');
   });
 
-  test('observers of one participant where a server may be alone', () => {
+  test('observers of one participant if a server may be alone', () => {
     const one = parse('server.1=a:1:2\nserver.2=b:1:2:observer');
     expect(findMembershipFault(one, STANDALONE)).toContain('a single participant');
     expect(findMembershipFault(one, STRICT)).toBeNull();
@@ -204,7 +204,7 @@ describe('the rules of a server forbid', () => {
     expect(findMembershipFault(several, { ...STRICT, isMultiAddressEnabled: true })).toBeNull();
   });
 
-  test('of a list that is too long for the notifications of an election', () => {
+  test('a text that is too long for the notifications of an election', () => {
     const listOf = (servers: number) =>
       parse(Array.from({ length: servers }, (_, i) => `server.${i + 1}=${'h'.repeat(1000)}:2888:3888`).join('\n'));
     expect(findMembershipFault(listOf(500), STRICT)).toBeNull();
@@ -215,11 +215,11 @@ describe('the rules of a server forbid', () => {
 describe('two memberships are the same', () => {
   const base = 'server.1=a:1:2\nserver.2=[::1]:1:2';
 
-  test('when their versions are', () => {
+  test('when their versions are equal', () => {
     expect(isSameMembership(parse(`${base}\nversion=5`), parse('server.9=z:1:2\nversion=5'))).toBe(true);
   });
 
-  test('when the servers and their say are, in any order and spelling', () => {
+  test('when servers, roles and weights are equal, in any order and spelling', () => {
     const other = parse('server.2=[0:0:0:0:0:0:0:1]:1:2:participant\nserver.1=a:1:2\nversion=6');
     expect(isSameMembership({ ...parse(base), version: 5 as Zxid }, other)).toBe(true);
   });

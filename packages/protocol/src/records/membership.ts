@@ -36,17 +36,17 @@ export interface Member {
   readonly role: ServerRole;
   /** At least one; ordered by host. */
   readonly addresses: readonly MemberAddress[];
-  /** Where clients connect; null when the static part of the configuration says it. */
+  /** Where clients connect; null when the static part of the configuration names it. */
   readonly client: HostPort | null;
   /** Where clients connect by TLS; servers before 3.9 refuse a text that has one. */
   readonly secureClient: HostPort | null;
 }
 
-/** Who counts how much, where not every participant counts as one. */
+/** Groups and weights of a hierarchical quorum. */
 export interface Hierarchy {
   /** Server ids by the number of their group; every participant is in exactly one. */
   readonly groups: ReadonlyMap<number, readonly number[]>;
-  /** Of every participant, 1 where the text says nothing, and of whoever else the text gives one. */
+  /** Of every participant, 1 by default, and of other servers to which the text assigns one. */
   readonly weights: ReadonlyMap<number, number>;
 }
 
@@ -59,12 +59,12 @@ export interface Membership {
   readonly hierarchy: Hierarchy | null;
 }
 
-/** What is wrong with a text, for whoever wrote it. */
+/** What is wrong with a text, human-readable. */
 export interface MembershipFault {
   readonly fault: string;
 }
 
-/** What the configuration of this server demands of every membership. */
+/** Requirements of the configuration of this server on every membership. */
 export interface MembershipRules {
   /** A server may be alone, `standaloneEnabled`. */
   readonly isStandaloneEnabled: boolean;
@@ -72,7 +72,7 @@ export interface MembershipRules {
   readonly isMultiAddressEnabled: boolean;
 }
 
-/** The text, its lines in one order whatever the order of the members; no newline at its end. */
+/** The text, its lines in canonical order regardless of the order of the members; no newline at its end. */
 export function formatMembership(membership: Membership): string {
   const lines = membership.members.toSorted(byServerId).map((member) => formatMember(member));
   if (membership.hierarchy !== null) {
@@ -98,7 +98,7 @@ export function parseMembership(text: string): Membership | MembershipFault {
   const groups = new Map<number, readonly number[]>();
   const weights = new Map<number, number>();
   let version = ZXID_ZERO;
-  if (text.includes('\\')) return { fault: 'there is a backslash, and with it an escape or a line that goes on' };
+  if (text.includes('\\')) return { fault: 'there is a backslash, which begins an escape or a line continuation' };
   for (const line of text.split(/\r\n|\r|\n/)) {
     const property = parseProperty(line);
     if (property === null) continue;
@@ -134,7 +134,7 @@ export function parseMembership(text: string): Membership | MembershipFault {
   return 'fault' in hierarchy ? hierarchy : { version, members: sorted, hierarchy };
 }
 
-/** Reads what stands behind `server.<id>=`. */
+/** Reads the value of `server.<id>=`. */
 export function parseMember(serverId: number, value: string): Member | MembershipFault {
   const fault = (what: string): MembershipFault => ({ fault: `server.${serverId}=${value}: ${what}` });
   const [servers = '', clientText = '', secureText = '', ...rest] = splitText(value, ';');
@@ -168,10 +168,10 @@ export function parseMember(serverId: number, value: string): Member | Membershi
 }
 
 /**
- * What forbids this server to follow the membership; null when nothing does.
+ * Why this server must not follow the membership; null when it may.
  *
  * Apache's server stops reading its election port when it receives a membership that breaks these rules, so such a
- * one is never sent either.
+ * membership must never be sent either.
  */
 export function findMembershipFault(membership: Membership, rules: MembershipRules): string | null {
   const voters = membership.members.filter((member) => member.role === 'participant').length;
@@ -190,10 +190,10 @@ export function findMembershipFault(membership: Membership, rules: MembershipRul
   return null;
 }
 
-/** Every notification of an election has the list behind some 60 bytes of its own, and at most so many altogether. */
+/** Every election notification carries the text behind some 60 bytes of its own, and its total length is limited. */
 const MEMBERSHIP_BYTES_MAX = ELECTION_FRAME_BYTES_MAX - 100;
 
-/** The same version, or the same servers at the same addresses with the same say. */
+/** Whether they have the same version, or the same servers, addresses, roles and weights. */
 export function isSameMembership(a: Membership, b: Membership): boolean {
   if (a.version === b.version) return true;
   return formatMembership({ ...a, version: ZXID_ZERO }) === formatMembership({ ...b, version: ZXID_ZERO });
@@ -228,7 +228,7 @@ function parseRole(text: string): ServerRole | null {
   return role === 'participant' || role === 'observer' ? role : null;
 }
 
-/** null for no address, undefined for text that is none. */
+/** null for no address, undefined for an invalid one. */
 function parseClient(text: string): HostPort | null | undefined {
   if (text === '') return null;
   const parts = splitHostAndPorts(text);
@@ -238,7 +238,7 @@ function parseClient(text: string): HostPort | null | undefined {
   return port === null || !isHost(host) ? undefined : { host, port };
 }
 
-/** A group may list an observer or a stranger, but Apache's servers break down when such a one has no weight. */
+/** A group may list an observer or a non-member, but Apache's servers fail if it has no weight. */
 function makeHierarchy(
   members: readonly Member[],
   groups: ReadonlyMap<number, readonly number[]>,

@@ -7,7 +7,7 @@ import { OPEN_ACL } from './data.ts';
 import { writeMultiEnd, writeMultiError, writeMultiHeader } from './multi.ts';
 import { readRequest, writeRequest } from './requests.ts';
 
-/** The list that stands for a multi: before each operation its header, behind the last one the end. */
+/** The encoded list of a multi: a header before each operation, and the end marker. */
 function multiBytes(...ops: readonly (readonly [type: number, record: (list: ByteList) => ByteList])[]): Uint8Array {
   const list = new ByteList();
   for (const [type, record] of ops) record(list.int(type).boolean(false).int(-1));
@@ -94,12 +94,12 @@ describe('inside a multi the flags decide what a create becomes', () => {
     });
   });
 
-  test.each([create, create2, createContainer])('type %i with an illegal flag spoils the whole multi', (type) => {
+  test.each([create, create2, createContainer])('type %i with an illegal flag makes the multi undecodable', (type) => {
     for (const flags of [7, -1, 100]) expect(readMulti(multiBytes([type, createRecord(flags)]))).toBeNull();
   });
 });
 
-test('a multi that holds anything else is refused as a whole', () => {
+test('a multi that holds another operation is refused as a whole', () => {
   const path = (b: ByteList) => b.text('/a').int(0).int(0);
   for (const type of [0, 3, 4, 6, 7, 8, 9, 11, 12, 14, 16, 17, 20, 22, 100, -10, -11, -1, 999]) {
     expect(readMulti(multiBytes([2, (b) => b.text('/a').int(-1)], [type, path])), `type ${type}`).toBeNull();

@@ -35,7 +35,7 @@ export interface MultiReadOp {
   readonly path: string;
 }
 
-/** Stands before each operation and each result, and ends the list: int type, boolean done, int err (9 bytes). */
+/** Precedes each operation and each result, and ends the list: int type, boolean done, int err (9 bytes). */
 export function writeMultiHeader(writer: JuteWriter, type: number, done: boolean, error: number): void {
   writer.int(type);
   writer.boolean(done);
@@ -146,7 +146,7 @@ export function writeMultiReadRequest(writer: JuteWriter, request: MultiReadRequ
   writeMultiEnd(writer);
 }
 
-/** The result of an operation that failed, or was not tried: its code stands in the header and once more behind it. */
+/** The result of an operation that failed or was not tried: its code is in the header and again behind it. */
 export function writeMultiError(writer: JuteWriter, error: ErrorCode): void {
   writeMultiHeader(writer, OpCode.error, false, error);
   writer.int(error);

@@ -15,7 +15,7 @@ interface Parts {
   readonly end?: (list: ByteList) => ByteList;
 }
 
-/** The payload of a create as it stands in the log, behind a byte that is not its own. */
+/** The payload of a create as in the log, behind one other byte. */
 function payload(parts: Parts = {}): Uint8Array {
   const { zxid = 0x100000008, type = 1, path = '/a/b', data = DATA, ephemeral = false } = parts;
   const acl = parts.acl ?? ((b) => b.acl([31, 'world', 'anyone']));
@@ -71,7 +71,7 @@ describe('a plain create', () => {
     expect(isPlain(payload(parts))).toBe(false);
   });
 
-  test('is not one when it is cut anywhere, or when a length is out of range', () => {
+  test('is not one when it is truncated anywhere, or when a length is out of range', () => {
     const bytes = payload({ end: (b) => b.int(5) });
     for (let end = 1; end < bytes.length; end++) expect(isPlain(bytes, end)).toBe(false);
     const view = new DataView(bytes.buffer);
@@ -87,7 +87,7 @@ describe('a plain create', () => {
   });
 });
 
-test('the path of a payload that nobody has checked yet lies within the bytes, or there is none', () => {
+test('the path of an unchecked payload lies within the bytes, or there is none', () => {
   const bytes = payload();
   const whole = createPathEnd(bytes, 1);
   expect(new TextDecoder().decode(bytes.subarray(createPathStart(1), whole))).toBe('/a/b');

@@ -4,13 +4,13 @@ import { isZxid, ZXID_ZERO, type Zxid } from '../zxid.ts';
 import { isOpenAclAt, OPEN_ACL_LENGTH } from './data.ts';
 
 /**
- * The create of a persistent znode that is open to everybody, found in its payload without making anything of it.
+ * Finds the fields of a create of a persistent znode with the open ACL in its payload, without allocating.
  *
  *     long clientId │ int cxid │ long zxid │ long time │ int type 1 or 15
  *     int length │ path │ int length (−1 = null) │ data │ OPEN_ACL │ boolean ephemeral 0 │ int parentCversion │ TxnDigest?
  *
- * A log that is long to replay consists of such txns. Decoded one by one into strings, lists and objects they take as
- * long again as it takes to apply them. One object is used for all of them: its numbers are offsets into `bytes`.
+ * Long logs consist mostly of such txns. Decoding them into strings, lists and objects takes as long as applying them.
+ * So one object is reused for all of them; its numbers are offsets into `bytes`.
  */
 export class PlainCreate {
   bytes: Uint8Array = new Uint8Array(0);
@@ -20,17 +20,17 @@ export class PlainCreate {
   /** The path, in ASCII and at least two bytes long. */
   pathStart = 0;
   pathEnd = 0;
-  /** Where zxid and time stand, eight bytes each. */
+  /** Offset of zxid and time, eight bytes each. */
   zxidAt = 0;
   timeAt = 0;
-  /** −1 of null. The data begin four bytes behind the path. */
+  /** −1 for null. The data begin four bytes behind the path. */
   dataLength = 0;
   dataEnd = 0;
   parentCversion = 0;
-  /** Where the TxnDigest stands, −1 when there is none. */
+  /** Offset of the TxnDigest, −1 when there is none. */
   digestAt = -1;
 
-  /** @returns false when bytes[start, end) is no payload of this kind, be it another one or none at all */
+  /** @returns false when bytes[start, end) is not a payload of this kind */
   read(bytes: Uint8Array, start: number, end: number): boolean {
     const pathStart = createPathStart(start);
     if (pathStart > end) return false;
@@ -51,7 +51,7 @@ export class PlainCreate {
     return true;
   }
 
-  /** The same of a payload that `read` has taken already: nothing is checked again. */
+  /** The same for a payload that `read` has accepted before: nothing is checked again. */
   readKnown(bytes: Uint8Array, start: number, end: number): void {
     const pathStart = createPathStart(start);
     const pathEnd = pathStart + getInt(bytes, pathStart - 4);

@@ -7,7 +7,7 @@ const REQUEST = bytesOf((b) =>
   b.int(1).long(-1).buffer([1, 2, 3]).int(2).text('digest').text('ann:x').text(null).text(''),
 );
 
-test('a packet ends behind what its client is known as', () => {
+test('a packet ends behind the identities of its client', () => {
   const scanner = new QuorumPacketScanner();
   const bytes = bytesOf((b) => b.raw([9]).raw(REQUEST).raw(ACK).raw(ACK.subarray(0, 19)));
   expect(scanner.scan(bytes, 1, bytes.length)).toBe(REQUEST.length);
@@ -15,7 +15,7 @@ test('a packet ends behind what its client is known as', () => {
   expect(scanner.scan(bytes, 1 + REQUEST.length + ACK.length, bytes.length)).toBe(0);
 });
 
-test('a packet that comes byte by byte is there with its last byte, also when it moves in between', () => {
+test('a packet that arrives byte by byte is complete with its last byte, even if it is moved meanwhile', () => {
   const scanner = new QuorumPacketScanner();
   for (let there = 0; there < REQUEST.length; there++) {
     const moved = bytesOf((b) => b.raw(new Uint8Array(there)).raw(REQUEST.subarray(0, there)));
@@ -31,8 +31,8 @@ test('a null vector, an empty one and any other negative count are the same', ()
   }
 });
 
-describe('no packet', () => {
-  test('is one whose data or texts are longer than a field may be, before they have come', () => {
+describe('an invalid packet', () => {
+  test('has data or texts longer than the field limit, detected before they arrive', () => {
     const scan = (bytes: Uint8Array) => new QuorumPacketScanner(100).scan(bytes, 0, bytes.length);
     for (const length of [101, 2 ** 31 - 1, -2, -(2 ** 31)]) {
       expect(scan(bytesOf((b) => b.int(2).long(5).int(length)))).toBe(-1);
@@ -41,7 +41,7 @@ describe('no packet', () => {
     expect(scan(bytesOf((b) => b.int(2).long(5).int(100)))).toBe(0);
   });
 
-  test('is one that claims more texts than a packet may hold, at once', () => {
+  test('claims more texts than a packet may hold, detected at once', () => {
     const scan = (count: number) => {
       const bytes = bytesOf((b) => b.int(1).long(5).buffer(null).int(count));
       return new QuorumPacketScanner(100).scan(bytes, 0, bytes.length);
@@ -51,7 +51,7 @@ describe('no packet', () => {
     expect(scan(25)).toBe(0);
   });
 
-  test('is one whose texts grow beyond what a packet may hold', () => {
+  test('has texts that exceed what a packet may hold', () => {
     const bytes = bytesOf((b) => {
       b.int(1).long(5).buffer(null).int(3);
       for (let i = 0; i < 6; i++) b.text('x'.repeat(60));
@@ -62,7 +62,7 @@ describe('no packet', () => {
   });
 });
 
-test('a packet of a hundred thousand texts that comes in small pieces is looked through once', () => {
+test('a packet of a hundred thousand texts that arrives in small pieces is scanned once', () => {
   const texts = 100_000;
   const bytes = bytesOf((b) =>
     b

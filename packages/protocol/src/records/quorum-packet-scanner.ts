@@ -2,21 +2,21 @@ import { DEFAULT_FIELD_BYTES_MAX } from '../jute/reader.ts';
 import { getInt } from '../jute/writer.ts';
 
 /**
- * Finds where the packets of the quorum port end: nothing but their own fields tells. Each field's length is looked at
- * once, also when a packet arrives byte by byte; that a peer is slow or hostile costs no more than its bytes.
+ * Finds the ends of packets on the quorum port, which only follow from their fields. Each field's length is read once,
+ * even when a packet arrives byte by byte, so a slow or hostile peer costs no more than its bytes.
  *
  *     │ type │ zxid │ length │ data ··· │ count │ length │ scheme │ length │ id │ …
  *       4      8      4                   4       4 ─────────────── count times
- *                     └ #next: the field that has not been looked at yet
+ *                     └ #next: the first field that has not been read yet
  */
 export class QuorumPacketScanner {
   readonly #fieldBytesMax: number;
-  /** A packet holds one large field at most; the rest of the bytes is for what a client is known as. */
+  /** A packet holds at most one large field; the other bytes are for the client's identities. */
   readonly #packetBytesMax: number;
-  /** Offset, from the start of the packet, of the length or count to be looked at next. */
+  /** Offset, from the start of the packet, of the next length or count to read. */
   #next = DATA_LENGTH_OFFSET;
   #expects: Expected = Expected.dataLength;
-  /** Schemes and ids that have not been looked at. */
+  /** Number of schemes and ids that have not been read yet. */
   #textsLeft = 0;
 
   constructor(fieldBytesMax: number = DEFAULT_FIELD_BYTES_MAX) {
@@ -25,10 +25,10 @@ export class QuorumPacketScanner {
   }
 
   /**
-   * Goes on with the packet that starts at `start`; the bytes before the last call's `end` are the same as then.
+   * Continues with the packet that starts at `start`; bytes before the last call's `end` must be unchanged.
    *
-   * @returns the packet's length in bytes once it is there as a whole, and the next call is about the packet behind it;
-   *   0 while more bytes are needed; −1 when there is no packet, and nothing that follows can be read
+   * @returns the packet's length in bytes once it is complete, and the next call continues with the packet behind it;
+   *   0 while more bytes are needed; −1 when the packet is invalid, and nothing that follows can be read
    */
   scan(bytes: Uint8Array, start: number, end: number): number {
     while (this.#expects !== Expected.nothing) {
@@ -53,7 +53,7 @@ export class QuorumPacketScanner {
     this.#expects = count > 0 ? Expected.textLength : Expected.nothing;
   }
 
-  /** @returns false when it is no length */
+  /** @returns false when the length is invalid */
   #onLength(length: number): boolean {
     if (length < -1 || length > this.#fieldBytesMax) return false;
     this.#next += Math.max(length, 0);

@@ -1,4 +1,4 @@
-/** Whatever one of our servers says to another, the other hears; and bytes that nobody said do no harm. */
+/** Everything that our servers write to each other is read back unchanged; arbitrary bytes do no harm. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { JuteReader } from '../jute/reader.ts';
@@ -80,7 +80,7 @@ test('every membership that is written is read back as it was', () => {
   );
 });
 
-test('packets that are written one behind the other are found, whatever the pieces in which they come', () => {
+test('consecutive packets are found, in whatever pieces they arrive', () => {
   const packets = fc.array(fc.oneof(anyLearnerPacket.map(learnerBytes), anyLeaderPacket.map(leaderBytes)), {
     minLength: 1,
     maxLength: 8,
@@ -106,14 +106,14 @@ test('packets that are written one behind the other are found, whatever the piec
   );
 });
 
-test('what the scanner takes for a packet is one that can be read, whole and nothing beyond it', () => {
+test('bytes that the scanner accepts can be read as exactly one packet', () => {
   const LIMIT = 64;
   const someBytes = fc.array(fc.constantFrom(0, 0, 0, 0, 1, 2, 5, 40, 0xff), { minLength: 20, maxLength: 120 });
   let packets = 0;
   fc.assert(
     fc.property(someBytes, (values) => {
       const bytes = Uint8Array.from(values);
-      // A zxid that is none is another reason for refusing a packet.
+      // An invalid zxid would be another reason to refuse a packet.
       bytes.fill(0, 4, 12);
       const length = new QuorumPacketScanner(LIMIT).scan(bytes, 0, bytes.length);
       expect(length).toBeLessThanOrEqual(bytes.length);
@@ -128,7 +128,7 @@ test('what the scanner takes for a packet is one that can be read, whole and not
   expect(packets).toBeGreaterThan(100);
 });
 
-test('a text of any characters, or nearly a membership, is one or a fault, and is written as what was read', () => {
+test('any text, even almost a membership, is read or refused, and what was read is written back', () => {
   const pieces = fc.constantFrom(
     ...'\n \t#!=:|;[]%.,+-09afx\\\u2028',
     'server.7=',

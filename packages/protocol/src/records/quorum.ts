@@ -1,5 +1,5 @@
 /**
- * The envelope of everything that a learner and its leader say to each other on the quorum port (QuorumPacket). Packets
+ * The envelope of everything that a learner and its leader send each other on the quorum port (QuorumPacket). Packets
  * follow each other without framing, see `QuorumPacketScanner`.
  *
  *     packet := int type, long zxid, buffer data, vector<Id> authInfo                       (20 bytes at least)
@@ -11,7 +11,7 @@ import { EMPTY_BYTES, JuteReader } from '../jute/reader.ts';
 import type { JuteWriter } from '../jute/writer.ts';
 import { isZxid, ZXID_NONE, type Zxid } from '../zxid.ts';
 
-/** Numbers of the packets (Leader). What the Zab paper calls them stands beside. */
+/** Numbers of the packets (Leader), with their names in the Zab paper. */
 export const PacketType = {
   request: 1,
   proposal: 2,
@@ -38,7 +38,7 @@ export const PacketType = {
   /** ACK-E */
   ackEpoch: 18,
   informAndActivate: 19,
-  /** HANDOVER: of ours, far from Apache's numbers, and sent only to a learner that announced that it takes it. */
+  /** HANDOVER: our extension, far from Apache's numbers, sent only to learners that announced support. */
   handOver: 0x4d4b01,
 } as const;
 export type PacketType = (typeof PacketType)[keyof typeof PacketType];
@@ -46,7 +46,7 @@ export type PacketType = (typeof PacketType)[keyof typeof PacketType];
 /** Version of the protocol between learner and leader, Zab 1.0: the only one that both sides here speak. */
 export const QUORUM_PROTOCOL_VERSION = 0x10000;
 
-/** Who a client is in one scheme; both parts may be null, as in an ACL. */
+/** Identity of a client in one scheme; both parts may be null, as in an ACL. */
 export interface AuthId {
   readonly scheme: string | null;
   readonly id: string | null;
@@ -60,19 +60,21 @@ export interface QuorumPacket {
   readonly authInfo: readonly AuthId[];
 }
 
-/** A packet of a type that we do not know, or that is not for us to receive. It still shows that the peer lives. */
+/** A packet of an unknown type, or of one that is not sent in this direction. It still shows that the peer is alive. */
 export interface UnknownPacket {
   readonly type: null;
   readonly typeNumber: number;
 }
 
 /**
- * (−1, 0) is said by a server of Apache's that has nothing and must not be taken for a new one (`db.autocreate=false`): the epoch that it has
- * accepted is that of its zxid, −1.
+ * (−1, 0) is sent by an Apache server that has no data but must not be taken for a new one (`db.autocreate=false`): the
+ * epoch that it has accepted is that of its zxid, −1.
  */
 const OF_NO_EPOCH = -(2 ** 32);
 
-/** Reads a packet; `data` is a view into the reader's bytes. @returns null when the bytes are none, or its zxid is not exact */
+/**
+ * Reads a packet; `data` is a view into the reader's bytes. @returns null when it is malformed, or its zxid not exact
+ */
 export function readQuorumPacket(reader: JuteReader): QuorumPacket | null {
   const type = reader.int();
   const told = reader.long();
@@ -83,9 +85,9 @@ export function readQuorumPacket(reader: JuteReader): QuorumPacket | null {
 }
 
 /**
- * Reads a packet with what its data mean, which depends on its type and on who sends it.
+ * Reads a packet and decodes its data, which depend on its type and on the sender.
  *
- * @param readPayload is given a reader of the data, used up before anything else is read
+ * @param readPayload is given a reader of the data, which it must consume before anything else is read
  * @returns null when the packet or its data are malformed
  */
 export function readTypedPacket<T>(
@@ -103,7 +105,7 @@ export function readTypedPacket<T>(
 /** The packet's own reader has checked the length of its data. */
 const DATA = new JuteReader(EMPTY_BYTES, 2 ** 31 - 1);
 
-/** Writes a packet whose data are there as bytes. */
+/** Writes a packet whose data are already encoded. */
 export function writeQuorumPacket(
   writer: JuteWriter,
   type: PacketType,

@@ -107,7 +107,7 @@ test('a watch list may be null but not hold a null', () => {
   expect(readRequest(OpCode.setWatches, new JuteReader(hole))).toBeNull();
 });
 
-test('a scheme and auth data may be null: that is for the one who authenticates to judge', () => {
+test('a scheme and auth data may be null: the authentication decides about that', () => {
   const bytes = bytesOf((b) => b.int(0).text(null).buffer(null));
   expect(readRequest(OpCode.auth, new JuteReader(bytes))).toEqual({ op: 100, scheme: null, auth: null });
 });

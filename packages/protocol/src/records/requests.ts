@@ -12,7 +12,7 @@ import {
 import { readTexts, type Texts } from './texts.ts';
 import { readCreate, readDelete, readSetAcl, readSetData, type WriteRequest, writeWriteRequest } from './writes.ts';
 
-/** Numbers that clients choose in a RequestHeader instead of counting up. */
+/** Special xids that clients use in a RequestHeader. */
 export const SpecialXid = { notification: -1, ping: -2, auth: -4, setWatches: -8 } as const;
 
 /** A read of one znode that may leave a watch. */
@@ -41,7 +41,7 @@ export interface GetEphemeralsRequest {
 
 export interface SetWatchesRequest {
   readonly op: typeof OpCode.setWatches | typeof OpCode.setWatches2;
-  /** Last zxid that the client saw: what changed after it is told again. */
+  /** Last zxid that the client saw: later changes are reported as events. */
   readonly relativeZxid: number;
   readonly dataWatches: Texts;
   readonly existWatches: Texts;
@@ -50,7 +50,7 @@ export interface SetWatchesRequest {
   readonly persistentRecursiveWatches: Texts;
 }
 
-/** What an addWatch asks for (AddWatchMode). */
+/** Mode of an addWatch (AddWatchMode). */
 export const AddWatchMode = { persistent: 0, persistentRecursive: 1 } as const;
 
 export interface AddWatchRequest {
@@ -80,7 +80,7 @@ export interface ReconfigRequest {
 
 export interface AuthRequest {
   readonly op: typeof OpCode.auth;
-  /** null, as for `auth`, is refused like any credentials that nobody knows. */
+  /** null, as for `auth`, is refused like any unknown credentials. */
   readonly scheme: string | null;
   readonly auth: Uint8Array | null;
 }
@@ -99,7 +99,7 @@ export interface BareRequest {
   readonly op: typeof OpCode.ping | typeof OpCode.closeSession;
 }
 
-/** What a server answers from its tree and its watches, without a txn. */
+/** Requests that a server answers from its tree and its watches, without a txn. */
 export type ReadRequest =
   | WatchableReadRequest
   | PathRequest
@@ -111,8 +111,8 @@ export type ReadRequest =
   | MultiReadRequest;
 
 /**
- * What a client may send outside a multi. A switch over its `op` has no default where a new operation has to be thought
- * of: then the compiler asks for it.
+ * Requests that a client may send outside a multi. A switch over `op` has no default if it must handle new operations:
+ * then the compiler reports missing ones.
  */
 export type Request =
   | ReadRequest
@@ -136,12 +136,12 @@ export function readRequest(op: number, reader: JuteReader): Request | null {
   return reader.failed ? null : request;
 }
 
-/** True for operations that a client may send outside a multi. The rest is answered with UNIMPLEMENTED. */
+/** True for operations that a client may send outside a multi. Others are answered with UNIMPLEMENTED. */
 export function isClientOp(op: number): op is ClientOp {
   return CLIENT_OPS.has(op);
 }
 
-/** Operations that are in txns, in a multi or in a header of the server's alone. */
+/** Operations that occur only in txns, in a multi or in a header of the server. */
 type ForeignOp = Exclude<OpCode, ClientOp>;
 
 const FOREIGN_OPS: { readonly [Op in ForeignOp]: true } = {
@@ -218,7 +218,7 @@ function readRecord(op: ClientOp, reader: JuteReader): Request | null {
         currentConfigId: reader.longClamped(),
       };
     case OpCode.auth: {
-      reader.int(); // a type that nobody uses
+      reader.int(); // an unused type
       return { op, scheme: reader.ustring(), auth: reader.buffer() };
     }
     case OpCode.sasl:
@@ -228,7 +228,7 @@ function readRecord(op: ClientOp, reader: JuteReader): Request | null {
     case OpCode.closeSession:
       return { op };
     default:
-      // Of the operations none is left; of the numbers that a client may send all others are.
+      // No operation remains for the compiler, but a client may send any other number.
       op satisfies never;
       return null;
   }

@@ -34,7 +34,7 @@ export const EventType = {
 } as const;
 export type EventType = (typeof EventType)[keyof typeof EventType];
 
-/** The one state that a server puts into an event (KeeperState.SyncConnected). */
+/** The only state in events of a server (KeeperState.SyncConnected). */
 export const SYNC_CONNECTED = 3;
 
 export interface WatcherEvent {
@@ -53,7 +53,7 @@ export function readWatcherEvent(reader: JuteReader): WatcherEvent {
   return { type: reader.int(), state: reader.int(), path: reader.ustring() ?? '' };
 }
 
-/** Who a connection is, as whoAmI tells: `{ustring authScheme, ustring user}`. */
+/** An identity of a connection, as returned by whoAmI: `{ustring authScheme, ustring user}`. */
 export interface ClientInfo {
   readonly scheme: string;
   readonly user: string;

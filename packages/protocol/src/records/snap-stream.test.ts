@@ -12,7 +12,7 @@ test('the signature behind a snapshot is a text of ten letters', () => {
   expect(SIGNATURE).toHaveLength(SNAP_SIGNATURE_BYTES);
 });
 
-test('the signature is known by each of its bytes, wherever it stands', () => {
+test('the signature is recognized by each of its bytes, at any offset', () => {
   const bytes = bytesOf((b) => b.raw([7, 7]).raw(SIGNATURE));
   expect(isSnapSignatureAt(bytes, 2)).toBe(true);
   expect(isSnapSignatureAt(bytes, 1)).toBe(false);

@@ -1,12 +1,12 @@
 /**
- * What follows a SNAP packet: a snapshot, not framed in any way (LearnerHandler, Learner).
+ * The snapshot that follows a SNAP packet, without framing (LearnerHandler, Learner).
  *
  *     stream    := sessions acls znodes "/" signature
  *     signature := ustring "BenWasHere"                                                     (14 bytes)
  *
  * Everything before the signature is the body of a snapshot file, without the file's header, checksum and digest. Its
- * reader knows where the body ends; that the signature stands there shows that both sides mean the same place. The
- * next packet follows at once.
+ * reader knows where the body ends; the signature there confirms that both sides agree. The next packet follows at
+ * once.
  */
 import type { JuteWriter } from '../jute/writer.ts';
 
@@ -17,7 +17,7 @@ export function writeSnapSignature(writer: JuteWriter): void {
   writer.raw(SIGNATURE);
 }
 
-/** Whether the signature stands at `at`, where SNAP_SIGNATURE_BYTES have come. */
+/** Whether the signature is at `at`, where SNAP_SIGNATURE_BYTES have arrived. */
 export function isSnapSignatureAt(bytes: Uint8Array, at: number): boolean {
   for (let i = 0; i < SNAP_SIGNATURE_BYTES; i++) if (bytes[at + i] !== SIGNATURE[i]) return false;
   return true;

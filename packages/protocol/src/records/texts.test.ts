@@ -7,7 +7,7 @@ describe.each([3, 5000])('a vector of %i texts', (count) => {
   const texts = Array.from({ length: count }, (_, i) => (i % 2 === 0 ? `/a-${i}` : `/ä-${i}`));
   const bytes = bytesOf(texts);
 
-  test('is read in order, and the reader stands behind it', () => {
+  test('is read in order, and the reader ends behind it', () => {
     const reader = new JuteReader(Uint8Array.of(...bytesOf([]), ...bytes, 7), 1 << 20);
     reader.int();
     const read = readTexts(reader);
@@ -17,7 +17,7 @@ describe.each([3, 5000])('a vector of %i texts', (count) => {
     expect([reader.failed, reader.byte()]).toEqual([false, 7]);
   });
 
-  test('is its own, whatever becomes of the bytes', () => {
+  test('is a copy, independent of the bytes', () => {
     const taken = bytes.slice();
     const read = readTexts(new JuteReader(taken));
     taken.fill(0);

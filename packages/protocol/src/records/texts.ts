@@ -1,11 +1,11 @@
 import { JuteReader } from '../jute/reader.ts';
 
-/** A vector of texts, in their order. */
+/** A vector of texts, in order. */
 export interface Texts extends Iterable<string> {
   readonly length: number;
 }
 
-/** A vector of texts, read now or, where they are many, as they are needed; a null element fails the record. */
+/** Reads a vector of texts, lazily if there are many; a null element fails the record. */
 export function readTexts(reader: JuteReader): Texts {
   const count = reader.vectorLength(TEXT_BYTES_MIN);
   return count <= FEW_TEXTS ? readAll(reader, count) : passOver(reader, count);
@@ -34,7 +34,7 @@ function passOver(reader: JuteReader, count: number): Texts {
   return new ManyTexts(reader.bytes.slice(start, reader.position), count);
 }
 
-/** Strings for a megabyte of short texts take 20 ms to make: who goes through them does it in slices. */
+/** Decoding a megabyte of short texts takes 20 ms: callers iterate in slices. */
 class ManyTexts implements Texts {
   readonly length: number;
   readonly #bytes: Uint8Array;

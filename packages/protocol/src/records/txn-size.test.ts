@@ -23,7 +23,7 @@ function writtenBytes(txn: Txn): number {
   return writer.position;
 }
 
-test('every txn is as long as it is said to be', () => {
+test('the computed length of every txn is right', () => {
   fc.assert(
     fc.property(anyTxn, (txn) => {
       const bytes = writtenBytes(txn);
@@ -37,7 +37,7 @@ test('every txn is as long as it is said to be', () => {
 });
 
 describe('the largest txn', () => {
-  test('is by default what an Apache server reads of its log: 2097150 bytes', () => {
+  test('is by default the limit of an Apache server that reads its log: 2097150 bytes', () => {
     // Its 3.8.0 opens a log with an entry of this length, and ends at "Unreasonable length = 2097151".
     expect(txnBytesMaxOf(0xfffff, null)).toBe(2_097_150);
   });
@@ -48,7 +48,7 @@ describe('the largest txn', () => {
     expect(txnBytesMaxOf(10, null)).toBe(1034);
   });
 
-  test('is never longer than what every reader takes', () => {
+  test('is never longer than every reader accepts', () => {
     expect(txnBytesMaxOf(FRAME_BYTES_LIMIT, null)).toBe(RECORD_BYTES_MAX);
     expect(txnBytesMaxOf(FRAME_BYTES_LIMIT, FRAME_BYTES_LIMIT)).toBe(RECORD_BYTES_MAX);
   });

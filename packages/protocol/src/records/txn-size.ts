@@ -1,19 +1,19 @@
 /**
- * How large a txn may be, and how large one is.
+ * The maximum and the actual size of txns.
  *
- * A txn is one field of a log's entry and of a PROPOSAL. Apache's servers refuse a field that is longer than
- * `jute.maxbuffer` and the `extrasize` beyond it together: the start ends at such an entry, the link at such a packet.
- * So that is the limit of what is proposed, and whoever reads a txn accepts at least as much:
+ * A txn is one field of a log entry and of a PROPOSAL. Apache's servers refuse a field longer than the sum of
+ * `jute.maxbuffer` and `extrasize`: such an entry makes the start fail, such a packet closes the link. So that is the
+ * limit of proposals, and every reader of txns accepts at least as much:
  *
- *     proposed ≤ txnBytesMaxOf(…) ≤ RECORD_BYTES_MAX = what is accepted of a leader, and what a snapshot is read with
- *                                 ≤ what a log is read with
+ *     proposed ≤ txnBytesMaxOf(…) ≤ RECORD_BYTES_MAX = limit for packets of a leader and for reading a snapshot
+ *                                 ≤ limit for reading a log
  */
 import { type TextMeasure, textBytes, textBytesAtMost } from '../jute/text-bytes.ts';
 import { OpCode } from '../op-code.ts';
 import { type Acl, OPEN_ACL, OPEN_ACL_LENGTH } from './data.ts';
 import type { CloseSessionTxn, MultiSubTxn, MultiTxn, Txn } from './txn.ts';
 
-/** No configuration lets a txn, or a field of one, become longer. */
+/** Upper limit of a txn, or a field of one, in every configuration. */
 export const RECORD_BYTES_MAX: number = 0x10000000;
 
 /** `jute.maxbuffer` and its `extrasize` are at most this, so that both together stay below `RECORD_BYTES_MAX`. */
@@ -25,11 +25,11 @@ export const TXN_FRAME_BYTES = 44;
 /** Type and length in front of each part of a multi. */
 export const MULTI_PART_BYTES = 8;
 
-/** An `extrasize` that is smaller counts as this. */
+/** Lower limit of `extrasize`. */
 const EXTRA_BYTES_MIN = 1024;
 
 /**
- * Largest txn with header and digest, and so the largest field between servers.
+ * Largest txn, with header and digest, and therefore the largest field between servers.
  *
  * @param frameBytesMax `jute.maxbuffer`
  * @param extraBytesMax `jute.maxbuffer.extrasize`; null: as large as `jute.maxbuffer`
@@ -68,13 +68,13 @@ export function txnRecordBytes(txn: Txn, measure: TextMeasure = textBytes): numb
   }
 }
 
-/** Whether a payload with this txn is not longer than `bytesMax`. Nearly always the cheap measure tells. */
+/** Whether a payload with this txn is not longer than `bytesMax`. The cheap measure nearly always suffices. */
 export function isTxnWithin(txn: Txn, bytesMax: number): boolean {
   const room = bytesMax - TXN_FRAME_BYTES;
   return isSurelyWithin(txn, room) || txnRecordBytes(txn, textBytesAtMost) <= room || txnRecordBytes(txn) <= room;
 }
 
-/** The answer for most writes from three lengths: with a call for each field it was 3 % of what a write of 100 B costs. */
+/** Decides most writes from three lengths: with a call per field this took 3 % of the time of a 100 B write. */
 function isSurelyWithin(txn: Txn, room: number): boolean {
   switch (txn.type) {
     case OpCode.setData:
@@ -91,7 +91,7 @@ function isSurelyWithin(txn: Txn, room: number): boolean {
   }
 }
 
-/** More than what these txns have besides path, data and list. */
+/** Upper bound of the other fields of these txns, besides path, data and list. */
 const ROOM_OF_FIELDS = 32;
 
 function closeSessionBytes({ paths }: CloseSessionTxn, measure: TextMeasure): number {
@@ -107,7 +107,7 @@ function multiBytes({ txns }: MultiTxn, measure: TextMeasure): number {
   return bytes;
 }
 
-/** What a part adds to its multi. */
+/** Bytes that a part adds to its multi. */
 function partBytes(part: MultiSubTxn, measure: TextMeasure): number {
   return MULTI_PART_BYTES + txnRecordBytes(part, measure);
 }

@@ -106,7 +106,7 @@ test('a txn header has 32 bytes', () => {
   expect(payload(-1, (b) => b)).toHaveLength(32);
 });
 
-test('a txn that ends early is refused, but for fields that old logs lack', () => {
+test('a txn that ends early is refused, except for fields that old logs lack', () => {
   for (const [name, txn, record] of TXNS) {
     const bytes = payload(txn.type, record);
     for (let length = 0; length < bytes.length; length++) {
@@ -128,7 +128,7 @@ describe('a txn of an old log', () => {
     expect(readTxnEntry(new JuteReader(bytes))?.txn).toMatchObject({ type: 1, path: '/a', parentCversion: -1 });
   });
 
-  test('that creates inside a multi has none either, whatever follows in the multi', () => {
+  test('that creates inside a multi has none either, regardless of later parts', () => {
     const old = bytesOf((part) => part.text('/a').buffer(null).acl().boolean(true));
     const bytes = payload(14, (b) => b.int(2).int(1).buffer(old).int(1).buffer(old));
     const part = { type: 1, path: '/a', data: null, acl: [], isEphemeral: true, parentCversion: -1 };
@@ -153,7 +153,7 @@ describe('a txn of an old log', () => {
   });
 });
 
-test('a part of a multi that is too short does not read on in the next part', () => {
+test('a part of a multi that is too short does not continue into the next part', () => {
   const half = bytesOf((part) => part.int(2).raw([0x2f]));
   const bytes = payload(14, (b) => b.int(2).int(2).buffer(half).int(2).buffer(half));
   expect(readTxnEntry(new JuteReader(bytes))).toBeNull();

@@ -1,6 +1,6 @@
 /**
- * Transactions: what a request becomes once it has been decided, in absolute terms, so that applying one twice changes
- * nothing (zookeeper.jute, SerializeUtils). The same bytes stand in the transaction log and in proposals.
+ * Transactions: the decided effects of requests in absolute terms, so that applying one is idempotent (zookeeper.jute,
+ * SerializeUtils). The transaction log and proposals hold the same bytes.
  *
  *     payload   := TxnHeader record? TxnDigest?
  *     TxnHeader := long clientId, int cxid, long zxid, long time, int type        (32 bytes)
@@ -13,7 +13,7 @@ import { isZxid, type Zxid } from '../zxid.ts';
 import { type Acl, readAclList, writeAclList } from './data.ts';
 
 export interface TxnHeader {
-  /** Session that asked for the change; 0n for the server's own. */
+  /** Session that requested the change; 0n for the server itself. */
   readonly sessionId: bigint;
   /** The xid of the request. */
   readonly cxid: number;
@@ -29,7 +29,10 @@ export interface CreateTxn {
   readonly data: Uint8Array | null;
   readonly acl: readonly Acl[];
   readonly isEphemeral: boolean;
-  /** The parent's count of children ever created, this one included; −1 in logs before 3.4: one more than it has. */
+  /**
+   * Number of children ever created in the parent, including this one; −1 in logs before 3.4: the parent's count plus
+   * one.
+   */
   readonly parentCversion: number;
 }
 
@@ -60,7 +63,7 @@ export interface SetDataTxn {
   readonly type: typeof OpCode.setData | typeof OpCode.reconfig;
   readonly path: string;
   readonly data: Uint8Array | null;
-  /** The version that the znode has afterwards. */
+  /** The version of the znode afterwards. */
   readonly version: number;
 }
 
@@ -68,11 +71,11 @@ export interface SetAclTxn {
   readonly type: typeof OpCode.setACL;
   readonly path: string;
   readonly acl: readonly Acl[];
-  /** The aversion that the znode has afterwards. */
+  /** The aversion of the znode afterwards. */
   readonly version: number;
 }
 
-/** Only inside a multi; nothing happens when it is applied. */
+/** Only inside a multi; applying it has no effect. */
 export interface CheckTxn {
   readonly type: typeof OpCode.check;
   readonly path: string;
@@ -106,7 +109,7 @@ export type MultiSubTxn =
   | CheckTxn
   | ErrorTxn;
 
-/** All of its parts or, when one of them is an ErrorTxn, none. */
+/** Applies all of its parts or, if one of them is an ErrorTxn, none. */
 export interface MultiTxn {
   readonly type: typeof OpCode.multi;
   readonly txns: readonly MultiSubTxn[];
@@ -219,7 +222,7 @@ function writeTxnRecord(writer: JuteWriter, txn: Txn): void {
     case OpCode.multi:
       writer.int(txn.txns.length);
       for (const part of txn.txns) {
-        // Servers before 3.8.2 know no create2 inside a multi: they stop in its middle, and their trees are others then.
+        // Servers before 3.8.2 do not know create2 inside a multi: they stop in the middle, and their trees diverge.
         writer.int(part.type === OpCode.create2 ? OpCode.create : part.type);
         const lengthAt = writer.beginFrame();
         writeTxnRecord(writer, part);
@@ -229,7 +232,7 @@ function writeTxnRecord(writer: JuteWriter, txn: Txn): void {
   }
 }
 
-/** `reader.end` is where the record ends at the latest; it tells whether a field that old logs lack is there. */
+/** `reader.end` is the latest end of the record; it tells whether fields are present that old logs lack. */
 function readTxnRecord(type: number, reader: JuteReader): Txn | null {
   switch (type) {
     case OpCode.createSession:
@@ -243,7 +246,7 @@ function readTxnRecord(type: number, reader: JuteReader): Txn | null {
   }
 }
 
-/** What may stand alone or inside a multi; a multi may not, so that hostile nesting costs no stack. */
+/** Txns that may occur alone or inside a multi. A multi may not be nested, so hostile nesting costs no stack. */
 function readSubTxnRecord(type: number, reader: JuteReader): MultiSubTxn | null {
   switch (type) {
     case OpCode.create:
@@ -252,7 +255,7 @@ function readSubTxnRecord(type: number, reader: JuteReader): MultiSubTxn | null 
       const data = reader.buffer();
       const acl = readAclList(reader);
       const isEphemeral = reader.boolean();
-      // CreateTxnV0 has no parentCversion. Such logs have no digest either, so that nothing is left behind the record.
+      // CreateTxnV0 has no parentCversion. Such logs have no digest either, so nothing follows the record.
       const parentCversion = reader.remaining >= 4 ? reader.int() : -1;
       return path === null ? null : { type, path, data, acl, isEphemeral, parentCversion };
     }
@@ -302,8 +305,8 @@ function readSubTxnRecord(type: number, reader: JuteReader): MultiSubTxn | null 
 }
 
 /**
- * The list of paths is missing in old logs and where `closeSessionTxn.enabled` is off; a digest may stand in its place.
- * It is there when its count and texts fill the bytes up to a possible digest.
+ * The list of paths is missing in old logs and if `closeSessionTxn.enabled` is off; a digest may follow instead. The
+ * list is present if its count and texts fill the bytes up to a possible digest.
  */
 function readCloseSession(reader: JuteReader): CloseSessionTxn {
   const start = reader.position;
@@ -337,7 +340,7 @@ function readMultiTxn(reader: JuteReader): MultiTxn | null {
     const length = reader.int();
     const partEnd = reader.position + length;
     if (reader.failed || length < 0 || partEnd > end) return null;
-    // A part sees its own bytes only: one that is too short must not read on in the next.
+    // A part is limited to its own bytes: one that is too short must not continue into the next.
     reader.end = partEnd;
     const part = readSubTxnRecord(type, reader);
     reader.end = end;

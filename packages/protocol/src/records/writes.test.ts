@@ -103,7 +103,7 @@ describe('a list of a request with too many entries', () => {
     );
   };
 
-  test('is passed over without a text of it being decoded, and what stands behind it is read', () => {
+  test('is skipped without decoding its texts, and the following fields are read', () => {
     const longest = readRequest(OpCode.setACL, new JuteReader(recordOf(ACL_ENTRIES_MAX)));
     expect(longest?.op === OpCode.setACL && longest.acl.length).toBe(ACL_ENTRIES_MAX);
     const refused = [{ perms: 0, scheme: null, id: null }];

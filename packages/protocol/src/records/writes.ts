@@ -25,11 +25,11 @@ export interface CreateRequest {
   readonly op: CreateOp;
   readonly path: string;
   readonly data: Uint8Array | null;
-  /** At most `ACL_ENTRIES_MAX` entries: of more, the list that nobody accepts. */
+  /** At most `ACL_ENTRIES_MAX` entries; a longer list is replaced by one that every server refuses. */
   readonly acl: readonly Acl[];
   /** A CreateMode, unless the client sent another number. */
   readonly flags: number;
-  /** Milliseconds; −1 for every op but createTTL. One that is no exact number is held as the nearest that is. */
+  /** Milliseconds; −1 for every op but createTTL. An inexact number is replaced by the nearest exact one. */
   readonly ttl: number;
 }
 
@@ -62,7 +62,7 @@ export interface CheckRequest {
   readonly version: number;
 }
 
-/** What changes one znode. */
+/** Requests that change one znode. */
 export type WriteRequest = CreateRequest | DeleteRequest | SetDataRequest | SetAclRequest;
 
 export function readCreate(op: CreateOp, reader: JuteReader): CreateRequest | null {

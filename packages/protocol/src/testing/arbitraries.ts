@@ -1,4 +1,4 @@
-/** Values of every record for property tests: each is one that our reader may give back exactly as it was written. */
+/** Values of every record for property tests, which our reader must return exactly as written. */
 import fc from 'fast-check';
 import { OpCode } from '../op-code.ts';
 import type { Acl } from '../records/data.ts';
@@ -37,7 +37,7 @@ const create: fc.Arbitrary<CreateRequest> = fc.oneof(
   fc.record({ op: fc.constant(OpCode.createTTL), path, data, acl, flags: int, ttl: long }),
 );
 
-/** Creates whose type inside a multi is that of their flags already. */
+/** Creates whose type inside a multi matches their flags. */
 const createInMulti: fc.Arbitrary<CreateRequest> = fc.oneof(
   fc.record({
     op: fc.constantFrom(OpCode.create, OpCode.create2, OpCode.createContainer),

@@ -1,6 +1,6 @@
 /**
- * Builds the bytes that a test expects, from the protocol's tables and DataView alone, so that no test asks our own
- * encoder what is right.
+ * Builds the bytes that a test expects, from the protocol's tables and DataView alone, so that no test relies on our
+ * own encoder.
  */
 export class ByteList {
   readonly #bytes: number[] = [];

@@ -1,4 +1,4 @@
-/** Values of what servers say to each other: each is one that our reader may give back exactly as it was written. */
+/** Values of messages between servers, which our reader must return exactly as written. */
 import fc from 'fast-check';
 import { type ElectionNotification, ServerState, VOTE_NONE, ZXID_VOTE_NONE } from '../records/election.ts';
 import { HelloVersion } from '../records/election-hello.ts';

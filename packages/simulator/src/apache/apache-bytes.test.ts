@@ -1,4 +1,4 @@
-/** The bytes that the peer sends, beside those that servers of 3.8.0 were recorded to send. */
+/** Compares the bytes that the peer sends with recordings of 3.8.0 servers. */
 import { readFileSync } from 'node:fs';
 import { JuteReader, JuteWriter, parseMembership, readElectionNotification } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const recorded = (...words: readonly string[]) =>
   RECORDED.filter((line) => words.every((word, i) => line[i] === word)).map((line) => line.at(-1) ?? '');
 
-/** The ensemble that was recorded: three voters and an observer on one host. */
+/** The recorded ensemble: three voters and an observer on one host. */
 function makeEnsemble() {
   const configText = readElectionNotification(
     new JuteReader(bytesOfHex(recorded('notification')[0] ?? '')),
@@ -64,7 +64,7 @@ describe('an ensemble like the recorded one', () => {
   ensemble.advance(3000);
   const sent = ensemble.sent();
   const [hello = ''] = recorded('hello');
-  // Votes of the first round, before the membership had been given a version.
+  // Votes of the first round, before the membership had a version.
   const votes = recorded('notification').slice(0, 4);
   const learner = RECORDED.filter(([side]) => side === 'learner');
   const leader = RECORDED.filter(([side]) => side === 'leader');
@@ -112,7 +112,7 @@ test('a recorded snapshot is read to its end and written again byte for byte', (
   expect(hexOf(snapshot.slice(length, length + 14))).toBe(hexOf(signature.toBytes()));
   expect(hexOf(database.writeSnapshot())).toBe(hexOf(snapshot.slice(0, length)));
   expect(database.ephemeralsOf(database.sessions.keys().next().value ?? 0n)).toEqual(['/o/e']);
-  // As long as it is not there as a whole, nothing is taken.
+  // Nothing is consumed while it is incomplete.
   const other = new ApacheDatabase(500, 'version=0');
   for (let end = 0; end < length; end += 7) expect(other.readSnapshot(snapshot.slice(0, end))).toBe(0);
   expect(other.sessions.size).toBe(0);

@@ -31,7 +31,7 @@ export interface ApacheStat {
 
 export interface ApacheZnode {
   readonly data: Uint8Array | null;
-  /** Number of the list in the snapshot; −1 is the one that allows everything to everybody. */
+  /** Number of the ACL in the snapshot; −1 is the open ACL. */
   readonly aclId: bigint;
   readonly stat: ApacheStat;
 }
@@ -41,8 +41,8 @@ const CONTAINER_OWNER = -(2n ** 63n);
 const TTL_OWNER = 0xff00000000000000n;
 
 /**
- * What a server of 3.8.0 holds in memory (ZKDatabase): sessions, tree, and the txns that it applied last, from which
- * learners are caught up.
+ * In-memory state of a 3.8.0 server (ZKDatabase): sessions, tree, and the last applied txns, from which learners catch
+ * up.
  */
 export class ApacheDatabase {
   lastProcessedZxid: Zxid = ZXID_ZERO;
@@ -72,7 +72,7 @@ export class ApacheDatabase {
     this.initConfig();
   }
 
-  /** `initConfigInZKDatabase`: without dynamic reconfiguration each server puts its own configuration there. */
+  /** `initConfigInZKDatabase`: without dynamic reconfiguration each server stores its own configuration. */
   initConfig(): void {
     const data = new TextEncoder().encode(this.#configText);
     const stat = { ...EMPTY_STAT, version: -1, aversion: -1 };
@@ -89,22 +89,22 @@ export class ApacheDatabase {
     this.fastForward(disk);
   }
 
-  /** Applies what the log has beyond what was applied, which may be uncommitted. */
+  /** Applies the remaining txns of the log, which may be uncommitted. */
   fastForward(disk: ApacheDisk): void {
     for (const record of disk.log) {
       if (record.zxid <= this.lastProcessedZxid) continue;
       const entry = readTxnEntry(new JuteReader(record.payload));
-      if (entry === null) throw new Error(`the log holds a txn that nobody can read: ${record.zxid}`);
+      if (entry === null) throw new Error(`the log holds an unreadable txn: ${record.zxid}`);
       this.apply(record, entry);
     }
   }
 
-  /** Applies a txn of the quorum and remembers it; neither looks whether there is a gap. */
+  /** Applies a committed txn and keeps it for learners, without checking for a gap. */
   apply(record: LogRecord, entry: TxnEntry): void {
     if (record.zxid <= this.lastProcessedZxid) return;
     this.#applyTxn(entry.header, entry.txn);
     this.lastProcessedZxid = record.zxid;
-    // Looks before it adds, and so holds one more than it is meant to.
+    // Checks the limit before adding, and so holds one txn too many, as 3.8.0 does.
     if (this.#committedLog.length > this.#commitLogCount) this.#committedLog.shift();
     this.#committedLog.push(record);
   }
@@ -152,7 +152,7 @@ export class ApacheDatabase {
       case OpCode.closeSession: {
         this.sessions.delete(header.sessionId);
         for (const path of txn.paths ?? []) this.#delete(path, zxid);
-        // "Unexpected extra paths under session": what the txn does not list goes as well.
+        // "Unexpected extra paths under session": ephemerals that the txn does not list are deleted too.
         for (const path of this.ephemeralsOf(header.sessionId)) this.#delete(path, zxid);
         return;
       }
@@ -171,7 +171,7 @@ export class ApacheDatabase {
     return [...this.znodes.keys()].some((other) => other.startsWith(prefix));
   }
 
-  /** Sessions and tree; what a learner is sent, without the signature, and what a file holds, without its frame. */
+  /** Sessions and tree, as sent to a learner (without the signature) and as stored in a file (without its frame). */
   writeSnapshot(writer: JuteWriter = new JuteWriter()): Uint8Array {
     writer.int(this.sessions.size);
     for (const [sessionId, timeoutMs] of this.sessions) {
@@ -193,7 +193,7 @@ export class ApacheDatabase {
     return writer.toBytes();
   }
 
-  /** @returns the bytes that the snapshot takes; 0 when it is not there as a whole, and nothing has changed then */
+  /** @returns the length of the snapshot in bytes; 0 when it is incomplete, and nothing has changed then */
   readSnapshot(bytes: Uint8Array): number {
     const reader = new JuteReader(bytes);
     const sessions = new Map<bigint, number>();
@@ -258,7 +258,7 @@ export class ApacheDatabase {
   }
 }
 
-/** The parent of `/a` is the root, which 3.8.0 calls by the empty path. */
+/** The parent of `/a` is the root, whose path is empty in 3.8.0. */
 export function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/'));
 }

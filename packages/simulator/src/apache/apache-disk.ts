@@ -2,7 +2,7 @@ import type { Zxid } from '@meerkat/protocol';
 import type { SeededRandom } from '../seeded-random.ts';
 import type { Timeline } from '../timeline.ts';
 
-/** A txn as it is sent and logged: header, record, digest. */
+/** A txn as sent and logged: header, record, digest. */
 export interface LogRecord {
   readonly zxid: Zxid;
   readonly payload: Uint8Array;
@@ -15,8 +15,8 @@ export interface SavedSnapshot {
 }
 
 /**
- * What a server of 3.8.0 keeps: log, newest snapshot, epochs. Two watermarks: what has been written outlives the end of
- * the process, what has been synced outlives the end of the machine.
+ * Persistent state of a 3.8.0 server: log, newest snapshot, epochs. Two watermarks: written data survives a crash of
+ * the process, synced data survives a crash of the machine.
  */
 export class ApacheDisk {
   acceptedEpoch = 0;
@@ -26,7 +26,7 @@ export class ApacheDisk {
   #log: LogRecord[] = [];
   #syncedCount = 0;
 
-  /** What has been written. */
+  /** The written txns. */
   get log(): readonly LogRecord[] {
     return this.#log;
   }
@@ -44,7 +44,7 @@ export class ApacheDisk {
     this.#syncedCount = this.#log.length;
   }
 
-  /** A snapshot that was not synced is lost with the machine; 3.8.0 syncs the one that it received. */
+  /** An unsynced snapshot is lost when the machine crashes; 3.8.0 syncs a received one. */
   save(snapshot: SavedSnapshot, isSynced: boolean): void {
     this.snapshot = snapshot;
     if (isSynced) this.#syncedSnapshot = snapshot;
@@ -63,7 +63,7 @@ export class ApacheDisk {
     return true;
   }
 
-  /** The machine has lost its power. */
+  /** The machine loses power. */
   losePower(): void {
     this.#log.length = this.#syncedCount;
     this.snapshot = this.#syncedSnapshot;
@@ -76,7 +76,7 @@ export interface LogThreadHost {
   readonly timings: { readonly logSyncMinMs: number; readonly logSyncMaxMs: number };
 }
 
-/** The thread that logs (SyncRequestProcessor): it takes all that waits, writes it, syncs, and tells each one. */
+/** The logging thread (SyncRequestProcessor): takes all queued txns, writes them, syncs, and reports each one. */
 export class LogThread {
   readonly #host: LogThreadHost;
   readonly #disk: ApacheDisk;
@@ -96,7 +96,7 @@ export class LogThread {
     if (!this.#isBusy) this.#take();
   }
 
-  /** The role is over: what waits is written and synced, and nobody is told. */
+  /** The role is over: queued txns are written and synced, but not reported. */
   drain(): void {
     this.kill();
     this.#disk.write(this.#queue);
@@ -104,7 +104,7 @@ export class LogThread {
     this.#disk.sync();
   }
 
-  /** The process is gone, and with it what waited. */
+  /** The process is killed: queued txns are lost. */
   kill(): void {
     this.#isDead = true;
   }

@@ -12,16 +12,15 @@ import type { EndEvents, VirtualEnd } from '../virtual-network.ts';
 import { type ApacheHost, ApacheTimers, memberOf } from './apache-host.ts';
 
 /**
- * The connections of the election port as 3.8.0 holds them (QuorumCnxManager): one to each server, dialled by the one
- * of the higher id; room for one message each, of which the newest wins; over a new connection the last message is said
- * again.
+ * The election connections of 3.8.0 (QuorumCnxManager): one per server, dialled by the one with the higher id; a queue
+ * for one message each, where a newer message replaces an older one; the last message is resent over a new connection.
  */
 export class ApacheElectionSockets {
   readonly #host: ApacheHost;
   readonly #timers: ApacheTimers;
   readonly #onMessage: (from: number, bytes: Uint8Array) => void;
   readonly #workers = new Map<number, VirtualEnd>();
-  /** Messages that nobody has taken yet; a server that was never told anything is not there. */
+  /** Queued messages by server id; no entry for a server that was never sent a message. */
   readonly #queues = new Map<number, Uint8Array | null>();
   readonly #lastSent = new Map<number, Uint8Array>();
   readonly #dialing = new Set<number>();
@@ -55,7 +54,7 @@ export class ApacheElectionSockets {
     else this.#connectOne(to, null);
   }
 
-  /** Whether at least one peer has nothing left to be told. */
+  /** Whether the queue of at least one peer is empty, or there is none. */
   get haveDelivered(): boolean {
     return this.#queues.size === 0 || [...this.#queues.values()].includes(null);
   }
@@ -160,7 +159,7 @@ export class ApacheElectionSockets {
           return;
         }
         if (id < serverId) {
-          // The one of the higher id dials, whoever came first.
+          // The server with the higher id dials, even if the other one connected first.
           this.#workers.get(id)?.end();
           this.#workers.delete(id);
           end.end();
@@ -182,10 +181,9 @@ export class ApacheElectionSockets {
   }
 
   /**
-   * The header is waited for; the address is taken by one read call, and one that has not come as a whole by then is
-   * refused.
+   * Waits for the complete header, but reads the addresses with one call, and refuses them if they are incomplete.
    *
-   * @returns null when more is waited for, −1 when it is refused
+   * @returns null while more bytes are needed, −1 when the hello is refused
    */
   #measureHello(bytes: Uint8Array): number | null {
     if (bytes.length >= 8 && getInt(bytes, 0) >= 0) return 8;
@@ -196,7 +194,7 @@ export class ApacheElectionSockets {
       return -1;
     }
     if (bytes.length < HELLO_HEADER_BYTES + length) {
-      // A network may split what was written at once, so that it is nobody's fault for certain.
+      // The network may split a single write, so this need not be the sender's fault.
       this.#host.warn(`a hello came in pieces: only ${bytes.length} of ${HELLO_HEADER_BYTES + length} bytes were read`);
       return -1;
     }

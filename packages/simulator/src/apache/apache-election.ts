@@ -13,7 +13,7 @@ import {
 import { ApacheElectionSockets } from './apache-election-sockets.ts';
 import { type ApacheHost, ApacheTimers, memberOf } from './apache-host.ts';
 
-/** `Vote`. While it is looking four of the fields tell votes apart; afterwards the version stands in for the rest. */
+/** `Vote`. While looking, four of the fields distinguish votes; afterwards the version replaces the others. */
 interface ApacheVote {
   readonly leader: number;
   readonly zxid: Zxid;
@@ -33,8 +33,8 @@ export interface ApacheDecision {
 }
 
 /**
- * The election of 3.8.0 (FastLeaderElection), in the words of its loop: what was received is a queue, the loop waits for
- * the queue with a limit of its own, and another thread answers at once what needs no thought.
+ * The election of 3.8.0 (FastLeaderElection), structured like its loop: received notifications are queued, the loop
+ * waits for the queue with its own timeout, and another thread answers at once what does not depend on the loop.
  */
 export class ApacheElection {
   state: ServerState = ServerState.looking;
@@ -117,7 +117,7 @@ export class ApacheElection {
     }
   }
 
-  /** What a configuration in a notification does to 3.8.0. */
+  /** The effect of a configuration in a notification on 3.8.0. */
   #checkConfig(from: number, { version, configText }: ElectionNotification): void {
     const who = `the notification of server ${from}`;
     if (version < 2 || configText === null) {
@@ -138,11 +138,11 @@ export class ApacheElection {
       this.#host.complain(`${who} has a secure client address, which is an error before 3.9`);
     }
     if (membership.version > this.#host.membership.version && this.state === ServerState.looking) {
-      this.#host.complain(`${who} has a newer configuration: 3.8.0 begins its election anew, each time`);
+      this.#host.complain(`${who} has a newer configuration: 3.8.0 restarts its election each time`);
     }
   }
 
-  /** lookForLeader, as long as there is something in the queue. */
+  /** lookForLeader, until the queue is empty. */
   #drain(): void {
     if (this.#isDraining) return;
     this.#isDraining = true;

@@ -5,7 +5,7 @@ interface Waiting {
   readonly cancel: () => void;
 }
 
-/** What threads of a leader wait for together, each for at most initLimit ticks from when it came. */
+/** A condition that threads of a leader wait for, each for at most initLimit ticks since it began to wait. */
 export class Gate {
   readonly #timers: ApacheTimers;
   readonly #limitMs: number;
@@ -22,7 +22,7 @@ export class Gate {
     return this.#isOpen;
   }
 
-  /** @param fail null: waits without a limit */
+  /** @param fail null: no timeout */
   wait(go: () => void, fail: (() => void) | null): void {
     if (this.#isOpen) {
       go();
@@ -32,7 +32,7 @@ export class Gate {
     this.#waiting.push({ go, cancel });
   }
 
-  /** Whoever waited goes on, in an event of its own. */
+  /** Resumes each waiting thread in a separate event. */
   open(): void {
     this.#isOpen = true;
     const waiting = this.#waiting;

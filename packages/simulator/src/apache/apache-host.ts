@@ -6,21 +6,21 @@ import type { ApacheDatabase } from './apache-database.ts';
 import type { ApacheDisk } from './apache-disk.ts';
 import type { ApacheQuorum } from './apache-quorum.ts';
 
-/** Times of a server of 3.8.0, in milliseconds; the limits are numbers of ticks. */
+/** Timings of a 3.8.0 server in milliseconds; the limits are numbers of ticks. */
 export interface ApacheTimings {
   readonly tickTimeMs: number;
   readonly initLimit: number;
   readonly syncLimit: number;
   readonly notificationMinMs: number;
   readonly notificationMaxMs: number;
-  /** How long it listens once it could decide. */
+  /** How long it waits for better votes once it could decide. */
   readonly finalizeWaitMs: number;
   readonly electionConnectMs: number;
-  /** Between two attempts of a learner to reach its leader, of which there are five. */
+  /** Pause between a learner's attempts to connect to its leader, of which there are five. */
   readonly leaderConnectPauseMs: number;
   readonly logSyncMinMs: number;
   readonly logSyncMaxMs: number;
-  /** How long the thread that reads from the leader may be held up between queueing the history and acknowledging it. */
+  /** Maximum delay of the reading thread between queueing the history and acknowledging it. */
   readonly newLeaderPauseMaxMs: number;
 }
 
@@ -38,7 +38,7 @@ export const APACHE_TIMINGS: ApacheTimings = {
   newLeaderPauseMaxMs: 2,
 };
 
-/** What the parts of one server share. */
+/** Shared by the parts of one server. */
 export interface ApacheHost {
   readonly serverId: number;
   readonly hostName: string;
@@ -51,23 +51,23 @@ export interface ApacheHost {
   readonly quorum: ApacheQuorum;
   readonly disk: ApacheDisk;
   readonly database: ApacheDatabase;
-  /** Real files are as long as they were preallocated, so that the log is nearly never within the limit. */
+  /** Real log files have their preallocated length, so the log is hardly ever within the limit. */
   readonly isLogSyncEnabled: boolean;
-  /** Somebody did what 3.8.0 does not bear. */
+  /** Another server did something that 3.8.0 does not tolerate. */
   complain(what: string): void;
-  /** Something that 3.8.0 logs as a warning, and that need not be anybody's fault. */
+  /** Something that 3.8.0 logs as a warning, and that may be caused by the network. */
   warn(what: string): void;
   /** `System.exit` */
   exit(code: number, why: string): void;
-  /** The role serves from now on, in this epoch. */
+  /** The role starts to serve, in this epoch. */
   onServing(epoch: number): void;
-  /** The role is over. Told once. */
+  /** The role is over. Called once. */
   onRoleEnded(reason: string): void;
   onApplied(zxid: Zxid, entry: TxnEntry): void;
   /** Leader and learner: the oldest sync of the server's own clients is answered. */
   onSynced(): void;
   onRevalidated(sessionId: bigint, isValid: boolean): void;
-  /** Sessions that the server's clients have used since this was asked last. */
+  /** Sessions that the server's clients have used since the last call. */
   takeTouched(): readonly { readonly sessionId: bigint; readonly timeoutMs: number }[];
 }
 
@@ -75,7 +75,7 @@ export function memberOf(membership: Membership, serverId: number): Member | nul
   return membership.members.find((member) => member.serverId === serverId) ?? null;
 }
 
-/** Timers that end together. */
+/** Timers that are cancelled together. */
 export class ApacheTimers {
   readonly #timeline: Timeline;
   readonly #cancels = new Set<() => void>();

@@ -104,7 +104,7 @@ export class ApacheLeader {
     });
   }
 
-  /** The process is gone, or the role. */
+  /** The process or the role has ended. */
   kill(): void {
     this.#isOver = true;
     this.#log.kill();
@@ -128,7 +128,7 @@ export class ApacheLeader {
     this.#epochGate.wait(() => go(this.#epoch), fail);
   }
 
-  /** @returns false when the learner knows more than its leader, which ends its connection */
+  /** @returns false when the learner has a later history than the leader, which closes the connection */
   waitForEpochAck(serverId: number, summary: StateSummary, fail: () => void, go: () => void): boolean {
     if (this.#epochAckGate.isOpen) {
       this.#epochAckGate.wait(go, fail);
@@ -149,7 +149,7 @@ export class ApacheLeader {
     return true;
   }
 
-  /** An ACK of anything else is not counted, and whoever sent it goes on. */
+  /** An ACK of any other zxid is not counted, but its sender continues. */
   waitForNewLeaderAck(serverId: number, zxid: Zxid, fail: () => void, go: () => void): void {
     if (!this.#newLeaderGate.isOpen) {
       if (zxid !== this.newLeaderZxid) {
@@ -200,7 +200,7 @@ export class ApacheLeader {
 
   /* -------------------------------------------------------------------------------------- synchronization ---- */
 
-  /** Everything proposed from now on is queued for this learner, behind what it lacks of what is proposed already. */
+  /** Queues the outstanding proposals that the learner lacks, and everything proposed from now on. */
   startForwarding(handler: LearnerHandler, from: Zxid): void {
     if (this.#lastProposed > from && !handler.isObserver) {
       for (const proposal of this.#outstanding.values()) {
@@ -218,7 +218,7 @@ export class ApacheLeader {
 
   /* -------------------------------------------------------------------------------------------- broadcast ---- */
 
-  /** Gives a txn its zxid and sends it to the followers. @returns null when this leader cannot propose */
+  /** Assigns a zxid to a txn and sends it to the followers. @returns null when this leader cannot propose */
   propose(sessionId: bigint, cxid: number, txn: Txn): Zxid | null {
     if (this.#isOver || this.#preparer === null) return null;
     if (counterOf(this.#lastProposed) === COUNTER_MAX) {
@@ -239,12 +239,12 @@ export class ApacheLeader {
     return zxid;
   }
 
-  /** What a multi with a null path does: it takes a zxid, and then there is no txn to propose. */
+  /** The effect of a multi with a null path: it takes a zxid, but there is no txn to propose. */
   skipZxid(): void {
     this.#lastProposed = (this.#lastProposed + 1) as Zxid;
   }
 
-  /** Counts for exactly this zxid; whoever skips one has never acknowledged it. */
+  /** Counts for exactly this zxid; a skipped zxid is never acknowledged. */
   processAck(serverId: number, zxid: Zxid): void {
     if (this.#isOver || counterOf(zxid) === 0 || this.#outstanding.size === 0 || this.#lastCommitted >= zxid) return;
     const proposal = this.#outstanding.get(zxid);
@@ -321,7 +321,7 @@ export class ApacheLeader {
 }
 
 const COUNTER_MAX = 0xffffffff;
-/** Where the wall clocks of these servers begin: any moment will do. */
+/** Initial wall-clock time of these servers; arbitrary. */
 const WALL_START_MS = 1_700_000_000_000;
 
 export function encode(packet: Exclude<LeaderPacket, UnknownPacket>): Uint8Array {

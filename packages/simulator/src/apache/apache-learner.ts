@@ -24,10 +24,10 @@ import { PacketSocket } from './packet-socket.ts';
 type Phase = 'connecting' | 'discovery' | 'sync-start' | 'history' | 'acknowledged' | 'serving' | 'over';
 
 /**
- * A follower or observer of 3.8.0 (Learner, Follower, Observer), with what this release is known for:
+ * A follower or observer of 3.8.0 (Learner, Follower, Observer), with the known defects of this release:
  *
- * - on NEWLEADER it writes currentEpoch first, gives all that it has buffered to the thread that logs, and acknowledges
- *   without waiting for it, so that the ACK of a proposal may come before that of NEWLEADER;
+ * - on NEWLEADER it writes currentEpoch first, passes all buffered txns to the logging thread, and acknowledges without
+ *   waiting for it, so that the ACK of a proposal may precede that of NEWLEADER;
  * - a COMMIT after NEWLEADER finds the buffer empty, and the role ends;
  * - once it serves, a COMMIT of anything but the oldest proposal ends the process.
  */
@@ -64,7 +64,7 @@ export class ApacheLearner {
     });
   }
 
-  /** How this learner was caught up. */
+  /** How this learner caught up. */
   mode: 'diff' | 'trunc' | 'snap' | null = null;
 
   start(): void {
@@ -75,7 +75,7 @@ export class ApacheLearner {
     this.#connect();
   }
 
-  /** The process is gone, or the server ends. */
+  /** The process or the server has ended. */
   kill(): void {
     this.#phase = 'over';
     this.#txns.kill();
@@ -177,7 +177,7 @@ export class ApacheLearner {
       this.#end(`the leader's epoch ${epoch} is below ${disk.acceptedEpoch}, which was accepted`);
       return;
     }
-    // What was accepted before is answered, and is not to be counted a second time.
+    // An epoch that was accepted before is acknowledged, but must not be counted again.
     const currentEpoch = epoch > disk.acceptedEpoch ? disk.currentEpoch : -1;
     disk.acceptedEpoch = epoch;
     this.#epoch = epoch;
@@ -265,7 +265,7 @@ export class ApacheLearner {
         this.#onUpToDate();
         return;
       default:
-        // PING too: nobody answers it here.
+        // PING too: it is not answered here.
         return;
     }
   }
@@ -439,7 +439,7 @@ export class ApacheLearner {
     const wasSnapshot = this.mode === 'snap' && (this.#phase === 'history' || this.#phase === 'sync-start');
     this.kill();
     this.#txns.drain();
-    // A snapshot that did not come to its end is not kept in memory (ZOOKEEPER-3642).
+    // An incomplete snapshot is not kept in memory (ZOOKEEPER-3642).
     if (wasSnapshot) this.#host.database.load(this.#host.disk);
     this.#host.onRoleEnded(reason);
   }

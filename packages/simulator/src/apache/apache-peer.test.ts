@@ -6,7 +6,7 @@ import { Timeline } from '../timeline.ts';
 import { VirtualNetwork } from '../virtual-network.ts';
 import { ApachePeer, type ApachePeerOptions } from './apache-peer.ts';
 
-/** No segment is split or joined: what happens then is the servers' doing. */
+/** No segment is split or joined, so all effects are caused by the servers. */
 const PLAIN_LINK: LinkQuality = { delayMinMs: 0.1, delayMaxMs: 1, splitChance: 0, mergeChance: 0 };
 const DATA = new TextEncoder().encode('data');
 
@@ -65,13 +65,13 @@ class Ensemble {
     return this.peers.filter((peer) => peer.isServing && peer.leader === null);
   }
 
-  /** Virtual time passes. */
+  /** Advances virtual time. */
   advance(ms: number): void {
     const endMs = this.timeline.nowMs + ms;
     while (this.timeline.step(endMs));
   }
 
-  /** Until something holds, or too long. */
+  /** Runs until a condition holds; throws after `limitMs`. */
   until(what: () => boolean, limitMs = 60_000): void {
     const endMs = this.timeline.nowMs + limitMs;
     while (!what()) {
@@ -83,7 +83,7 @@ class Ensemble {
     this.until(() => this.peers.every((peer) => !peer.isRunning || peer.isServing));
   }
 
-  /** The leader proposes so many txns, and everybody who runs applies them. */
+  /** The leader proposes `count` txns, and every running server applies them. */
   write(count: number): Zxid {
     const before = this.leader.database.lastProcessedZxid;
     if (count === 0) return before;
@@ -103,7 +103,7 @@ class Ensemble {
     expect(this.peers.flatMap((peer) => peer.complaints)).toEqual([]);
   }
 
-  /** Everybody who serves has the same tree and has applied the same txns. */
+  /** All serving servers have the same tree, and there are no complaints. */
   expectAgreement(): void {
     const trees = this.peers.filter((p) => p.isServing).map(({ database: d }) => [...d.znodes.keys()].sort().join(' '));
     expect(new Set(trees).size).toBe(1);
@@ -130,7 +130,7 @@ describe('an ensemble of servers of 3.8.0', () => {
 });
 
 describe('a server of 3.8.0 that comes back', () => {
-  test('after the leader has died the others go on in the next epoch, and it comes back with DIFF', () => {
+  test('after the leader dies the others continue in the next epoch, and it catches up with DIFF', () => {
     const ensemble = new Ensemble({ voters: 3 });
     ensemble.start();
     ensemble.untilAllServe();
@@ -186,7 +186,7 @@ describe('a server of 3.8.0 that comes back', () => {
     expect([...ensemble.peer(1).database.sessions]).toEqual([[sessionId, 30_000]]);
     ensemble.write(1);
     ensemble.expectAgreement();
-    // What was received as a snapshot is there after a restart too.
+    // A received snapshot survives a restart.
     ensemble.peer(1).powerOff();
     ensemble.peer(1).start();
     ensemble.untilAllServe();
@@ -212,7 +212,7 @@ describe('a server of 3.8.0 that comes back', () => {
   test.each([
     { mode: 'trunc', writes: 0, what: 'truncates them' },
     { mode: 'snap', writes: 2, what: 'gets a snapshot where the leader would have to truncate across an epoch' },
-  ])('has proposals that nobody else has, and $what', ({ mode, writes }) => {
+  ])('has proposals that no other server has, and $what', ({ mode, writes }) => {
     const ensemble = new Ensemble({ voters: 3 });
     ensemble.start();
     ensemble.untilAllServe();
@@ -255,7 +255,7 @@ describe('requests', () => {
     }
     ensemble.advance(1000);
     ensemble.expectAgreement();
-    // A client that is not heard from any more loses its session and its ephemerals.
+    // A silent client loses its session and its ephemerals.
     ensemble.peer(1).forgetSession(ensemble.peer(1).requests[0]!.sessionId);
     ensemble.advance(60_000);
     expect([...ensemble.peer(4).database.znodes.keys()].filter((path) => path.startsWith('/of'))).toEqual([
@@ -283,7 +283,7 @@ describe('requests', () => {
     expect(late.outcome).toMatchObject({ txn: { type: OpCode.create } });
   });
 
-  test('of type 13 outside a multi are forwarded, and a leader of 3.8.0 would propose what nobody can read', () => {
+  test('of type 13 outside a multi are forwarded, and a 3.8.0 leader would propose an undecodable txn', () => {
     const ensemble = new Ensemble({ voters: 3 });
     ensemble.start();
     ensemble.untilAllServe();

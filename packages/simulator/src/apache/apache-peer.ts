@@ -32,42 +32,42 @@ import { ApacheQuorum } from './apache-quorum.ts';
 
 export interface ApachePeerOptions {
   readonly serverId: number;
-  /** Its hosts are hosts of the virtual network; the server's own is the first of its addresses. */
+  /** Its hosts are hosts of the virtual network; this server runs on the first of its own addresses. */
   readonly membership: Membership;
   readonly timeline: Timeline;
   readonly network: VirtualNetwork;
   readonly random: SeededRandom;
   readonly timings?: Partial<ApacheTimings> | undefined;
-  /** Txns that are kept in memory for learners; a real server has 500 at least. */
+  /** Number of txns kept in memory for learners; at least 500 in a real server. */
   readonly commitLogCount?: number | undefined;
   /**
-   * Catches learners up from the log on the disk. A real server does so when that is no longer than a third of its
-   * snapshot, files of preallocated 64 MiB included: hardly ever.
+   * Lets learners catch up from the log on disk. A real server does so if the log is at most a third as long as the
+   * snapshot, including preallocated files of 64 MiB: hardly ever.
    */
   readonly isLogSyncEnabled?: boolean | undefined;
-  /** Hears of what happens: time, host, what. */
+  /** Called for every event with a line: time, host, event. */
   readonly onLine?: ((line: string) => void) | undefined;
 }
 
-/** A request that was given to this server, and what became of it. */
+/** A request to this server, and its outcome. */
 export interface ApacheRequest {
   readonly sessionId: bigint;
   readonly cxid: number;
   readonly op: number;
-  /** null while it waits; `lost` when the role ended first; 0 for a sync that was answered. */
+  /** null while it waits; `lost` when the role ended first. `txn` is null for an answered sync. */
   outcome: null | 'lost' | { readonly zxid: Zxid; readonly txn: Txn | null };
 }
 
 /**
- * A server of Apache ZooKeeper 3.8.0 as it behaves on the quorum and election ports, its defects included, made from the
- * description of that behaviour and sharing nothing with the servers that it is to judge. It has sessions, a tree and a
- * log of its own, and no clients but those that a test plays.
+ * A model of an Apache ZooKeeper 3.8.0 server on the quorum and election ports, including its defects. It is written
+ * from a description of that behaviour and shares no code with the servers that it tests. It has its own sessions, tree
+ * and log, and only the clients that a test plays.
  *
- * `complaints` says what somebody did that 3.8.0 does not bear, and what 3.8.0 does then: an ensemble is mixed well when
- * there are none. `warnings` are what 3.8.0 would log and what may be the network's doing.
+ * `complaints` lists what other servers did that 3.8.0 does not tolerate, and how 3.8.0 reacts: a mixed ensemble works
+ * correctly if there are none. `warnings` lists what 3.8.0 would log and the network may have caused.
  *
- * It does not do: dynamic reconfiguration (`reconfigEnabled` is false), authentication of servers, throttling,
- * hand-over, multi; its threads end when its role ends.
+ * Not supported: dynamic reconfiguration (`reconfigEnabled` is false), authentication of servers, throttling,
+ * hand-over, multi. Its threads end when its role ends.
  */
 export class ApachePeer {
   readonly serverId: number;
@@ -76,11 +76,11 @@ export class ApachePeer {
   readonly warnings: string[] = [];
   readonly disk: ApacheDisk = new ApacheDisk();
   readonly database: ApacheDatabase;
-  /** Everything that clients of this server asked for, oldest first. */
+  /** All requests of clients of this server, oldest first. */
   readonly requests: ApacheRequest[] = [];
-  /** Answers to `revalidate`, in the order in which they came. */
+  /** Answers to `revalidate`, in the order in which they arrived. */
   readonly revalidations: { readonly sessionId: bigint; readonly isValid: boolean }[] = [];
-  /** Everything that was applied while the process ran, in order, starting with what was recovered. */
+  /** All txns applied by this process, in order, starting with the recovered ones. */
   readonly applied: Zxid[] = [];
   readonly #options: ApachePeerOptions;
   readonly #host: ApacheHost;
@@ -137,12 +137,12 @@ export class ApachePeer {
     };
   }
 
-  /** What its notifications say that it does. */
+  /** The state in its notifications. */
   get state(): ServerState {
     return this.#state;
   }
 
-  /** Whether clients are served: synchronized with a leader, or leading a quorum. */
+  /** Whether it serves clients: it is synchronized with a leader, or leads a quorum. */
   get isServing(): boolean {
     return this.#isServing;
   }
@@ -152,7 +152,7 @@ export class ApachePeer {
     return this.#epoch;
   }
 
-  /** The code of `System.exit` when the process has ended itself. */
+  /** The code of `System.exit`, if the process has called it. */
   get exited(): number | null {
     return this.#exitCode;
   }
@@ -169,7 +169,7 @@ export class ApachePeer {
     return this.#role instanceof ApacheLearner ? this.#role : null;
   }
 
-  /** Complaints about these servers: servers of 3.8.0 give each other cause for some, too. */
+  /** Complaints about these servers only: 3.8.0 servers cause some to each other, too. */
   complaintsAbout(...serverIds: readonly number[]): readonly string[] {
     return this.complaints.filter((what) => serverIds.some((id) => new RegExp(`\\bserver ${id}\\b`).test(what)));
   }
@@ -193,7 +193,7 @@ export class ApachePeer {
     this.#look();
   }
 
-  /** kill -9: what was written stays, what waited to be written does not; the kernel closes the connections. */
+  /** kill -9: written txns survive, queued ones do not; the kernel closes the connections. */
   kill(): void {
     this.#role?.kill();
     this.#role = null;
@@ -206,14 +206,14 @@ export class ApachePeer {
     this.#tell('is killed');
   }
 
-  /** The machine loses its power: what was not synced is lost, and nobody hears of it. */
+  /** The machine loses power: unsynced data is lost, and connections are not closed. */
   powerOff(): void {
     this.#host.network.dropHost(this.host);
     this.kill();
     this.disk.losePower();
   }
 
-  /** As the leader: gives a txn to the ensemble. @returns its zxid; null when this server does not lead */
+  /** As the leader, proposes a txn. @returns its zxid; null when this server does not lead */
   propose(txn: Txn, sessionId = 0n, cxid = 0): Zxid | null {
     return this.#isServing ? (this.leader?.propose(sessionId, cxid, txn) ?? null) : null;
   }
@@ -227,7 +227,7 @@ export class ApachePeer {
     return this.request(OpCode.createSession, writer.toBytes(), { sessionId, cxid: 0, authInfo: null });
   }
 
-  /** A client is not heard from any more. */
+  /** A client stops sending pings. */
   forgetSession(sessionId: bigint): void {
     this.#sessions.delete(sessionId);
   }
@@ -245,8 +245,8 @@ export class ApachePeer {
   }
 
   /**
-   * A client of this server asks for a write or a sync: a learner forwards it, whatever it is (a `check` too, as 3.8.0
-   * does), a leader prepares it.
+   * A client of this server requests a write or a sync: a learner forwards any request (even a `check`, as 3.8.0 does),
+   * a leader prepares it.
    *
    * @param body the record of the request as the client sent it
    * @param client `authInfo` null is a null vector, which createSession has
@@ -274,7 +274,7 @@ export class ApachePeer {
     return request;
   }
 
-  /** A client comes with a session that another server opened; `revalidations` gets the answer. */
+  /** A client connects with a session that another server opened; `revalidations` receives the answer. */
   revalidate(sessionId: bigint, timeoutMs: number): void {
     this.learner?.send({ type: PacketType.revalidate, sessionId, timeoutMs });
     this.#sessions.set(sessionId, timeoutMs);
@@ -293,7 +293,7 @@ export class ApachePeer {
     const role =
       state === ServerState.leading ? new ApacheLeader(this.#host) : new ApacheLearner(this.#host, leader, isObserver);
     this.#role = role;
-    // The role begins in an event of its own, as its thread does.
+    // The role begins in a separate event, like its thread.
     this.#timers.after(0, () => {
       if (this.#role === role) role.start();
     });
@@ -324,9 +324,9 @@ export class ApachePeer {
   }
 
   /**
-   * CommitProcessor: what is committed answers the oldest request that waits, if it is the one that was asked for.
-   * Otherwise it counts as another server's; a request of this server's that it was the answer to waits for ever, and
-   * with it all that come behind.
+   * CommitProcessor: a committed txn answers the oldest waiting request if it is the txn of that request. Otherwise it
+   * is taken for another server's; if it belongs to a later request of this server, that request waits forever, and so
+   * do all behind it.
    */
   #onApplied(zxid: Zxid, entry: TxnEntry): void {
     this.applied.push(zxid);
@@ -340,7 +340,7 @@ export class ApachePeer {
     }
   }
 
-  /** `commitProcessor.commit` with the request itself: it is answered in any case, but the older one never is then. */
+  /** `commitProcessor.commit` with the request itself: it is answered in any case, but an older one never is. */
   #onSynced(): void {
     const waiting = this.requests.filter(({ outcome }) => outcome === null);
     const oldest = waiting.find(({ op }) => op === OpCode.sync);
@@ -349,7 +349,7 @@ export class ApachePeer {
     if (waiting[0] !== oldest && this.#isQueued(oldest)) this.#complainOfOrder('SYNC', waiting[0]!);
   }
 
-  /** `matchSyncs`: a leader takes a sync of its own clients for a read. */
+  /** `matchSyncs`: a leader handles a sync of its own clients like a read. */
   #isQueued({ op }: ApacheRequest): boolean {
     return op !== OpCode.sync || this.leader === null;
   }
@@ -358,7 +358,7 @@ export class ApachePeer {
     const name = head.op === OpCode.sync ? 'sync' : `request of op ${head.op}`;
     const leaderId = this.learner?.leaderId ?? this.serverId;
     this.#host.complain(
-      `server ${leaderId}, the leader: ${what} before the answer to an older ${name}: 3.8.0 answers no write any more`,
+      `server ${leaderId}, the leader: ${what} before the answer to an older ${name}: 3.8.0 no longer answers writes`,
     );
   }
 
@@ -366,7 +366,7 @@ export class ApachePeer {
     for (const request of this.requests) request.outcome ??= 'lost';
   }
 
-  /** Sessions of clients that are still there are used all the time: clients ping. */
+  /** Sessions of live clients are always active, because clients ping. */
   #takeTouched(): readonly { sessionId: bigint; timeoutMs: number }[] {
     for (const [sessionId, timeoutMs] of this.#sessions) this.#touched.set(sessionId, timeoutMs);
     const touched = [...this.#touched].map(([sessionId, timeoutMs]) => ({ sessionId, timeoutMs }));

@@ -18,17 +18,17 @@ interface TrackedSession {
   readonly timeoutMs: number;
   readonly expiresMs: number;
   readonly isClosing: boolean;
-  /** Whoever created or revalidated it last: a handler, null for the leader itself; undefined: nobody yet. */
+  /** What created or revalidated it last: a handler, null for the leader itself, undefined for none yet. */
   readonly owner: object | null | undefined;
 }
 
 /**
- * Where a leader of 3.8.0 decides what a request does (PrepRequestProcessor), against everything that has been proposed;
- * and its sessions, which it alone expires. Creates, deletes, data, ACLs, sessions; a multi is refused.
+ * Where a 3.8.0 leader turns requests into txns (PrepRequestProcessor), taking outstanding proposals into account; and
+ * its sessions, which only the leader expires. Supports creates, deletes, data, ACLs and sessions; a multi is refused.
  */
 export class ApachePreparer {
   readonly #host: ApacheHost;
-  /** The database as it will be once all that is proposed is committed. */
+  /** The database as it will be once all proposals are committed. */
   readonly #prepared: ApacheDatabase;
   readonly #sessions = new Map<bigint, TrackedSession>();
 
@@ -44,7 +44,7 @@ export class ApachePreparer {
     this.#prepared.apply(record, entry);
   }
 
-  /** @returns what is to be proposed, an error also; null for a request that takes no zxid */
+  /** @returns the txn to propose, possibly an error; null for a request that takes no zxid */
   prepare(request: ForwardedRequestPacket, owner: object | null): Txn | null {
     const { op, sessionId } = request;
     switch (op) {
@@ -58,7 +58,7 @@ export class ApachePreparer {
       case OpCode.closeSession:
         return this.closeSession(sessionId);
       case OpCode.check:
-        this.#host.complain('REQUEST check: 3.8.0 proposes a txn of type 13, which nobody can read');
+        this.#host.complain('REQUEST check: 3.8.0 proposes a txn of type 13, which no server can decode');
         return errorTxn(ErrorCode.unimplemented);
       default: {
         const problem = this.#checkSession(sessionId, owner);
@@ -85,7 +85,7 @@ export class ApachePreparer {
     if (session !== undefined && !session.isClosing) this.#track(sessionId, timeoutMs, session.owner);
   }
 
-  /** Sessions that nobody has used for their timeout; each is told once. */
+  /** Sessions that have been inactive for their timeout, unless they are being closed already. */
   takeExpired(): readonly bigint[] {
     const { nowMs } = this.#host.timeline;
     return [...this.#sessions].filter(([, s]) => !s.isClosing && s.expiresMs <= nowMs).map(([id]) => id);

@@ -1,4 +1,4 @@
-/** What a server of 3.8.0 is known for, each shown against two servers that follow a script. */
+/** Known quirks of a 3.8.0 server, each shown against two scripted servers. */
 import { makeProposal, makeZxid, OPEN_ACL, OpCode, PacketType, ZXID_ZERO } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { helloOf, NEW_LEADER, Script } from '../testing/apache-script.ts';
@@ -120,12 +120,12 @@ describe('a follower of 3.8.0', () => {
     expect(script.peer.exited).toBe(13);
   });
 
-  test('answers no ping before it serves, and then with the sessions that it heard of', () => {
+  test('answers no ping before it serves, and then with the active sessions', () => {
     const script = new Script();
     const end = script.follow();
     end.lead({ type: ping, zxid: ZXID_ZERO }, { type: diff, zxid: ZXID_ZERO });
     script.advance(100);
-    // In the place of DIFF a ping is as unexpected as anything else.
+    // A ping instead of DIFF is as unexpected as any other packet.
     expect(script.peer.exited).toBe(13);
 
     const other = new Script();
@@ -149,7 +149,7 @@ describe('a follower of 3.8.0', () => {
     });
   });
 
-  test('waits initLimit for its history, and syncLimit for whatever comes behind it', () => {
+  test('waits initLimit for its history, and syncLimit for later packets', () => {
     const script = new Script();
     const end = script.follow();
     const followedMs = script.timeline.nowMs;
@@ -173,7 +173,7 @@ describe('a follower of 3.8.0', () => {
     expect(again.received.at(-1)).toMatchObject({ type: ackEpoch, currentEpoch: -1 });
   });
 
-  test('waits for ever for a request whose txn has another cxid', () => {
+  test('waits forever for a request whose txn has another cxid', () => {
     const script = new Script();
     const end = script.serve();
     const request = script.peer.create(7n, '/n1', new Uint8Array(0));
@@ -196,7 +196,7 @@ describe('a follower of 3.8.0', () => {
     script.advance(1000);
     expect(older.outcome).not.toBeNull();
     expect(write.outcome).toBeNull();
-    expect(script.peer.complaints).toEqual([expect.stringContaining('answers no write any more')]);
+    expect(script.peer.complaints).toEqual([expect.stringContaining('no longer answers writes')]);
   });
 });
 
@@ -239,7 +239,7 @@ describe('a leader of 3.8.0', () => {
     script.advance(100);
     expect(end.commits).toEqual([]);
     expect(script.peer.complaints).toEqual([expect.stringContaining('for 3.8.0 it never has')]);
-    // Nobody looks at the second one again, although its quorum is there.
+    // The second one is not checked again, although it has a quorum.
     end.learn({ type: ack, zxid: first });
     script.advance(100);
     expect(end.commits).toEqual([first]);
@@ -281,7 +281,7 @@ describe('a leader of 3.8.0', () => {
     expect(script.peer.warnings).toContainEqual(expect.stringContaining('not acknowledged within syncLimit'));
   });
 
-  test('ends its role when too few followers have been heard of', () => {
+  test('ends its role when too few followers are active', () => {
     const script = new Script();
     script.startLeader();
     script.joinAndServe(2);

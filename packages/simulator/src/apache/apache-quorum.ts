@@ -1,6 +1,6 @@
 import type { Member, Membership } from '@meerkat/protocol';
 
-/** Who votes and who decides (QuorumMaj, QuorumHierarchical), as one membership says it. */
+/** The voters and quorums of one membership (QuorumMaj, QuorumHierarchical). */
 export class ApacheQuorum {
   readonly voters: ReadonlySet<number>;
   readonly #membership: Membership;
@@ -16,7 +16,7 @@ export class ApacheQuorum {
     return hierarchy === null ? 1 : (hierarchy.weights.get(serverId) ?? 0);
   }
 
-  /** `containsQuorum`; servers that do not vote count for nothing. */
+  /** `containsQuorum`; servers that do not vote are ignored. */
   isReachedBy(servers: Iterable<number>): boolean {
     const agreed = new Set([...servers].filter((id) => this.voters.has(id)));
     const { hierarchy } = this.#membership;

@@ -33,7 +33,7 @@ export interface StateSummary {
   readonly lastZxid: Zxid;
 }
 
-/** The leader, as its threads for learners call it. */
+/** The leader, as its learner threads see it. */
 interface HandlersLeader {
   readonly tick: number;
   readonly lastProposed: Zxid;
@@ -54,13 +54,13 @@ interface HandlersLeader {
 export class LearnerHandler {
   serverId = -1;
   isObserver = false;
-  /** How the learner was caught up. */
+  /** How the learner caught up. */
   mode: 'diff' | 'trunc' | 'snap' | null = null;
   readonly #host: ApacheHost;
   readonly #leader: HandlersLeader;
   readonly #socket: PacketSocket<LearnerPacket>;
   #phase: Phase = 'learner-info';
-  /** What is queued until the thread that sends begins. */
+  /** Packets queued until the sending thread starts. */
   #queue: Uint8Array[] | null = [];
   #ackDeadlineTick: number;
   readonly #limit: SyncLimitCheck;
@@ -83,7 +83,7 @@ export class LearnerHandler {
     end.listen(this.#socket);
   }
 
-  /** Any connected voter counts, also one that is still being caught up. */
+  /** Any connected voter counts, even one that is still catching up. */
   get isSynced(): boolean {
     return this.#phase !== 'over' && !this.isObserver && this.#leader.tick <= this.#ackDeadlineTick;
   }
@@ -121,7 +121,7 @@ export class LearnerHandler {
     else this.#queue.push(bytes);
   }
 
-  /** Past the queue, before the thread that sends begins. */
+  /** Bypasses the queue, before the sending thread starts. */
   #writeNow(write: (writer: JuteWriter) => void): void {
     const writer = new JuteWriter();
     write(writer);
@@ -211,7 +211,7 @@ export class LearnerHandler {
     if (!isAccepted) this.close(`its history ends behind the leader's: ${JSON.stringify(summary)}`);
   }
 
-  /** What the learner lacks (`syncFollower`). */
+  /** Queues the history that the learner lacks (`syncFollower`). */
   #syncFollower(peer: Zxid): void {
     const { database, disk, isLogSyncEnabled } = this.#host;
     const log = database.committedLog;
@@ -347,7 +347,7 @@ export class LearnerHandler {
   }
 }
 
-/** Follows the proposal that was sent first and the one that was sent last, and nothing between them. */
+/** Monitors the oldest proposal being tracked and the last one sent, but none in between. */
 class SyncLimitCheck {
   readonly #limitMs: number;
   readonly #nowMs: () => number;

@@ -11,19 +11,19 @@ import {
 import { LogThread } from './apache-disk.ts';
 import type { ApacheHost } from './apache-host.ts';
 
-/** A txn that has been received. */
+/** A received txn. */
 export interface Received {
   readonly zxid: Zxid;
   readonly payload: Uint8Array;
   readonly entry: TxnEntry;
 }
 
-/** What a learner of 3.8.0 logs, commits and applies (`FollowerZooKeeperServer`). */
+/** Logs, commits and applies the txns of a 3.8.0 learner (`FollowerZooKeeperServer`). */
 export class LearnerTxns {
   readonly #host: ApacheHost;
   readonly #complain: (what: string) => void;
   readonly #log: LogThread;
-  /** Logged and not committed (`pendingTxns`). */
+  /** Logged but not committed (`pendingTxns`). */
   #pending: Received[] = [];
   #lastQueued: Zxid = ZXID_ZERO;
   #isOver = false;
@@ -34,19 +34,19 @@ export class LearnerTxns {
     this.#log = new LogThread(host, host.disk, onLogged);
   }
 
-  /** 3.8.0 only warns of a gap; what it lost there it has lost. */
+  /** 3.8.0 only warns of a gap; the missing txns stay lost. */
   checkOrder(zxid: Zxid, isFromSnapshot: boolean): void {
     const isFirst = this.#lastQueued === ZXID_ZERO;
     const last = isFirst ? this.#host.database.lastProcessedZxid : this.#lastQueued;
     this.#lastQueued = zxid;
     if (zxid === last + 1 || (epochOf(zxid) > epochOf(last) && counterOf(zxid) === 1)) return;
     const what = `${hexZxid(zxid)} proposed behind ${hexZxid(last)}`;
-    // A snapshot is read while the leader goes on: what it holds already may come again.
+    // The leader continues while a snapshot is taken, so txns that the snapshot holds may be sent again.
     if (isFirst && zxid <= last && isFromSnapshot) this.#host.warn(what);
     else this.#complain(`${what}: 3.8.0 warns, and logs it`);
   }
 
-  /** What was buffered goes on, and the next txn follows its last one. */
+  /** The buffered txns have been queued for logging: the next txn must follow the last of them. */
   onQueued(last: Received | undefined): void {
     this.#lastQueued = last?.zxid ?? this.#lastQueued;
   }
@@ -84,7 +84,7 @@ export class LearnerTxns {
     this.#host.onApplied(received.zxid, received.entry);
   }
 
-  /** The process is gone, or the role has ended. */
+  /** The process or the role has ended. */
   kill(): void {
     this.#isOver = true;
     this.#log.kill();
@@ -95,7 +95,7 @@ export class LearnerTxns {
   }
 }
 
-/** The packet's bytes belong to the connection, what is kept does not. */
+/** Copies the payload, because the packet's bytes belong to the connection. */
 export function receive(packet: { readonly entry: TxnEntry; readonly payload: Uint8Array }): Received {
   const payload = packet.payload.slice();
   const entry = readTxnEntry(new JuteReader(payload));

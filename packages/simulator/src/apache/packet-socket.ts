@@ -5,13 +5,13 @@ import type { CloseReason, EndEvents, VirtualEnd } from '../virtual-network.ts';
 export interface PacketSocketOwner<Packet> {
   /** `raw` are the packet's own bytes; `packet` is null when they mean nothing. */
   onPacket(packet: Packet | null, raw: Uint8Array): void;
-  /** The other side has closed it, it broke, or nothing was read for too long. Told once, and not after `close`. */
+  /** Closed by the other side, broken, or nothing was read for too long. Called once, and not after `close`. */
   onSocketClosed(reason: string): void;
 }
 
 /**
- * One end of a connection of the quorum port, read as a thread of 3.8.0 reads it: one packet after the other, with a
- * time limit for each read; while the thread waits for something else, what arrives waits too.
+ * One end of a connection to the quorum port, read like a thread of 3.8.0 does: one packet after the other, with a
+ * timeout for each read. While the thread is blocked elsewhere, received data waits.
  */
 export class PacketSocket<Packet> implements EndEvents {
   readonly #timeline: Timeline;
@@ -26,7 +26,7 @@ export class PacketSocket<Packet> implements EndEvents {
   #pendingClose: string | null = null;
   #timeoutMs = Number.POSITIVE_INFINITY;
   #cancelTimeout: () => void = () => {};
-  /** Set while something that is no packet is to come: takes what it understands, 0 for nothing yet. */
+  /** Set while other data than a packet is expected: returns the number of bytes consumed, 0 while it needs more. */
   #takeRaw: ((bytes: Uint8Array) => number) | null = null;
 
   constructor(timeline: Timeline, read: (reader: JuteReader) => Packet | null, owner: PacketSocketOwner<Packet>) {
@@ -43,7 +43,7 @@ export class PacketSocket<Packet> implements EndEvents {
     this.#end = end;
   }
 
-  /** `setSoTimeout`: how long one read waits. */
+  /** `setSoTimeout`: timeout of one read. */
   setTimeout(ms: number): void {
     this.#timeoutMs = ms;
     this.#restartTimeout();
@@ -53,7 +53,7 @@ export class PacketSocket<Packet> implements EndEvents {
     if (!this.#isClosed) this.#end?.write(bytes);
   }
 
-  /** The thread does something else until `unblock`. */
+  /** The thread does not read until `unblock`. */
   block(): void {
     this.#isBlocked = true;
     this.#cancelTimeout();
@@ -63,16 +63,16 @@ export class PacketSocket<Packet> implements EndEvents {
     if (!this.#isBlocked) return;
     this.#isBlocked = false;
     this.#restartTimeout();
-    // What waited is read as an event of its own.
+    // Waiting data is read in a separate event.
     this.#timeline.after(0, () => this.#readPackets());
   }
 
-  /** The next bytes are no packet. */
+  /** The next bytes are not a packet. */
   expectRaw(take: (bytes: Uint8Array) => number): void {
     this.#takeRaw = take;
   }
 
-  /** Closes after what was written. */
+  /** Closes after sending what was written. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -118,7 +118,7 @@ export class PacketSocket<Packet> implements EndEvents {
     this.#maybeTellClosed();
   }
 
-  /** The end of the stream is read after what came before it. */
+  /** The end of the stream is read after all data before it. */
   #maybeTellClosed(): void {
     if (this.#pendingClose === null || this.#isBlocked || this.#isClosed || this.#isReading) return;
     this.#tellClosed(this.#pendingClose);

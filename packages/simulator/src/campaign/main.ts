@@ -14,15 +14,15 @@ const USAGE = `npm run simulate:campaign -- [options]
   --seeds N           seeds 1 to N, or A..B; default 1000
   --minutes N         virtual minutes of faults for each seed; default 1
   --workers N         processes; default: as many as there are processors
-  --failures N        give up after so many seeds that broke a promise; default 10
+  --failures N        stop after so many seeds that violated an invariant; default 10
   --summary FILE      write the table there too
   --help
 
 The last digit of a seed says what it runs in:
 ${CAMPAIGN_SHAPES.map(({ name, share }) => `  ${share} of 10: ${name}`).join('\n')}
 
-Ctrl-C ends it with what was done. Exit code 1: a promise was broken; or of 100 seeds and more, too few operations
-succeeded, too few faults were carried out, or a checker was never told what it judges by.
+Ctrl-C ends it with what was done. Exit code 1: an invariant was violated; or of 100 seeds and more, too few operations
+succeeded, too few faults were carried out, or a checker was never fed with one of its inputs.
 `;
 
 interface CampaignOptions {

@@ -22,7 +22,7 @@ interface Row {
   faults: number;
   epochs: number;
   serverStarts: number;
-  /** Seeds that broke a promise. */
+  /** Seeds that violated an invariant. */
   failures: number;
   /** The longest time from the healing of everything until everything worked. */
   recoveredMaxMs: number;

@@ -14,7 +14,7 @@ const BLIND: readonly Acl[] = [
 ];
 const NOAUTH: OperationError = { code: 'NOAUTH', outcome: 'not-applied', failedPart: null };
 
-it('a list of permissions lets those in whom it names', () => {
+it('an ACL grants access to those it names', () => {
   expect(isAllowed(OPEN_ACL, Perm.admin, null)).toBe(true);
   expect(isAllowed(ANN_ONLY, Perm.read, ANN)).toBe(true);
   expect(isAllowed(ANN_ONLY, Perm.read, BOB)).toBe(false);
@@ -26,7 +26,7 @@ it('a list of permissions lets those in whom it names', () => {
   expect(isAllowed(BLIND, Perm.read, null)).toBe(false);
 });
 
-/** c1 is ann and has made `/a` with these permissions; c2 is nobody in particular. */
+/** c1 is ann and has created `/a` with these permissions; c2 is anonymous. */
 function service(acl: readonly Acl[]): ClientScript {
   const script = new ClientScript();
   script.history.identities.set('c1', ANN);
@@ -37,7 +37,7 @@ function service(acl: readonly Acl[]): ClientScript {
 }
 
 describe('C7: a read', () => {
-  it('is answered to whom it may be, and refused to others', () => {
+  it('succeeds with permission, and is refused without', () => {
     const script = service(ANN_ONLY);
     script.read('c1', 'get', '/a');
     script.read('c2', 'get', '/a', { error: NOAUTH });
@@ -45,13 +45,13 @@ describe('C7: a read', () => {
     expect(script.violations).toEqual([]);
   });
 
-  it('is answered to somebody who may not read', () => {
+  it('succeeds without permission', () => {
     const script = service(ANN_ONLY);
     script.read('c2', 'get', '/a');
     expect(script.broken).toEqual(['C7']);
   });
 
-  it('is refused to somebody who may read', () => {
+  it('is refused despite permission', () => {
     const script = service(OPEN_ACL);
     script.read('c2', 'get', '/a', { error: NOAUTH });
     expect(script.broken).toEqual(['C7']);
@@ -69,7 +69,7 @@ describe('a write', () => {
     const right = service(ANN_ONLY);
     right.write('c2', { op: 'set', path: '/a', data: 'x', version: -1 }, ERROR_TXN, { error: NOAUTH });
     right.set('c1', '/a', 'x', 1);
-    // That is for the parent to say.
+    // The parent's permissions decide.
     right.write('c2', { op: 'delete', path: '/a', version: -1 }, deleteTxn('/a'));
     expect(right.violations).toEqual([]);
   });
@@ -106,7 +106,7 @@ describe('a write', () => {
 });
 
 describe('a watch', () => {
-  it('C7: tells somebody of a change that may not be read', () => {
+  it('C7: notifies a client of a change that it may not read', () => {
     const script = service(ANN_ONLY);
     script.history.identities.set('c3', ANN);
     script.connect('c3');

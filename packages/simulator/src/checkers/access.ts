@@ -1,10 +1,10 @@
-/** Who may do what, decided by a list of permissions alone: a model of its own, for checkers. */
+/** Permissions as decided by an ACL alone: an independent model, for checkers. */
 import { type Acl, OPEN_ACL, Perm } from '@meerkat/protocol';
 
-/** Who a client has proved to be; null: nobody in particular. */
+/** What a client has authenticated as; null: anonymous. */
 export type Identity = { readonly scheme: string; readonly id: string } | null;
 
-/** Whom nothing is refused. */
+/** Has all permissions. */
 export const SUPER: Identity = { scheme: 'super', id: '' };
 
 /** @param perms bits of `Perm`; one of them is enough */
@@ -21,7 +21,7 @@ export function mayRead(acl: readonly Acl[], identity: Identity): boolean {
   return isAllowed(acl, Perm.read, identity);
 }
 
-/** Absent is open for everybody. */
+/** An absent list grants everyone everything. */
 export function isSameAcl(one: readonly Acl[] = OPEN_ACL, other: readonly Acl[] = OPEN_ACL): boolean {
   return (
     one.length === other.length &&

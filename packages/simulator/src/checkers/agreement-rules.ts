@@ -5,7 +5,7 @@ import type { ServerGhost } from './server-ghost.ts';
 
 export class AgreementRules {
   readonly #cluster: Cluster;
-  /** Digest of the tree after a txn, and who told it first. */
+  /** Digest of the tree after a txn, and the server that reported it first. */
   readonly #digests: Map<number, { readonly digest: bigint; readonly server: number }> = new Map();
 
   constructor(cluster: Cluster) {
@@ -41,7 +41,7 @@ export class AgreementRules {
     if (digest !== null) this.#checkDigest(server, zxid, digest);
   }
 
-  /** D7: at the moment at which it is applied. */
+  /** D7: when it is applied. */
   checkDurable(server: ServerGhost, zxid: number): void {
     if (server.isVoter && zxid > server.log.durableLast) {
       const message = `server ${server.id} applies ${hexZxid(zxid)}, and its disk holds txns up to ${hexZxid(server.log.durableLast)}`;
@@ -49,7 +49,7 @@ export class AgreementRules {
     }
   }
 
-  /** A server has found that its tree is not the one that it was told of: by its leader, or by its own log. */
+  /** A server has found that its tree differs from the digest of its leader, or of its own log. */
   onDigestMismatch(server: ServerGhost, zxid: number, expected: bigint, actual: bigint): void {
     const digests = `0x${expected.toString(16)} is expected, 0x${actual.toString(16)} is found`;
     this.#cluster.report('Z17', [server.id], `server ${server.id} has another tree at ${hexZxid(zxid)}: ${digests}`);

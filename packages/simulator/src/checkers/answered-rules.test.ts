@@ -23,12 +23,9 @@ describe('S8', () => {
   it.each([
     [10_999, ['S8']],
     [11_000, []],
-  ])(
-    'a leader has heard of a client that it answered when that one asked, and ends its session at %d',
-    (atMs, broken) => {
-      expect(expire(answered(3), atMs)).toEqual(broken);
-    },
-  );
+  ])('a leader that answered a request counts from when it was sent, and ends the session at %d', (atMs, broken) => {
+    expect(expire(answered(3), atMs)).toEqual(broken);
+  });
 
   it.each([
     [11_399, ['S8']],
@@ -40,7 +37,7 @@ describe('S8', () => {
     expect(expire(script, atMs)).toEqual(broken);
   });
 
-  it('a learner may have said so while the request was on its way', () => {
+  it('a learner may report the session while the request is in flight', () => {
     const script = new EnsembleScript().serve();
     script.nowMs = 10_000;
     const asked = script.checker.onAsked(1);
@@ -77,7 +74,7 @@ describe('S8', () => {
     expect(expire(script, atMs).includes('S8')).toBe(isBroken);
   });
 
-  it('nothing is known before the answer to a ping has arrived, nor of a connection that is lost', () => {
+  it('nothing is known before a ping reply arrives, nor from a lost connection', () => {
     expect(expire(answered(1), 10_400)).toEqual([]);
     const script = answered(1);
     script.disconnect(1, 3);
@@ -86,7 +83,7 @@ describe('S8', () => {
     expect(expire(script, 10_500)).not.toContain('S8');
   });
 
-  it('a leader of another term has heard nothing', () => {
+  it('a leader of another term does not know when the session was last active', () => {
     const script = answered(3);
     script.role(3, 'looking');
     script.elect(3, [1, 2, 3], 2);

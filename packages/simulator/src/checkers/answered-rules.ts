@@ -1,4 +1,4 @@
-/** S8: a leader ends no session whose client a server has answered within its timeout, and has told the leader since. */
+/** S8: a leader ends no session whose client was answered within its timeout, once the leader must know of it. */
 import { PacketType } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
@@ -10,44 +10,44 @@ export interface Asked {
   readonly term: number;
   /** Of the server's own clock, milliseconds. */
   readonly clockMs: number;
-  /** Of a learner: its connection to its leader, and how many pings it had answered there; null of others. */
+  /** For a learner: its connection to its leader, and how many pings it had answered there; otherwise null. */
   readonly link: Link | null;
   readonly pongs: number;
 }
 
-/** An answer to a ping, where it has arrived. */
+/** A ping reply, where it has arrived. */
 interface Pong {
   /** By the clock of the server that received it. */
   readonly atMs: number;
-  /** Of a follower that feeds observers: its own link to its leader, and how many pings it had answered there. */
+  /** For a follower with observers: its own link to its leader, and how many pings it had answered there. */
   readonly relay: Link | null;
   readonly relayed: number;
 }
 
 /**
- * The connection of a learner to its leader, or of an observer to the follower that feeds it, over which it tells in its answers to
- * pings which sessions it has heard of. Such a follower passes on what it was told with its own next answer.
+ * The connection of a learner to its leader, or of an observer to the follower that it follows. In its ping replies the
+ * learner reports the sessions with recent pings. A follower passes on what its observers report with its next reply.
  */
 interface Link {
   readonly connection: number;
   readonly leader: number;
   sent: number;
   readonly received: Pong[];
-  /** Sessions that were heard of between two answers: the first that may tell of it, and the last. */
+  /** Sessions with activity between two ping replies: the first reply that may report it, and the last. */
   waiting: { readonly sessionId: bigint; readonly first: number; readonly last: number }[];
 }
 
 /**
- * A server that answers a client has heard of its session, at the earliest when the client asked. A leader knows it then; a
- * learner says it with its next answer to a ping, or with one before that it gave while the request was on its way.
+ * A server that answers a client knows that its session is alive, at least since the client asked. A leader knows it at
+ * once; a learner reports it in its next ping reply, or in an earlier one while the request was in flight.
  */
 export class AnsweredRules {
   readonly #cluster: Cluster;
   readonly #clockMs: (server: number) => number;
   readonly #links: Map<number, Link> = new Map();
-  /** Of a leader in its term: when it must have heard of a session, by its own clock. */
+  /** Of a leader in its term: the last activity of each session that it must know, by its own clock. */
   readonly #heardMs: Map<number, Map<bigint, number>> = new Map();
-  /** When a server must have heard of a session itself, by its own clock; of all its terms. */
+  /** The last activity that a server must have seen itself, by its own clock; over all its terms. */
   readonly #here: Map<number, Map<bigint, number>> = new Map();
 
   constructor(cluster: Cluster, clockMs: (server: number) => number) {
@@ -95,7 +95,7 @@ export class AnsweredRules {
     this.#cluster.report('S8', [server.id], `${message}, after ${silentMs} ms; its timeout is ${timeoutMs} ms`);
   }
 
-  /** A session that only this server knows: it asks nobody. */
+  /** A local session: only this server decides. */
   onLocalExpired({ id }: ServerGhost, sessionId: bigint, timeoutMs: number): void {
     const silentMs = this.#clockMs(id) - (this.#here.get(id)?.get(sessionId) ?? Number.NEGATIVE_INFINITY);
     if (silentMs >= timeoutMs) return;

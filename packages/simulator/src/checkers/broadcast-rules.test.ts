@@ -17,13 +17,13 @@ function changeLeader(script: EnsembleScript): void {
 }
 
 describe('the rules of broadcast', () => {
-  it('Z1: a server holds a txn that nobody has proposed', () => {
+  it('Z1: a server holds a txn that no leader has proposed', () => {
     const script = serving();
     script.log(1, txnOf(makeZxid(1, 1), createTxn('/made-up')));
     expect(script.broken).toEqual(['Z1']);
   });
 
-  it('Z1: a leader commits what nobody has proposed', () => {
+  it('Z1: a leader commits what no leader has proposed', () => {
     const script = serving();
     script.committed(3, makeZxid(1, 1));
     expect(script.broken).toContain('Z1');
@@ -43,7 +43,7 @@ describe('the rules of broadcast', () => {
     expect(script.broken).toEqual([]);
   });
 
-  it('D11: a leader sends a txn that is longer than servers take', () => {
+  it('D11: a leader sends a txn that is longer than servers accept', () => {
     const script = serving();
     const createOf = (counter: number, bytes: number) => {
       const zxid = makeZxid(1, counter);

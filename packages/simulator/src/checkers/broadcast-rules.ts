@@ -28,7 +28,7 @@ export class BroadcastRules {
   /**
    * A txn is seen: on the wire, in a log, in a tree.
    *
-   * @param server who holds or sends it
+   * @param server the one that holds or sends it
    */
   onTxn(server: ServerGhost, zxid: number, hash: number, entry: TxnEntry | null): void {
     const known = this.#cluster.proposals.get(zxid);
@@ -83,7 +83,7 @@ export class BroadcastRules {
     const counter = counterOf(zxid as Zxid);
     const leader = leaders.get(epoch);
     if (leader === undefined || leader.server !== server.id || leader.term !== server.term) {
-      const by = leader === undefined ? 'nobody leads' : `server ${leader.server} leads`;
+      const by = leader === undefined ? 'no server leads' : `server ${leader.server} leads`;
       const message = `server ${server.id} has ${hexZxid(zxid)}, which ${by} in epoch ${epoch} has never proposed`;
       this.#cluster.report('Z1', [server.id], message);
       return;
@@ -109,7 +109,7 @@ export class BroadcastRules {
       this.#cluster.report(
         'R1',
         [leader.id],
-        `${hexZxid(zxid)} names a membership nobody can read: ${membership.fault}`,
+        `${hexZxid(zxid)} names a membership that cannot be parsed: ${membership.fault}`,
       );
     } else if (this.#cluster.onMembershipProposed(zxid, membership)) {
       this.#memberships.onProposed(leader, zxid);
@@ -128,7 +128,7 @@ export class BroadcastRules {
     this.#checkHolders(leader, `${hexZxid(committed.last)} is committed by leader ${leader.id}`);
   }
 
-  /** A quorum of others has acknowledged what the leader has proposed and not logged itself. */
+  /** A quorum of followers has acknowledged what the leader has proposed and not logged itself. */
   #commitAhead(leader: ServerGhost, upTo: number): void {
     const { committed, proposals } = this.#cluster;
     const epoch = epochOf(upTo as Zxid);
@@ -144,7 +144,7 @@ export class BroadcastRules {
     }
   }
 
-  /** Also later, whenever a disk has lost something: what is committed stays on the disks of a quorum. */
+  /** What is committed stays on the disks of a quorum; checked again whenever a disk loses something. */
   #checkHolders(server: ServerGhost, what: string): void {
     const { committed, voters, servers } = this.#cluster;
     const holders: number[] = [];
@@ -158,7 +158,7 @@ export class BroadcastRules {
     this.#cluster.report('Z9', [server.id], `${what}, and no quorum of disks holds it: ${all.join(', ')}`);
   }
 
-  /** A server's log has become shorter, or was read anew. */
+  /** A server's log has become shorter, or was read again from disk. */
   onLogChanged(server: ServerGhost): void {
     if (this.#cluster.committed.length > 0) {
       this.#checkHolders(
@@ -168,7 +168,7 @@ export class BroadcastRules {
     }
   }
 
-  /** The leader's log begins with a snapshot that is ahead of C: what it covers stands in another log, or was proposed. */
+  /** The leader's log begins with a snapshot ahead of C: what it covers is in another log, or was proposed. */
   #fillUpTo(leader: ServerGhost, upTo: number): void {
     const { committed, proposals, servers } = this.#cluster;
     for (const { log } of servers.values()) {
@@ -210,7 +210,7 @@ export class BroadcastRules {
     this.#checkHolders(leader, `change ${hexZxid(zxid)} to the membership is committed by leader ${leader.id}`);
   }
 
-  /** S2: a leader tells a learner that a session goes on. */
+  /** S2: a leader tells a learner that a session is still alive. */
   onRevalidated(leader: ServerGhost, sessionId: bigint): void {
     if (!this.#closedSessions.has(sessionId)) return;
     const message = `leader ${leader.id} says that session 0x${sessionId.toString(16)} lives, whose end is committed`;
@@ -229,7 +229,7 @@ export class BroadcastRules {
       this.#openSessions.add(sessionId);
       return;
     }
-    // A refused request of a session that is over, and a second end of it, change nothing: both may have been under way.
+    // A refused request of a closed session, and a second close, change nothing: both may have been in flight.
     if (type === OpCode.closeSession) {
       this.#openSessions.delete(sessionId);
       this.#closedSessions.add(sessionId);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ChildHistory } from './child-history.ts';
 
-test('names at a zxid are those after its last step, whatever was asked before', () => {
+test('names at a zxid are those after its last step, independent of earlier queries', () => {
   const children = new ChildHistory();
   children.note(0, 'old', true);
   children.note(3, 'a', true);

@@ -1,6 +1,6 @@
 /**
- * Names of the children of one znode at any zxid. They are worked out from those of the last question, as most questions
- * are about a moment shortly behind that of the one before.
+ * Names of the children of one znode at any zxid. They are derived from those of the last query, as most queries are
+ * for a zxid shortly after the previous one.
  */
 export class ChildHistory {
   /** Ascending. */

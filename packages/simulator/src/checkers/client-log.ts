@@ -1,4 +1,4 @@
-/** A history, put in the order that the rules need: by connection, by session, by what was sent. */
+/** A history, ordered as the rules need it: by connection, by session, by request. */
 import type { History, HistoryEntry, Operation } from '../history.ts';
 import type { Identity } from './access.ts';
 
@@ -22,9 +22,9 @@ export class ClientLog {
   /** Connections of each client, in order. */
   readonly byClient: Map<string, ConnectionLog[]> = new Map();
   readonly told: Map<Operation, Told[]> = new Map();
-  /** Programs that ended; another one may go on under the same name. */
+  /** Programs that ended; another one may continue under the same name. */
   readonly ends: State[] = [];
-  /** Everything that was sent under a session and an xid; xids begin anew on each connection. */
+  /** Everything that was sent under a session and an xid; each connection starts its xids again. */
   readonly #sent: Map<string, Sent[]> = new Map();
   readonly #sessions: Set<bigint> = new Set();
 
@@ -38,12 +38,12 @@ export class ClientLog {
     return this.#sent.get(`${sessionId}/${xid}`) ?? [];
   }
 
-  /** It was answered by a server without a leader: what that shows may be old, or never committed. */
+  /** It was answered by a server without a leader: what that shows may be stale, or never committed. */
   isReadOnly({ connection }: Operation): boolean {
     return this.connections.get(connection)?.connected.isReadOnly ?? false;
   }
 
-  /** Whom a client has shown to be. */
+  /** The identity that a client has proved. */
   identityOf(client: string): Identity {
     return this.history.identities.get(client) ?? null;
   }

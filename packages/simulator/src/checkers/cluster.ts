@@ -29,16 +29,16 @@ export class Cluster {
   readonly committed: CommittedSequence = new CommittedSequence();
   /** P of all epochs, by zxid. */
   readonly proposals: Map<number, Proposal> = new Map();
-  /** Of the last txn that was broadcast in an epoch. */
+  /** Last txn that was broadcast in each epoch. */
   readonly lastProposed: Map<number, number> = new Map();
-  /** Who leads, or has led, an epoch: the server, and its term. */
+  /** The leader of each epoch: the server, and its term. */
   readonly leaders: Map<number, { readonly server: number; readonly term: number }> = new Map();
   /** Epochs whose quorum has synchronized. */
   readonly establishedEpochs: Set<number> = new Set();
   readonly nowMs: () => number;
   /** Committed memberships, by their versions, the newest last. */
   readonly #memberships: Map<number, Electors> = new Map();
-  /** Of proposed memberships, who would vote. */
+  /** Voters of proposed memberships. */
   readonly #proposed: Map<number, Electors> = new Map();
 
   constructor(members: Members, violations: Violations, nowMs: () => number) {
@@ -70,7 +70,7 @@ export class Cluster {
     return true;
   }
 
-  /** A change that its leader has proposed and not committed, before this one; null when there is none. */
+  /** An earlier change of the same leader that is not committed yet; null when there is none. */
   pendingMembership(version: number): number | null {
     const epoch = epochOf(version as Zxid);
     const pending = [...this.#proposed.keys()].find(
@@ -89,7 +89,7 @@ export class Cluster {
 
   /**
    * A voter of the newest committed membership, of one that was proposed after it, or of the one before it: a leader whose
-   * history has a change commits it with its epoch, and makes way if that has no place for it.
+   * history has a change commits it with its epoch, and hands over if the change removes it.
    */
   mayLead(id: number): boolean {
     return this.#electorsOfNow().some(({ voters }) => voters.includes(id));
@@ -102,15 +102,15 @@ export class Cluster {
     return [...before, ...later];
   }
 
-  /** A quorum of any membership that there was: of what servers decide that do not know of the newest one yet. */
+  /** A quorum of any membership so far: for decisions of servers that do not know the newest one yet. */
   isQuorumOfAny(ids: readonly number[]): boolean {
     const all = [...this.#memberships.values(), ...this.#proposed.values()];
     return all.some(({ voters, hierarchy }) => isQuorum(voters, hierarchy, ids));
   }
 
   /**
-   * A quorum of the list that a server may have been started with: one that is no member is given the membership of that
-   * time with itself in it.
+   * A quorum of the list that a server may have been started with: a server that is no member is given the membership of
+   * that time plus itself.
    */
   isQuorumOfOwnList(id: number, ids: readonly number[]): boolean {
     return [...this.#memberships.values()].some(
@@ -141,7 +141,7 @@ export class Cluster {
   }
 }
 
-/** Who decides in a membership. */
+/** The voters of a membership. */
 interface Electors {
   readonly voters: readonly number[];
   readonly hierarchy: Hierarchy | null;

@@ -8,7 +8,7 @@ import { epochOf, hexZxid, type TxnEntry, type Zxid } from '@meerkat/protocol';
 export class CommittedSequence {
   readonly zxids: number[] = [];
   readonly hashes: number[] = [];
-  /** Decoded; null where nobody has shown the bytes (a history that was there before the world began). */
+  /** Decoded; null where the bytes are unknown (a history from before the world began). */
   readonly entries: (TxnEntry | null)[] = [];
   readonly #indexes: Map<number, number> = new Map();
 
@@ -30,7 +30,7 @@ export class CommittedSequence {
     return this.#indexes.get(zxid) ?? -1;
   }
 
-  /** How many txns are not behind `zxid`. */
+  /** Number of txns up to `zxid`. */
   countUpTo(zxid: number): number {
     const known = this.#indexes.get(zxid);
     if (known !== undefined) return known + 1;

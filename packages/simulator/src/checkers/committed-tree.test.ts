@@ -100,7 +100,7 @@ describe('the tree of the committed txns', () => {
     expect(faultsOf((script) => txns(script).forEach((txn) => void script.commit(txn)))).toEqual(['W6']);
   });
 
-  it('S3: an ephemeral belongs to a session that is over', () => {
+  it('S3: an ephemeral belongs to a session that has ended', () => {
     const broken = faultsOf((script) => {
       script.commit(timeout, SESSION);
       script.commit({ type: OpCode.closeSession, paths: [] }, SESSION);
@@ -191,7 +191,7 @@ describe('a tree that follows another one', () => {
     return faults;
   }
 
-  it('goes on as if it knew everything that was before', () => {
+  it('continues as if it had all of the history', () => {
     for (let at = 0; at <= committed.length; at++) {
       const base = foldCommitted(committed.slice(0, at));
       expect(base.zxid).toBe(at === 0 ? 0 : makeZxid(1, at));

@@ -1,9 +1,9 @@
 /**
- * The tree as it must have been after each committed txn: C folded by a small model of its own, which shares nothing with
- * the servers' tree. Every path keeps all of its states, so that "what was there at zxid z" is a binary search.
+ * The tree as it must have been after each committed txn: C applied to a small independent model, which shares nothing
+ * with the servers' tree. Every path keeps all of its states, so that "what was there at zxid z" is a binary search.
  *
- * Folding also shows txns that nobody should have committed: W5 (sequence numbers), W6 (arithmetic of the stat), S3
- * (ephemerals and their sessions), D11 (what the end of a session lists).
+ * Applying also reveals txns that should not have been committed: W5 (sequence numbers), W6 (arithmetic of the stat),
+ * S3 (ephemerals and their sessions), D11 (the paths listed in a closeSession).
  */
 import {
   type CloseSessionTxn,
@@ -38,7 +38,7 @@ export interface SessionLife {
   closedZxid: number | null;
 }
 
-/** A tree at some zxid, as the beginning of what is judged: what was before has been judged, and is forgotten. */
+/** A tree at some zxid, as the base for what is checked: what came before was checked already, and is dropped. */
 export interface CommittedBase {
   readonly zxid: number;
   /** What is there, by path. */
@@ -97,7 +97,7 @@ export class CommittedTree {
     return this.committed[this.committed.length - 1]?.header.zxid ?? this.baseZxid;
   }
 
-  /** The tree as it is at its end, for those who judge what follows. */
+  /** The tree at the end, as the base of the txns that follow. */
   get base(): CommittedBase {
     const states = new Map<string, ZnodeState>();
     for (const path of this.#states.keys()) {
@@ -108,7 +108,6 @@ export class CommittedTree {
     return { zxid: this.lastZxid, states, sessions };
   }
 
-  /** The committed txn of a zxid, or null. */
   /**
    * Whether this is a zxid of C. A log that ends there is C up to there; one that ends elsewhere has txns at its end that are
    * not committed.
@@ -117,6 +116,7 @@ export class CommittedTree {
     return zxid <= this.baseZxid || this.entryAt(zxid) !== null;
   }
 
+  /** The committed txn of a zxid, or null. */
   entryAt(zxid: number): TxnEntry | null {
     const index = this.#indexes.get(zxid);
     return index === undefined ? null : this.committed[index]!;
@@ -147,7 +147,7 @@ export class CommittedTree {
     return this.#children.get(path)?.namesAt(zxid).sort() ?? [];
   }
 
-  /** Paths that have ever been there. */
+  /** Paths that have ever existed. */
   paths(): Iterable<string> {
     return this.#states.keys();
   }
@@ -240,7 +240,7 @@ export class CommittedTree {
     this.#change(zxid, 'children', parentPath);
   }
 
-  /** W8: the service deletes containers that have had children, and TTL znodes whose time is over, without children both. */
+  /** W8: the service deletes containers that have had children and expired TTL znodes, and only without children. */
   #collect(header: TxnHeader, path: string): void {
     const state = this.#now(path);
     if (state !== null) {
@@ -368,7 +368,7 @@ export class CommittedTree {
   }
 }
 
-/** `jute.maxbuffer` and as much again. */
+/** Twice the default of `jute.maxbuffer`. */
 const DEFAULT_TXN_BYTES_MAX = 2 * 0xfffff;
 const ENCODER = new TextEncoder();
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EnsembleScript } from './testing/ensemble-script.ts';
 
-/** Server 3 leads servers 1 and 2; everybody was heard at 1000 ms. The limit is 5 ticks, and 2 to notice it. */
+/** Server 3 leads servers 1 and 2; all were last heard at 1000 ms. The limit is 5 ticks, and 2 to notice it. */
 function serving(): EnsembleScript {
   const script = new EnsembleScript();
   script.nowMs = 1000;
@@ -15,7 +15,7 @@ function serve(script: EnsembleScript, server: number, atMs: number): string[] {
 }
 
 describe('L4', () => {
-  it('a leader serves on as long as one of two followers answers', () => {
+  it('a leader keeps serving as long as one of two followers answers', () => {
     const script = serving();
     for (let atMs = 1200; atMs <= 4000; atMs += 200) {
       script.nowMs = atMs;
@@ -27,14 +27,14 @@ describe('L4', () => {
   it.each([
     [1700, []],
     [1701, ['L4']],
-  ])('a leader that has heard of no follower since 1000 serves at %d', (atMs, broken) => {
+  ])('a leader without contact to any follower since 1000 serves at %d', (atMs, broken) => {
     expect(serve(serving(), 3, atMs)).toEqual(broken);
   });
 
   it.each([
     [1700, []],
     [1701, ['L4']],
-  ])('a follower that has heard nothing of its leader since 1000 serves at %d', (atMs, broken) => {
+  ])('a follower without contact to its leader since 1000 serves at %d', (atMs, broken) => {
     expect(serve(serving(), 1, atMs)).toEqual(broken);
   });
 
@@ -45,7 +45,7 @@ describe('L4', () => {
     script.begin(3, 1, [1]);
     script.nowMs = 1500;
     script.greet(2, 3);
-    // Follower 1 is silent; follower 2 makes a quorum with the leader while it may still join.
+    // Follower 1 is silent; follower 2 forms a quorum with the leader while it may still join.
     expect(serve(script, 3, 3700)).toEqual([]);
     expect(serve(script, 3, 3701)).toEqual(['L4']);
   });
@@ -70,7 +70,7 @@ describe('L4', () => {
     expect(serve(script, 3, 1701)).toEqual(['L4']);
   });
 
-  it('an observer is nobody’s quorum', () => {
+  it('an observer does not count for a quorum', () => {
     const script = serving();
     script.role(4, 'observing', 3);
     script.greet(4, 3);
@@ -82,7 +82,7 @@ describe('L4', () => {
     expect(serve(script, 3, 1701)).toEqual(['L4']);
   });
 
-  it('a process that stood still is given two ticks', () => {
+  it('a process that was paused is given two ticks', () => {
     const script = serving();
     script.nowMs = 5000;
     script.checker.onResumed(3);
@@ -90,7 +90,7 @@ describe('L4', () => {
     expect(serve(script, 3, 5201)).toEqual(['L4']);
   });
 
-  it('nothing is asked of a server that has left its role', () => {
+  it('a server that has left its role is not checked', () => {
     const script = serving();
     script.role(3, 'looking');
     expect(serve(script, 3, 9000)).toEqual([]);

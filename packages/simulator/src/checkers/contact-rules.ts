@@ -11,22 +11,22 @@ export interface Limits {
   readonly syncLimit: number;
 }
 
-/** A learner's connection, as its leader knows it. */
+/** A learner's connection, as seen by its leader. */
 interface Link {
   readonly learner: number;
   readonly leader: number;
   /** UPTODATE has been sent: from then on syncLimit counts, and no longer initLimit. */
   isServing: boolean;
-  /** When the leader was sent something over it last, or has sent UPTODATE, by the leader's clock. */
+  /** When the leader last received something over it, or sent UPTODATE, by the leader's clock. */
   heardMs: number;
 }
 
-/** Ticks behind a limit within which a server notices: it looks every half tick, at a quorum every other time. */
+/** Ticks after a limit within which a server notices: it checks every half tick, the quorum every other time. */
 const SLACK_TICKS = 2;
 
 /**
- * Each server has a moment, by its own clock, up to which what it has heard lets it serve. A process that stood still is
- * given a moment to notice it.
+ * What a server last received lets it serve up to some moment, by its own clock. A process that was paused is given a
+ * little longer to notice it.
  */
 export class ContactRules {
   readonly #cluster: Cluster;
@@ -34,9 +34,9 @@ export class ContactRules {
   readonly #clockMs: (server: number) => number;
   /** By connection. */
   readonly #links: Map<number, Link> = new Map();
-  /** Of learners, when the leader was heard last, by the learner's clock. */
+  /** For learners, when they last received something from their leader, by the learner's clock. */
   readonly #leaderHeardMs: Map<number, number> = new Map();
-  /** Before this moment of its clock a server needs not be looked at again. */
+  /** Up to this moment of its clock a server need not be checked again. */
   readonly #nextLookMs: Map<number, number> = new Map();
   readonly #resumedMs: Map<number, number> = new Map();
 
@@ -51,13 +51,13 @@ export class ContactRules {
     this.#leaderHeardMs.delete(server.id);
   }
 
-  /** A process that stood still goes on. */
+  /** A paused process resumes. */
   onResumed(server: number): void {
     this.#resumedMs.set(server, this.#clockMs(server));
   }
 
   onWire(event: WireEvent): void {
-    // One that is closed may be counted for as long as one that is silent: who knows when its leader hears of it?
+    // A closed connection may count as long as a silent one: it is unknown when the leader notices.
     if (event.kind === 'learner-packet' && event.stage === 'received') {
       const heardMs = this.#clockMs(event.to);
       const link = this.#links.get(event.connection);
@@ -76,7 +76,7 @@ export class ContactRules {
     }
   }
 
-  /** A turn of a server has ended in which it serves clients. */
+  /** A turn has ended in which the server serves clients. */
   onServing(id: number): void {
     const nowMs = this.#clockMs(id);
     if (nowMs < (this.#nextLookMs.get(id) ?? 0)) return;
@@ -92,7 +92,7 @@ export class ContactRules {
     this.#nextLookMs.set(id, Number.POSITIVE_INFINITY);
   }
 
-  /** The last moment at which those of whom it must have heard lately, with itself, are a quorum. */
+  /** The last moment at which the leader and the followers with recent contact are a quorum. */
   #leadsUntilMs(id: number): number {
     const untilMs = new Map<number, number>();
     const nowMs = this.#clockMs(id);

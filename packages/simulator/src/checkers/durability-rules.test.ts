@@ -16,7 +16,7 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual(['Z3']);
   });
 
-  it('Z4: a server takes for committed what is not, at this place', () => {
+  it('Z4: a server considers committed what is not, at this position', () => {
     const script = serving();
     const open = script.nextTxn(3);
     script.propose(3, 1, open);
@@ -97,7 +97,7 @@ describe('the rules of logs and disks', () => {
     });
   });
 
-  it('Z5: a server applies what nobody has committed', () => {
+  it('Z5: a server applies what is not committed', () => {
     const script = serving();
     const txn = script.nextTxn(3);
     script.spread(3, [1], txn);
@@ -167,7 +167,7 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual(['Z11', 'Z9']);
   });
 
-  it('Z17: a server finds another digest than it was told', () => {
+  it('Z17: a server finds another digest than it was sent', () => {
     const script = new EnsembleScript().serve();
     script.trace(2, { kind: 'digest-mismatch', zxid: script.write().zxid, expected: 1n, actual: 2n });
     expect(script.broken).toEqual(['Z17']);
@@ -209,7 +209,7 @@ describe('the rules of logs and disks', () => {
     expect(script.broken).toEqual(['D8']);
   });
 
-  it('D8 takes no word for what is durable while a server recovers', () => {
+  it('D8 ignores reports of durability while a server recovers', () => {
     const script = serving();
     const txn = script.write();
     const open = script.nextTxn(3);

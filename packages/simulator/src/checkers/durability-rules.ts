@@ -5,9 +5,9 @@ import { gapBetween } from './committed-sequence.ts';
 import type { ServerGhost } from './server-ghost.ts';
 import type { WireEvent } from './wire.ts';
 
-/** What a reader finds on a disk. */
+/** What is found on a disk. */
 export interface FoundLog {
-  /** Zxid of the snapshot that the log goes on from; 0 without one. */
+  /** Zxid of the snapshot that the log continues from; 0 without one. */
   readonly base: number;
   /** Ascending, behind the base. */
   readonly zxids: readonly number[];
@@ -53,10 +53,10 @@ export class DurabilityRules {
   }
 
   /**
-   * D5: the purge has removed files. A few snapshots stay, and the log from the oldest of them on: each may be needed.
+   * D5: the purge has removed files. It must keep a few snapshots, and the log from the oldest of them on.
    *
-   * @param snapshots zxids of those that stay, ascending
-   * @param logBegin first zxid of the log files that stay; null: there are none
+   * @param snapshots zxids of the remaining ones, ascending
+   * @param logBegin first zxid of the remaining log files; null without any
    */
   onPurged(server: ServerGhost, snapshots: readonly number[], logBegin: number | null): void {
     const { committed } = this.#cluster;
@@ -71,7 +71,7 @@ export class DurabilityRules {
     this.#cluster.report('D5', [server.id], message);
   }
 
-  /** D6: files of the log go newest first, so that wherever the power is cut the log has lost its end and nothing else. */
+  /** D6: log files are removed newest first, so that a power cut at any point costs the log its end and nothing else. */
   onLogSetAside(server: ServerGhost, zxid: number, others: readonly number[]): void {
     const later = others.find((other) => other > zxid);
     if (later === undefined) return;
@@ -79,7 +79,7 @@ export class DurabilityRules {
     this.#cluster.report('D6', [server.id], message);
   }
 
-  /** D6: whoever reads a snapshot, another one's server too, finds each znode once and behind its parent. */
+  /** D6: any reader of a snapshot, also another server, finds each znode once and after its parent. */
   onSnapshotFaulty(server: ServerGhost, zxid: number, fault: string): void {
     this.#cluster.report('D6', [server.id], `server ${server.id} has written a snapshot of ${hexZxid(zxid)}: ${fault}`);
   }
@@ -94,7 +94,7 @@ export class DurabilityRules {
   }
 
   /**
-   * A reader goes over the whole disk, after a power loss or at a start.
+   * The whole disk has been read, after a power loss or at a start.
    *
    * @returns whether the ghost's log has been replaced
    */
@@ -135,11 +135,11 @@ export class DurabilityRules {
     this.#cluster.report('D9', [event.from], `server ${event.from} sends ${what} after its disk has failed`);
   }
 
-  /** At the boundary of an epoch the end of the older one may be missing, unless it is committed. */
+  /** At an epoch boundary the end of the older one may be missing, unless it is committed. */
   #gapBetween(previous: number, zxid: number): string | null {
     const gap = gapBetween(previous, zxid);
     const { committed } = this.#cluster;
-    // What a snapshot holds ends anywhere.
+    // A snapshot can end at any zxid.
     if (gap !== null || previous === 0 || zxid === previous + 1) return gap;
     const at = committed.indexOf(previous);
     const next = at < 0 ? undefined : committed.zxids[at + 1];
@@ -150,17 +150,17 @@ export class DurabilityRules {
   #checkResurrection(server: ServerGhost, zxid: number, hash: number): void {
     const truncated = server.truncated.get(zxid);
     if (truncated === undefined || truncated.hash !== hash || this.#cluster.committed.has(zxid)) return;
-    // Where the leader whom it was truncated for has failed before its quorum, another one may bring it back.
+    // If the leader that requested the truncation failed before it had a quorum, another leader may bring the txn back.
     if (!this.#cluster.establishedEpochs.has(truncated.epoch)) return;
     const message = `server ${server.id} logs ${hexZxid(zxid)} again, which it had truncated in epoch ${truncated.epoch}`;
     this.#cluster.report('Z10', [server.id], message);
   }
 
-  /** Z4: what a server knows to be committed is in its log what it is in C. */
+  /** Z4: what a server knows to be committed is the same in its log as in C. */
   #checkCommitted(server: ServerGhost, logged: number): void {
     const { committed } = this.#cluster;
     const { log } = server;
-    // The history that a learner is sent is committed once a quorum has it; until then nobody is served.
+    // The history that a learner is sent is committed once a quorum has it; no client is served before that.
     if (server.established === null) return;
     const upTo = Math.min(server.toldCommitted, logged);
     let at = log.after(Math.max(server.checkedCommitted, log.base));
@@ -180,5 +180,5 @@ export class DurabilityRules {
   }
 }
 
-/** No server may be told to keep fewer. */
+/** Servers accept no smaller setting. */
 const SNAPSHOTS_MIN = 3;

@@ -41,7 +41,7 @@ describe('the rules of elections', () => {
     },
   );
 
-  it('E10 holds for a later round than the one of which a server could tell the others', () => {
+  it('E10 holds for a later round than the last one that a server could announce', () => {
     const script = new EnsembleScript();
     script.vote(1, 2, { leader: 1, electionEpoch: 1 });
     script.vote(2, 1, { leader: 3, electionEpoch: 2 });
@@ -57,7 +57,7 @@ describe('the rules of elections', () => {
     expect(script.broken).toEqual([]);
   });
 
-  it('E10: a server follows one that has said since that it looks for a leader', () => {
+  it('E10: a server follows one whose later notification says that it is looking', () => {
     const script = new EnsembleScript();
     script.vote(1, 2, { leader: 1, electionEpoch: 9 });
     script.vote(3, 1, { leader: 3, state: ServerState.leading });
@@ -67,7 +67,7 @@ describe('the rules of elections', () => {
     expect(script.broken).toEqual(['E10']);
   });
 
-  it('E10 holds where both words have come in one chunk: the first has decided', () => {
+  it('E10 holds where both notifications came in one chunk: the first may have decided', () => {
     const script = new EnsembleScript();
     script.vote(1, 2, { leader: 1, electionEpoch: 9 });
     script.vote(3, 1, { leader: 3, state: ServerState.leading });
@@ -101,7 +101,7 @@ describe('the rules of elections', () => {
     expect(script.broken).toEqual(['E14']);
   });
 
-  it('a vote may begin anew on another connection', () => {
+  it('a vote may start over on another connection', () => {
     const script = new EnsembleScript();
     script.vote(1, 2, { leader: 3, zxid: makeZxid(1, 1) });
     script.disconnect(1, 2);

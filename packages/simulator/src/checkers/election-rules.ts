@@ -4,13 +4,13 @@ import type { Cluster } from './cluster.ts';
 import type { Role, ServerGhost } from './server-ghost.ts';
 import type { WireEvent } from './wire.ts';
 
-/** What a server has said and heard since it began to look for a leader. */
+/** What a server has sent and received since it began to look for a leader. */
 interface Looking {
-  /** Its own vote, as it was sent last; null before. */
+  /** Its own vote, as last sent; null before. */
   own: ElectionNotification | null;
-  /** What each server was heard to say, every vote once. */
+  /** Notifications received from each server, every vote once. */
   readonly heard: Map<number, ElectionNotification[]>;
-  /** The last word of each; those of one moment, of which it may have decided by any, as they come in one chunk. */
+  /** The last notifications of each server: several if they came in one chunk, as any of them may have decided. */
   readonly last: Map<number, { readonly atMs: number; readonly words: readonly ElectionNotification[] }>;
 }
 
@@ -64,7 +64,7 @@ export class ElectionRules {
     if (!this.#cluster.server(from).isVoter) return;
     const key = `${connection} ${from} ${to}`;
     const last = this.#lastSent.get(key);
-    // A server without weight begins with a vote for itself, which any other vote is better than.
+    // A server without weight starts with a vote for itself, which any other vote beats.
     const wasForLeader = last !== undefined && this.#cluster.canLead(last.leader);
     if (wasForLeader && last.electionEpoch === vote.electionEpoch && compareVotes(vote, last) < 0) {
       const change = `from ${describeVote(last)} to ${describeVote(vote)}`;
@@ -109,11 +109,11 @@ export class ElectionRules {
     } else if (elected?.zxid === -1) {
       this.#cluster.report('E12', [id, leader], `server ${id} counts votes for ${leader} with a zxid of −1`);
     }
-    // Who is no participant has nobody to vote for.
+    // A server that is no participant votes for none.
     if (leader === id || !server.isVoter || own?.leader === VOTE_NONE) return;
     const lastWords = looking.last.get(leader)?.words ?? [];
     if (lastWords.some((word) => word.state === ServerState.leading && word.leader === leader)) return;
-    // A later round than that of its last word to others: it has joined it, and they were out of reach since.
+    // A later round than that of its last notification: it joined the round while the others were unreachable.
     const ownRound = own?.electionEpoch ?? -1n;
     for (const round of new Set(electing.map(({ vote }) => vote.electionEpoch))) {
       if (round < ownRound || (round === ownRound && own?.leader !== leader)) continue;
@@ -122,7 +122,7 @@ export class ElectionRules {
       if (this.#cluster.isQuorumOfAny(backers) || this.#cluster.isQuorumOfOwnList(id, backers)) return;
     }
     const sameRound = electing.filter(({ vote }) => vote.electionEpoch === own?.electionEpoch);
-    const voters = sameRound.map(({ from }) => from).join(', ') || 'nobody';
+    const voters = sameRound.map(({ from }) => from).join(', ') || 'none';
     const message = `server ${id} follows ${leader}, which does not say that it leads, and of its own round voted for it: ${voters}`;
     this.#cluster.report('E10', [id, leader], message);
   }

@@ -2,8 +2,8 @@ import { makeZxid } from '@meerkat/protocol';
 import { describe, expect, it } from 'vitest';
 import { EnsembleScript } from './testing/ensemble-script.ts';
 
-describe('an ensemble that keeps all its promises', () => {
-  it('breaks none while it elects, synchronizes and writes', () => {
+describe('an ensemble that violates no invariant', () => {
+  it('has no violation while it elects, synchronizes and writes', () => {
     const script = new EnsembleScript().serve();
     for (let i = 0; i < 10; i++) script.write();
     expect(script.checker.violations).toEqual([]);
@@ -11,7 +11,7 @@ describe('an ensemble that keeps all its promises', () => {
     expect(script.checker.lastCommitted).toBe(makeZxid(1, 10));
   });
 
-  it('breaks none when its leader is lost and another one brings the last proposal to an end', () => {
+  it('has no violation when its leader is lost and another one commits the last proposal', () => {
     const script = new EnsembleScript().serve();
     script.write();
     const open = script.nextTxn(3);
@@ -28,7 +28,7 @@ describe('an ensemble that keeps all its promises', () => {
     expect(script.checker.violations).toEqual([]);
   });
 
-  it('breaks none when a proposal that nobody else had is truncated', () => {
+  it('has no violation when a proposal that no other server had is truncated', () => {
     const script = new EnsembleScript().serve();
     script.write();
     const lost = script.nextTxn(3);
@@ -51,7 +51,7 @@ describe('an ensemble that keeps all its promises', () => {
     expect(script.checker.committed.map(({ header }) => header.zxid)).not.toContain(lost.zxid);
   });
 
-  it('says at which server and when a promise was broken', () => {
+  it('reports at which server and when an invariant was violated', () => {
     const script = new EnsembleScript().serve();
     script.nowMs = 1234;
     script.epoch(2, 'acceptedEpoch', 0);

@@ -98,7 +98,7 @@ describe('the rules of epochs', () => {
     expect(script.broken).toEqual(['E7']);
   });
 
-  it('E7 does not mind a voter that is ahead and was refused, when the others are a quorum', () => {
+  it('E7 allows a voter that is ahead and was refused, when the others are a quorum', () => {
     const script = elected();
     for (const id of [1, 2]) script.greet(id, 3);
     script.epoch(3, 'acceptedEpoch', 2);
@@ -109,7 +109,7 @@ describe('the rules of epochs', () => {
     expect(script.broken).toEqual([]);
   });
 
-  it('E8: a leader synchronizes after nobody but itself has promised', () => {
+  it('E8: a leader synchronizes although only itself has promised', () => {
     const script = elected();
     script.greet(1, 3);
     script.epoch(3, 'acceptedEpoch', 1);

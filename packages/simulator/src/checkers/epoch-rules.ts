@@ -4,7 +4,7 @@ import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
 import type { WireEvent } from './wire.ts';
 
-/** What a learner has told a leader on one connection, as far as it has arrived. */
+/** What a leader has received from a learner on one connection. */
 interface Handshake {
   readonly learner: number;
   /** acceptedEpoch in FOLLOWERINFO; null while it has not arrived, and of OBSERVERINFO. */
@@ -20,7 +20,7 @@ interface Handshake {
 /** One term of a leader. */
 interface Term {
   readonly handshakes: Map<number, Handshake>;
-  /** Where the leader stood when it began to lead. */
+  /** The leader's own state when it began to lead. */
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
   readonly lastZxid: number;
@@ -55,7 +55,7 @@ export class EpochRules {
     if (name === 'currentEpoch' && server.role === 'leading') this.#claim(server, epoch);
   }
 
-  /** @param recovered what a reader finds on the disk; the ghost still says what was there before */
+  /** @param recovered what was found on the disk; the ghost still has the state before */
   onRecovered(server: ServerGhost, recovered: { acceptedEpoch: number; currentEpoch: number; lastZxid: number }): void {
     const { acceptedEpoch, currentEpoch, lastZxid } = recovered;
     for (const name of ['acceptedEpoch', 'currentEpoch'] as const) {
@@ -82,14 +82,14 @@ export class EpochRules {
         else this.#onLeaderReceives(event.connection, event.from, event.to, event.packet);
         return;
       case 'closed':
-        // What a learner has said counts although it is gone: only the term ends it.
+        // What a learner has sent counts after it is gone, until the term ends.
         return;
       default:
         return;
     }
   }
 
-  /** A leader says that its quorum has synchronized. */
+  /** A leader reports that its quorum has synchronized. */
   onEstablished(server: ServerGhost, epoch: number): void {
     const { id } = server;
     this.#claim(server, epoch);
@@ -110,7 +110,7 @@ export class EpochRules {
     this.#cluster.report('E2', [server.id], `server ${server.id} is in an epoch that it has not promised: ${found}`);
   }
 
-  /** A server acts as one whom a quorum has promised an epoch: nobody else may ever do so. */
+  /** A server acts as the leader that a quorum has promised an epoch: no other server may ever do so. */
   #claim(server: ServerGhost, epoch: number): void {
     const { id, term } = server;
     const leader = this.#cluster.leaders.get(epoch);
@@ -149,7 +149,7 @@ export class EpochRules {
     const term = this.#term(leader);
     if (term.epoch === null) {
       term.epoch = epoch;
-      // Who has told a higher promise has not brought this epoch about; the others must be enough.
+      // A learner with a higher promise does not count for this epoch; the others must be a quorum.
       const below = term.acceptedEpoch < epoch ? [leader.id] : [];
       const told: string[] = [`${leader.id}: ${term.acceptedEpoch}`];
       for (const { learner, acceptedEpoch } of term.handshakes.values()) {
@@ -191,7 +191,7 @@ export class EpochRules {
       if (!isNewer || !this.#cluster.server(learner).isVoter) counted.push(learner);
       else ahead.push({ learner, at: `epoch ${ackEpoch.currentEpoch}, ${hexZxid(ackEpoch.zxid)}` });
     }
-    // Who is ahead may have been refused. That he was counted shows when the others are too few.
+    // A learner that is ahead may have been refused. It was counted if the others are too few.
     if (ahead.length > 0 && !this.#cluster.isQuorum(counted)) {
       const theirs = ahead.map(({ learner, at }) => `server ${learner} is at ${at}`).join(', ');
       const ours = `epoch ${term.currentEpoch}, ${hexZxid(term.lastZxid)}`;
@@ -205,7 +205,7 @@ export class EpochRules {
     const learner = this.#cluster.server(from);
     const { promised } = this.#handshake(this.#cluster.server(to), connection, from);
     if (promised === null || learner.acceptedEpoch === promised) return;
-    // An observer may follow although it has promised a later epoch, and says that it is not to be counted.
+    // An observer may follow although it has promised a later epoch, and announces that it must not be counted.
     if (packet.currentEpoch === -1 && learner.acceptedEpoch > promised && !this.#cluster.voters.includes(from)) return;
     const found = `its durable acceptedEpoch is ${learner.acceptedEpoch}`;
     this.#cluster.report('E5', [from, to], `server ${from} sends ACKEPOCH for epoch ${promised}, but ${found}`);
@@ -242,7 +242,7 @@ export class EpochRules {
       term = {
         handshakes: new Map(),
         acceptedEpoch,
-        // Recovery takes the epoch of the last txn for adopted, see E3.
+        // Recovery treats the epoch of the last txn as adopted, see E3.
         currentEpoch: Math.max(server.currentEpoch, epochOf(log.last as Zxid)),
         lastZxid: log.last,
         epoch: null,

@@ -1,4 +1,4 @@
-/** S4: a leader ends no session of which it has heard within its timeout. */
+/** S4: a leader ends no session that was active within its timeout. */
 import { OpCode, PacketType } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
@@ -6,9 +6,9 @@ import type { WireEvent } from './wire.ts';
 
 export class ExpiryRules {
   readonly #cluster: Cluster;
-  /** When a server has last heard of a session, milliseconds; of this role only. */
+  /** When a server last saw activity of a session, milliseconds; in this role only. */
   readonly #touches: Map<number, Map<bigint, number>> = new Map();
-  /** Since when a leader serves: all sessions begin anew there. */
+  /** Since when a leader serves: the timeouts of all sessions start again then. */
   readonly #since: Map<number, number> = new Map();
   readonly #clockMs: (server: number) => number;
 

@@ -1,4 +1,4 @@
-/** After healing, when nothing is under way any more: L2, W6 and S6. */
+/** After healing, when nothing is in flight: L2, W6 and S6. */
 import { type Acl, hexZxid, type PersistedStat } from '@meerkat/protocol';
 import { isSameAcl } from './access.ts';
 import type { CommittedTree } from './committed-tree.ts';
@@ -11,9 +11,9 @@ export interface FinalState {
   /** Of the last txn applied. */
   readonly lastZxid: number;
   readonly treeDigest: bigint;
-  /** Its whole tree; null: not looked at. Of stats, `ephemeralOwner` may mark containers and TTL znodes. */
+  /** Its whole tree; null: not checked. In stats, `ephemeralOwner` may mark containers and TTL znodes. */
   readonly znodes: Iterable<FinalZnode> | null;
-  /** Sessions and their timeouts in milliseconds; null: not looked at. */
+  /** Sessions and their timeouts in milliseconds; null: not checked. */
   readonly sessions: ReadonlyMap<bigint, number> | null;
 }
 
@@ -21,7 +21,7 @@ export interface FinalZnode {
   readonly path: string;
   readonly data: Uint8Array | null;
   readonly stat: PersistedStat;
-  /** Absent: not looked at. */
+  /** Absent: not checked. */
   readonly acl?: readonly Acl[];
 }
 
@@ -41,7 +41,7 @@ export function checkFinalStates(states: readonly FinalState[], tree: CommittedT
         `servers ${server} and ${first.server} end with other trees: ${digests}`,
       );
     }
-    // Its znodes are compared with what they were at its own zxid, so that being late is told once.
+    // Its znodes are compared with the state at its own zxid, so that lag is reported once.
     if (state.znodes !== null) checkZnodes(server, lastZxid, state.znodes, tree, violations);
     if (state.sessions !== null) checkSessions(server, lastZxid, state.sessions, tree, violations);
   }

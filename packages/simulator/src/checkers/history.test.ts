@@ -17,8 +17,8 @@ function brokenWithLocalSessions({ history, committed }: ClientScript): string[]
 const NOT_APPLIED: OperationError = { code: 'NONODE', outcome: 'not-applied', failedPart: null };
 const UNKNOWN: OperationError = { code: 'CONNECTIONLOSS', outcome: 'unknown', failedPart: null };
 
-describe('a history that keeps all promises', () => {
-  it('breaks none', () => {
+describe('a history without violations', () => {
+  it('is accepted', () => {
     const script = withClient();
     script.connect('c2');
     script.make('c1', '/a', { data: 'x' });
@@ -43,7 +43,7 @@ describe('C1: the order of one client', () => {
     expect(script.broken).toEqual(['C1']);
   });
 
-  it('a read is sent again on the next connection behind what was made later, and not behind a write of before', () => {
+  it('a read is resent on the next connection behind later requests, and not behind an earlier write', () => {
     const script = withClient();
     const write = script.send('c1', createRequest('/a'));
     const read = { op: 'exists', path: '/b', hasWatch: false, isLinearizable: false } as const;
@@ -96,7 +96,7 @@ describe('C1: the order of one client', () => {
     expect(brokenWithLocalSessions(script)).toEqual(['C1']);
   });
 
-  it('S5 does not mind that one in doubt is asked for again with the same xid on another connection', () => {
+  it('S5 allows a request in doubt to be repeated with the same xid on another connection', () => {
     const script = withClient();
     const first = script.send('c1', createRequest('/a'));
     script.history.fail(first, UNKNOWN);
@@ -203,7 +203,7 @@ describe('C4: what became of writes', () => {
     expect(script.broken).toEqual(['C4']);
   });
 
-  it('a doubtful write may take effect, once', () => {
+  it('a write in doubt may take effect, once', () => {
     const script = withClient();
     const operation = script.send('c1', createRequest('/a'));
     script.commit(script.create('/a'), operation.sessionId, operation.xid);
@@ -211,7 +211,7 @@ describe('C4: what became of writes', () => {
     expect(script.broken).toEqual([]);
   });
 
-  it('a client has not asked for what was committed', () => {
+  it('a txn is committed that no client requested', () => {
     const script = withClient();
     script.commit(script.create('/a'), 0x100n, 5);
     expect(script.broken).toEqual(['C4']);

@@ -13,15 +13,15 @@ import { WatchRules } from './watch-rules.ts';
 import { WriteRules } from './write-rules.ts';
 
 export interface CheckHistoryOptions {
-  /** What the servers hold at the end, after healing, when nothing is under way. Default: not looked at. */
+  /** What the servers hold at the end, after healing, when nothing is in flight. Default: not checked. */
   readonly finalStates?: readonly FinalState[];
-  /** The tree that the first of the committed txns found. Default: an empty one. */
+  /** The tree before the first of the committed txns. Default: an empty one. */
   readonly base?: CommittedBase;
   /** The largest txn that the servers may propose, header and digest included. Default: 2 * 0xfffff. */
   readonly txnBytesMax?: number;
-  /** Milliseconds that a change may take from a connection to the program. Default 5000. */
+  /** Milliseconds for a change to get from a connection to the program. Default 5000. */
   readonly watchGraceMs?: number;
-  /** The history says when leaders have ended sessions. Default false: then nobody asks why a session was refused. */
+  /** The history says when leaders expired sessions. Default false: refused sessions are then not checked. */
   readonly knowsExpiries?: boolean;
   /** Servers refuse what exceeds a quota. Default false. */
   readonly enforcesQuota?: boolean;
@@ -29,14 +29,14 @@ export interface CheckHistoryOptions {
   readonly hasLocalSessions?: boolean;
   /** Violations that are kept. Default 100. */
   readonly violationsMax?: number;
-  /** Promises that are not looked after. Default: none. */
+  /** Invariants that are not checked. Default: none. */
   readonly without?: readonly string[] | undefined;
 }
 
 /**
- * Judges what clients did and saw against what was committed, once a run is over.
+ * Checks what clients did and saw against what was committed, once a run is over.
  *
- * @param committed everything behind the base, in order; `LiveChecker.committed`
+ * @param committed everything after the base, in order; `LiveChecker.committed`
  */
 export function checkHistory(
   history: History,
@@ -66,7 +66,7 @@ export function checkHistory(
   return violations.list;
 }
 
-/** The tree behind these txns, as the base of those that follow. */
+/** The tree after these txns, as the base of those that follow. */
 export function foldCommitted(committed: readonly TxnEntry[], base?: CommittedBase): CommittedBase {
   return new CommittedTree(committed, () => {}, base).base;
 }

@@ -1,4 +1,4 @@
-/** The judges of a simulated ensemble; `README.md` beside this says which promise is checked where. */
+/** The checkers of a simulated ensemble; `README.md` in this directory says which invariant is checked where. */
 
 export type { Asked } from './answered-rules.ts';
 export type { Members } from './cluster.ts';

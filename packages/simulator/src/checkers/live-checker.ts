@@ -1,13 +1,13 @@
 /**
- * Judges a simulated ensemble while it runs: after every event, with a view of all servers at once.
+ * Checks a simulated ensemble while it runs: after every event, with a view of all servers at once.
  *
  *     network ──WireTap──► onWire       disks ──► onLogged, onLogDurable, onEpochDurable, onTruncated, …
  *     cores ──► onTrace, onApplied      world ──► onStarted, onStopped, onRecovered
  *                                  │
  *                                  └─► rules ──► violations
  *
- * Events are told when they happen and in that order; what a handler of a server does comes before what follows from it.
- * Nothing here acts on the servers.
+ * Events are reported when they happen and in that order; what a server's handler does comes before its consequences.
+ * The checker never acts on the servers.
  */
 import type { TraceEvent } from '@meerkat/core';
 import { epochOf, hexZxid, JuteReader, PacketType, readTxnEntry, type TxnEntry, type Zxid } from '@meerkat/protocol';
@@ -35,13 +35,13 @@ export interface LoggedTxn {
   readonly payload: Uint8Array;
 }
 
-/** What a reader finds on a server's disk, after recovery has repaired what it repairs. */
+/** What is found on a server's disk, after recovery has made its repairs. */
 export interface FoundState {
   readonly acceptedEpoch: number;
   readonly currentEpoch: number;
   /** Zxid of the snapshot that recovery starts from; 0 without one. */
   readonly base: number;
-  /** The log behind the base, oldest first. */
+  /** The log after the base, oldest first. */
   readonly txns: readonly LoggedTxn[];
 }
 
@@ -51,13 +51,13 @@ export interface LiveCheckerOptions {
   nowMs(): number;
   /** Monotonic milliseconds of a server's own clock. Default: `nowMs`. */
   clockMs?(server: number): number;
-  /** The largest txn that the servers may propose, header and digest included. Default: nobody looks. */
+  /** The largest txn that the servers may propose, header and digest included. Default: not checked. */
   readonly txnBytesMax?: number;
-  /** As the servers are configured. Default: nobody looks at how long they serve alone. */
+  /** As the servers are configured. Default: how long they serve without a quorum is not checked. */
   readonly limits?: Limits;
   /** Violations that are kept. Default 100. */
   readonly violationsMax?: number;
-  /** Promises that are not looked after. Default: none. */
+  /** Invariants that are not checked. Default: none. */
   readonly without?: readonly string[] | undefined;
 }
 
@@ -105,7 +105,7 @@ export class LiveChecker {
     return this.#collected.list;
   }
 
-  /** How often it was told of what. */
+  /** How often the checker was fed with each input. */
   get fed(): ReadonlyMap<string, number> {
     return new Map([...this.#told.list(''), ...this.#toldByTrace.list('trace '), ...this.#toldByWire.list('wire ')]);
   }
@@ -115,7 +115,7 @@ export class LiveChecker {
     return this.#cluster.committed.entries.filter((entry) => entry !== null);
   }
 
-  /** Zxid of the last committed txn; 0 while there is none. */
+  /** Zxid of the last committed txn; 0 before the first. */
   get lastCommitted(): number {
     return this.#cluster.committed.last;
   }
@@ -133,7 +133,7 @@ export class LiveChecker {
     this.#enterRole(ghost, 'looking', null);
   }
 
-  /** A process is gone, by whatever way. */
+  /** A process is gone, in whatever way. */
   onStopped(server: number): void {
     this.#told.add('stopped');
     const ghost = this.#cluster.server(server);
@@ -141,7 +141,7 @@ export class LiveChecker {
     this.#enterRole(ghost, 'looking', null);
   }
 
-  /** A process that stood still goes on. */
+  /** A paused process resumes. */
   onResumed(server: number): void {
     this.#contact?.onResumed(server);
   }
@@ -155,7 +155,7 @@ export class LiveChecker {
     this.#told.add('recovered');
     const ghost = this.#cluster.server(server);
     ghost.isRecovering = false;
-    // Another incarnation: it has read, and written anew, what the last one was not sure of.
+    // A new process: recovery has read, and rewritten, what the last one was not sure of.
     ghost.hasDiskFailed = false;
     const zxids: number[] = [];
     const hashes: number[] = [];
@@ -173,15 +173,15 @@ export class LiveChecker {
     this.#broadcast.onLogChanged(ghost);
   }
 
-  /** The purge has removed files of a server that logs: zxids of the snapshots that stay, and the first one of the log files. */
+  /** The purge has removed files of a server that logs: zxids of the remaining snapshots, and the first one of the logs. */
   onPurged(server: number, snapshots: readonly number[], logBegin: number | null): void {
     this.#told.add('purged');
     this.#durability.onPurged(this.#cluster.server(server), snapshots, logBegin);
   }
 
   /**
-   * A server was given an empty disk: what it held and promised is gone, and that is nobody's fault. Told while it is
-   * down. That a quorum of disks still holds all of C is demanded of whoever does so (Z9).
+   * A server was given an empty disk: what it held and promised is gone, which is no violation. Reported while it is
+   * down. The caller must make sure that a quorum of disks still holds all of C (Z9).
    */
   onWiped(server: number): void {
     const ghost = this.#cluster.server(server);
@@ -192,7 +192,7 @@ export class LiveChecker {
     this.#broadcast.onLogChanged(ghost);
   }
 
-  /** An effect on the disk has failed. */
+  /** A disk operation has failed. */
   onDiskFailed(server: number): void {
     this.#cluster.server(server).hasDiskFailed = true;
   }
@@ -209,7 +209,7 @@ export class LiveChecker {
     this.#durability.onLogged(ghost, zxid, hash);
   }
 
-  /** Everything in the log up to here has been synced. Without effect during recovery, which tells all at its end. */
+  /** Everything in the log up to here has been synced. No effect during recovery, which reports all at its end. */
   onLogDurable(server: number, zxid: number): void {
     this.#told.add('log durable');
     const ghost = this.#cluster.server(server);
@@ -222,7 +222,7 @@ export class LiveChecker {
     this.#epochs.onEpochDurable(this.#cluster.server(server), name, epoch);
   }
 
-  /** The disk holds nothing behind `zxid` any more, durably. */
+  /** The disk durably holds nothing after `zxid`. */
   onTruncated(server: number, zxid: number): void {
     this.#told.add('truncated');
     const ghost = this.#cluster.server(server);
@@ -235,12 +235,12 @@ export class LiveChecker {
     this.#durability.onLogSetAside(this.#cluster.server(server), zxid, others);
   }
 
-  /** A snapshot has its name, durably, and something is wrong with its znodes. */
+  /** A snapshot has durably been renamed to its name, and its znodes are inconsistent. */
   onSnapshotFaulty(server: number, zxid: number, fault: string): void {
     this.#durability.onSnapshotFaulty(this.#cluster.server(server), zxid, fault);
   }
 
-  /** The snapshot that a leader has sent is durable, and all of the history that there is. */
+  /** The snapshot that a leader has sent is durable, and is the whole history. */
   onSnapshotInstalled(server: number, zxid: number): void {
     this.#told.add('snapshot installed');
     const ghost = this.#cluster.server(server);
@@ -253,7 +253,7 @@ export class LiveChecker {
   /**
    * A txn was applied because it is committed; not while a log is replayed in recovery.
    *
-   * @param payload its bytes; null where nobody has them
+   * @param payload its bytes; null when they are unknown
    * @param treeDigest digest of the tree afterwards; null where digests are off
    */
   onApplied(server: number, zxid: number, payload: Uint8Array | null, treeDigest: bigint | null): void {
@@ -266,7 +266,7 @@ export class LiveChecker {
     else this.#agreement.onApplied(ghost, zxid, hash, treeDigest);
   }
 
-  /** A server has heard of a session by its own client. Without it S4 judges by what servers tell each other. */
+  /** A server has seen activity of its own client. Without this, S4 relies on what servers report to each other. */
   onTouched(server: number, sessionId: bigint): void {
     this.#expiry.onTouched(server, sessionId);
   }
@@ -292,7 +292,7 @@ export class LiveChecker {
         if (event.zxid % 0x100000000 !== 0) this.#durability.onKnownCommitted(ghost, event.zxid);
         return;
       case 'membership-changed':
-        // That its leader has put it in force is the first sign of its commit.
+        // A leader that puts it in force shows the first sign of its commit.
         if (ghost.role === 'leading' && ghost.established !== null) this.#commit(ghost, event.committed.version);
         this.#memberships.onChanged(ghost, event.committed);
         return;
@@ -320,7 +320,7 @@ export class LiveChecker {
 
   /* ---------------------------------------------------------------------------------------------- the clients ---- */
 
-  /** A client sends a request to a server. @returns what `onAnswered` is to be told */
+  /** A client sends a request to a server. @returns the argument for `onAnswered` */
   onAsked(server: number): Asked {
     return this.#answered.onAsked(server);
   }
@@ -341,7 +341,7 @@ export class LiveChecker {
       return;
     }
     if (event.isRelayed === true) {
-      // Of a leader's rules there are those of the stream; what it says is its leader's.
+      // A follower with observers passes on what its leader decided: only the stream and its ping replies are checked.
       this.#streams.onWire(event);
       this.#answered.onWire(event);
       return;
@@ -365,8 +365,8 @@ export class LiveChecker {
       this.#expiry.onEstablished(server);
     } else server.established = epoch;
     this.#durability.onEstablished(server);
-    // A fuzzy snapshot is ahead of its zxid until what was committed while it was made has been applied over it: only now
-    // the tree is that of one moment.
+    // A fuzzy snapshot is ahead of its zxid until what was committed while it was written has been applied over it: only
+    // now the tree is that of one moment.
     const last = server.appliedEarly.at(-1);
     for (const early of server.appliedEarly) {
       this.#agreement.onApplied(server, early.zxid, early.hash, early === last ? early.digest : null);
@@ -392,7 +392,7 @@ export class LiveChecker {
         return;
       case PacketType.commit:
       case PacketType.commitAndActivate:
-        // Before the epoch is established, and to late learners, these are of the history that a learner is sent.
+        // Before the epoch is established, and to late learners, these belong to the history that a learner is sent.
         if (leader.role !== 'leading' || leader.established === null) return;
         if (packet.zxid > this.#cluster.committed.last) this.#commit(leader, packet.zxid);
         return;
@@ -401,11 +401,11 @@ export class LiveChecker {
     }
   }
 
-  /** A leader commits, by whatever sign it shows first. */
+  /** A leader commits, as shown by the first sign of it. */
   #commit(leader: ServerGhost, zxid: number): void {
-    // (epoch, 0) names the epoch and no txn.
+    // (epoch, 0) names the epoch, not a txn.
     if (zxid % 0x100000000 === 0 || this.#cluster.committed.has(zxid)) return;
-    // Its history, which it may name in the moment before it says that its epoch is established.
+    // Its history, which it may name just before it reports its epoch as established.
     if (leader.established === null && zxid <= leader.log.last && epochOf(zxid as Zxid) < leader.currentEpoch) return;
     this.#broadcast.onCommitted(leader, zxid);
     this.#streams.onCommitted(leader, zxid);

@@ -19,7 +19,7 @@ function isInForce(script: EnsembleScript, server: number, ids: readonly number[
   script.trace(server, { kind: 'membership-changed', committed: membershipOf(ids, version), proposed: null });
 }
 
-/** From the proposal to the moment in which everybody has it in force. */
+/** From the proposal until all have it in force. */
 function change(script: EnsembleScript, ids: readonly number[], leader = 3, followers = [1, 2]): Zxid {
   const txn = changeTo(script, ids, leader);
   script.spread(leader, followers, txn);
@@ -33,14 +33,14 @@ function change(script: EnsembleScript, ids: readonly number[], leader = 3, foll
 }
 
 describe('the rules of the membership', () => {
-  it('are kept by one change after the other', () => {
+  it('allow one change after the other', () => {
     const script = new EnsembleScript().serve();
     change(script, [1, 2, 3, 4]);
     change(script, [1, 2, 3]);
     expect(script.broken).toEqual([]);
   });
 
-  it('allow an observer to lead that a change has given a vote (E13)', () => {
+  it('allow an observer to lead after a change has given it a vote (E13)', () => {
     const script = new EnsembleScript().serve();
     change(script, [1, 2, 3, 4]);
     script.role(4, 'looking');
@@ -63,7 +63,7 @@ describe('the rules of the membership', () => {
     expect(script.broken).toEqual(['R1']);
   });
 
-  it('R1 allows a server to begin with what its files say', () => {
+  it('R1 allows a server to start with the membership of its files', () => {
     const script = new EnsembleScript().serve();
     const first = change(script, [1, 2, 3, 4]);
     change(script, [1, 2, 3]);
@@ -72,7 +72,7 @@ describe('the rules of the membership', () => {
     expect(script.broken).toEqual([]);
   });
 
-  it('R1: a leader proposes members that nobody can read', () => {
+  it('R1: a leader proposes a membership that cannot be parsed', () => {
     const script = new EnsembleScript().serve();
     const data = new TextEncoder().encode('server.one=?');
     script.write(3, [1, 2], script.nextTxn(3, { type: OpCode.reconfig, path: '/zookeeper/config', data, version: -1 }));
@@ -100,7 +100,7 @@ describe('the rules of the membership', () => {
     expect(script.broken).toEqual(['R4']);
   });
 
-  it('R6: a server leads that is no participant any more', () => {
+  it('R6: a server leads that is no longer a participant', () => {
     const script = new EnsembleScript().serve();
     change(script, [1, 2]);
     // The last but one may have been the newest that it knew of.

@@ -1,13 +1,13 @@
-/** Who decides, while that changes: R1, R3, R4 and R6. R2 is part of every quorum that is looked for, see `Cluster`. */
+/** The voters, while they change: R1, R3, R4 and R6. R2 is part of every quorum check, see `Cluster`. */
 import { counterOf, epochOf, formatMembership, hexZxid, type Membership, type Zxid } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
 
 export class MembershipRules {
   readonly #cluster: Cluster;
-  /** By version: what it says, and who said so first. */
+  /** By version: the membership, and the server that reported it first. */
   readonly #texts: Map<number, { readonly text: string; readonly server: number }> = new Map();
-  /** Of each server, the version that was in force last in this life. */
+  /** The version that each server last had in force in this life. */
   readonly #versions: Map<number, number> = new Map();
   readonly #unchecked: Map<number, number> = new Map();
 
@@ -15,7 +15,7 @@ export class MembershipRules {
     this.#cluster = cluster;
   }
 
-  /** The end of a process may take with it what its files do not say yet. */
+  /** A process that ends may lose what its files do not say yet. */
   onStarted(server: ServerGhost): void {
     this.#versions.delete(server.id);
     this.#unchecked.delete(server.id);

@@ -47,7 +47,7 @@ class ClientOrder {
         if (entry.zxid < this.#seen) {
           report(entry.atMs, 'C2', `a reply of ${hexZxid(entry.zxid)} comes after one of ${hexZxid(this.#seen)}`);
         }
-        // What only one server has may never be committed.
+        // What a server without a leader shows may never be committed.
         if (!connected.isReadOnly) this.#seen = Math.max(this.#seen, entry.zxid);
         replied = Math.max(replied, entry.zxid);
       } else if (entry.kind === 'event' && entry.zxid !== null && entry.zxid > 0) {
@@ -61,7 +61,7 @@ class ClientOrder {
 
   #begin(connected: Connected): void {
     this.#repeats.onConnected();
-    // Another program that goes on with a session knows nothing of what the one before has seen.
+    // Another program that resumes a session knows nothing of what the previous one has seen.
     const since = this.#lastOrder;
     const isNewProgram = this.#ends.some(({ order }) => order > since && order < connected.order);
     this.#lastOrder = connected.order;
@@ -70,8 +70,8 @@ class ClientOrder {
 }
 
 /**
- * A read is sent again on the next connection, and keeps its place before what was made later: behind it, it would show
- * what that has done. A linearizable one begins anew with its sync, and writes are not sent again.
+ * A read is resent on the next connection, and keeps its place before later requests: behind them, it would show their
+ * effects. A linearizable read starts over with its sync, and writes are not resent.
  */
 class Repeats {
   /** When each call sent its first request. */

@@ -1,10 +1,10 @@
 import type { Hierarchy } from '@meerkat/protocol';
 
 /**
- * Whether a majority of the voters is among `ids`, or with groups: in most of the groups that weigh anything voters with
- * most of the group's weight. Others do not count, and nobody twice.
+ * Whether a majority of the voters is among `ids`; with groups: in most of the groups with a positive weight, voters with
+ * most of the group's weight. Other ids do not count, and none counts twice.
  *
- * Written without a look at the servers' own arithmetic, which it judges.
+ * Independent of the servers' own arithmetic, which it checks.
  */
 export function isQuorum(voters: readonly number[], hierarchy: Hierarchy | null, ids: Iterable<number>): boolean {
   const present = new Set(ids);

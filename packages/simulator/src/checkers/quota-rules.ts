@@ -48,7 +48,7 @@ export class QuotaRules {
   /**
    * A write is refused where it would exceed a hard limit, and only there.
    *
-   * What a leader goes by is what it has applied, which is everything of the epochs before its own, and of its own some.
+   * A leader decides by what it has applied: everything of earlier epochs, and some of its own.
    *
    * @param isEnforced the servers refuse what exceeds a limit
    */
@@ -121,7 +121,7 @@ export class QuotaRules {
     const inUse = usages.slice(from, countUpTo(usages, last));
     const texts = limits.map((state) => (state.exists ? state.data : null));
     if (limits.length === 0 || limits[0]!.zxid > epochBegin) texts.push(null);
-    // Usage and limits of different moments: more is held possible than is.
+    // Combines usage and limits of different moments, so it accepts more than is possible.
     return texts.some((text) => inUse.some((usage) => isWithin(usage, demand, text) === isLetThrough));
   }
 

@@ -29,7 +29,7 @@ export class ReadRules {
   #checkState(operation: Operation): void {
     const { request, zxid, result, error } = operation;
     if (request.op !== 'get' && request.op !== 'exists' && request.op !== 'children') return;
-    // The service keeps these for itself: no txn says what stands in them.
+    // The service maintains these: no txn says what they contain.
     if (zxid === null || request.path === '/zookeeper' || request.path.startsWith('/zookeeper/')) return;
     if (this.#log.isReadOnly(operation) && !this.#tree.has(zxid)) return;
     if (zxid > this.#tree.lastZxid && zxid % 0x100000000 !== 0) {
@@ -71,7 +71,7 @@ export class ReadRules {
     }
   }
 
-  /** A sync, and a read that has one in it, are behind everything that anybody was told before they began. */
+  /** A sync, and a read with one in it, see everything that any client was told before they began. */
   #checkFreshness(): void {
     let told = this.#tree.baseZxid;
     const before: Map<Operation, number> = new Map();
@@ -85,7 +85,7 @@ export class ReadRules {
         continue;
       }
       if (result === null || zxid === null) continue;
-      // What it shows is neither promised to be fresh nor to stay.
+      // It is guaranteed neither to be fresh nor to stay.
       if (this.#log.isReadOnly(operation)) {
         if (isFresh) this.#report(operation, 'C5', 'is answered by a server without a leader');
         continue;
@@ -95,7 +95,7 @@ export class ReadRules {
         this.#report(
           operation,
           'C5',
-          `shows ${hexZxid(zxid)}, and ${hexZxid(due)} had been told to somebody before it began`,
+          `shows ${hexZxid(zxid)}, and ${hexZxid(due)} had been shown to a client before it began`,
         );
       }
       told = Math.max(told, zxid);

@@ -68,7 +68,7 @@ export class ServerLog {
     this.#forgetHeld();
   }
 
-  /** What a reader has found on the disk; all of it is durable. */
+  /** What was found on the disk; all of it is durable. */
   replace(base: number, zxids: readonly number[], hashes: readonly number[]): void {
     this.base = base;
     this.zxids = [...zxids];
@@ -80,7 +80,7 @@ export class ServerLog {
   /**
    * How many txns of C this disk holds without a gap from the first one on. The base counts as all of C up to it.
    *
-   * Goes on where the last call ended, so that each txn is compared once.
+   * Continues where the last call ended, so that each txn is compared once.
    */
   heldCount(committed: CommittedSequence): number {
     if (this.#heldCount < 0) {
@@ -107,7 +107,7 @@ export class ServerLog {
   }
 }
 
-/** What is known of one server, its disk first: that outlives it. */
+/** What is known of one server; its disk, listed first, outlives its process. */
 export class ServerGhost {
   readonly id: number;
   readonly isVoter: boolean;
@@ -121,7 +121,7 @@ export class ServerGhost {
   isUp = false;
   /** From the start of a process to the end of its recovery: what its disk holds is known then. */
   isRecovering = false;
-  /** The disk has failed it in this life. */
+  /** The disk has failed in this life. */
   hasDiskFailed = false;
   role: Role = 'looking';
   leader: number | null = null;
@@ -129,9 +129,9 @@ export class ServerGhost {
   term = 0;
   /** Of the last txn that was applied because it was committed; null: none since the state was rebuilt. */
   applied: number | null = null;
-  /** What was applied before this server's epoch was established: the history of its leader, to be judged then. */
+  /** What was applied before this server's epoch was established: its leader's history, checked later. */
   readonly appliedEarly: { readonly zxid: number; readonly hash: number | null; readonly digest: bigint | null }[] = [];
-  /** Highest zxid that this server takes for committed, in this role, and up to where that was compared with C. */
+  /** Highest zxid that this server considers committed, in this role, and up to where that was compared with C. */
   toldCommitted = 0;
   checkedCommitted = 0;
   /** Epoch that is being served in this role; null before it is established. */

@@ -1,4 +1,4 @@
-/** S8, as clients see it: no server says that a session is over which nobody has ended. And S11. */
+/** S8, as clients see it: a server reports a session as ended only if it was. And S11. */
 import type { History } from '../history.ts';
 import type { CommittedTree } from './committed-tree.ts';
 import type { Violations } from './violation.ts';
@@ -7,17 +7,17 @@ export function checkRefusals(history: History, tree: CommittedTree, violations:
   const ended = new Set<bigint>();
   for (const [id, { closedZxid }] of tree.sessions) if (closedZxid !== null) ended.add(id);
   for (const entry of history.entries) {
-    // The txn may have been lost with its leader, and the client been told of it all the same.
+    // The txn may be lost with its leader although the client was told of it.
     if (entry.kind === 'expired') ended.add(entry.sessionId);
     else if (entry.kind === 'invoked' && entry.operation.request.op === 'close') ended.add(entry.operation.sessionId);
     if (entry.kind !== 'refused' || !tree.sessions.has(entry.sessionId) || ended.has(entry.sessionId)) continue;
     const { client, server, sessionId, atMs } = entry;
     const message = `${server} tells client ${client} that session 0x${sessionId.toString(16)} is over`;
-    violations.reportAt(atMs, 'S8', [], `${message}, which nobody has ended`);
+    violations.reportAt(atMs, 'S8', [], `${message}, which was never ended`);
   }
 }
 
-/** S11: a client that comes back says that it is the same session if and only if it is. */
+/** S11: a client that reconnects reports the same session if and only if it is. */
 export function checkSameness(history: History, violations: Violations): void {
   const before: Map<string, bigint> = new Map();
   for (const entry of history.entries) {

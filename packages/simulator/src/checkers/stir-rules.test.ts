@@ -42,7 +42,7 @@ describe('W7: when everything is at rest and every znode changes', () => {
     expect(script.violations).toEqual([]);
   });
 
-  it('a program that has ended, or has taken its watch off, waits for nothing', () => {
+  it('a program that has ended, or has removed its watch, waits for nothing', () => {
     const { script, watch } = waiting();
     script.history.unwatch(watch);
     script.end('c2');
@@ -62,14 +62,14 @@ describe('W7: when everything is at rest and every znode changes', () => {
   });
 });
 
-describe('S8: a server says that a session is over', () => {
-  it('that nobody has ended', () => {
+describe('S8: a server reports a session as ended', () => {
+  it('that was never ended', () => {
     const { script } = waiting();
     script.refuse('c2');
     expect(script.broken).toEqual(['S8']);
   });
 
-  it('that a leader has ended, or its own client, or a txn', () => {
+  it('that was ended by a leader, by its own client, or by a txn', () => {
     for (const end of ['expired', 'closed', 'committed']) {
       const { script } = waiting();
       const { sessionId } = script.connect('c2');
@@ -82,7 +82,7 @@ describe('S8: a server says that a session is over', () => {
   });
 });
 
-describe('S11: a client comes back', () => {
+describe('S11: a client reconnects', () => {
   const told = (sessionId: bigint, sameSession: boolean): string[] => {
     const script = new ClientScript();
     const note = (state: string, id: bigint, isSame: boolean): void =>

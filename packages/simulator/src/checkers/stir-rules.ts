@@ -20,7 +20,7 @@ export class StirRules {
     this.#violations = violations;
   }
 
-  /** Between the two every znode that could be watched is changed in every way. */
+  /** Between the two entries every znode that could be watched is changed in every way. */
   check(): void {
     let begins: Stir | null = null;
     for (const entry of this.#log.history.entries) {
@@ -38,7 +38,7 @@ export class StirRules {
       if (request.op === 'watch') {
         if (this.#isStable(client, begins.order, ends.order)) this.#checkPersistent(operation, begins, ends);
       } else if (leavesWatch(operation) && !told.some(({ order }) => order < ends.order)) {
-        // A change that its client may not know of has used it up.
+        // A change that its client may not read has used it up.
         if (this.#wasHidden(operation, operation.zxid ?? 0, ends.zxid)) continue;
         const message = `${describe(operation)} waits for a change and was told of none until ${hexZxid(ends.zxid)}`;
         this.#violations.reportAt(ends.atMs, 'W7', [], message);
@@ -67,7 +67,7 @@ export class StirRules {
     return 'path' in request && this.#isHidden(request.path, client, zxid, until);
   }
 
-  /** At some moment between the two, the client may not read what is there. */
+  /** Between the two zxids, the client was at some time not allowed to read the znode. */
   #isHidden(path: string, client: string, zxid: number, until: number): boolean {
     const identity = this.#log.identityOf(client);
     return this.#tree.statesBetween(path, zxid, until).some(({ acl }) => !mayRead(acl, identity));

@@ -1,4 +1,4 @@
-/** What a leader sends to a learner, and what the learner answers, in which order: Z13, Z14, D1 and D2, E8 of acks. */
+/** What a leader sends to a learner, and what the learner replies, in which order: Z13, Z14, D1 and D2, E8 of ACKs. */
 import { epochOf, hexZxid, type LeaderPacket, type LearnerPacket, PacketType, type Zxid } from '@meerkat/protocol';
 import type { Cluster } from './cluster.ts';
 import type { ServerGhost } from './server-ghost.ts';
@@ -10,7 +10,7 @@ type Phase = 'start' | 'promised' | 'history' | 'new-leader' | 'up-to-date';
 interface Stream {
   readonly leader: number;
   readonly learner: number;
-  /** What they have announced is ours: a COMMIT is for all before it, an ACK too. Apache's are told, and tell, each. */
+  /** By its announced version the leader is ours: its COMMIT and ACK are cumulative. Apache's are for one txn each. */
   isLeaderOurs: boolean;
   isLearnerOurs: boolean;
   isObserver: boolean;
@@ -20,17 +20,17 @@ interface Stream {
   start: number;
   lastProposal: number;
   lastCommit: number;
-  /** Proposals that no COMMIT has followed yet. */
+  /** Proposals without a COMMIT so far. */
   readonly open: number[];
   /** The last txn before NEWLEADER, and the last one that is known to be committed there. */
   historyEnd: number;
   committedEnd: number;
-  /** What the leader had committed when it received the ACK of NEWLEADER: known to the learner, or directly behind UPTODATE. */
+  /** What the leader had committed when it received the ACK of NEWLEADER: sent before, or directly behind UPTODATE. */
   dueCommit: number;
-  /** Last zxid that the learner has told in ACKEPOCH. */
+  /** Last zxid from the learner's ACKEPOCH. */
   learnerLast: number;
   hasAckedNewLeader: boolean;
-  /** The learner's ACKs that have arrived say that it holds everything up to here. */
+  /** The learner's ACKs that have arrived cover everything up to here. */
   ackedUpTo: number;
   /** Proposals that a follower has received, and neither their COMMIT; until it acknowledges NEWLEADER. */
   received: number[];
@@ -80,8 +80,8 @@ export class StreamRules {
   }
 
   /**
-   * E8: a leader counts proposals of its own epoch as committed; who has acknowledged them to it? What it has decided leaves
-   * at the end of its turn: an acknowledgement counts that came in the same moment as the end of its connection.
+   * E8: a leader counts proposals of its own epoch as committed; were they acknowledged by a quorum? Decisions leave at the
+   * end of the leader's turn: an ACK counts that came in the same moment as the end of its connection.
    */
   onCommitted(leader: ServerGhost, zxid: number): void {
     if (epochOf(zxid as Zxid) !== leader.established) return;
@@ -91,7 +91,7 @@ export class StreamRules {
       if (stream.leader === leader.id && stream.ackedUpTo >= zxid) counted.push(stream.learner);
     }
     if (this.#cluster.isQuorum(counted)) return;
-    const message = `leader ${leader.id} commits ${hexZxid(zxid)}, acknowledged by ${counted.join(', ') || 'nobody'} only`;
+    const message = `leader ${leader.id} commits ${hexZxid(zxid)}, acknowledged by ${counted.join(', ') || 'no server'} only`;
     this.#cluster.report('E8', [leader.id], message);
   }
 
@@ -125,7 +125,7 @@ export class StreamRules {
         return;
       case PacketType.commit:
       case PacketType.commitAndActivate:
-        // Apache's 3.8.0 followers break when a COMMIT comes between NEWLEADER and UPTODATE; observers bear an INFORM.
+        // Apache's 3.8.0 followers break when a COMMIT comes between NEWLEADER and UPTODATE; observers accept an INFORM.
         this.#expectPhase(stream, ['history', 'up-to-date'], `COMMIT ${hexZxid(packet.zxid)}`);
         this.#onCommit(stream, packet.zxid);
         return;
@@ -150,13 +150,13 @@ export class StreamRules {
     }
   }
 
-  /** ZOOKEEPER-3023, 4394. An observer is told of each txn when it is committed. */
+  /** ZOOKEEPER-3023, 4394. An observer is sent each txn when it is committed. */
   #expectCommitsThatWaited(stream: Stream): void {
     const { dueCommit, lastCommit, epoch, isObserver } = stream;
     stream.dueCommit = 0;
-    // What an earlier epoch has left is committed with UPTODATE itself.
+    // What an earlier epoch has left is committed by UPTODATE itself.
     if (isObserver || lastCommit >= dueCommit || epochOf(dueCommit as Zxid) !== epoch) return;
-    const what = `goes on behind UPTODATE, and of the commits up to ${hexZxid(dueCommit)} has told up to ${hexZxid(lastCommit)}`;
+    const what = `continues behind UPTODATE, and of the commits up to ${hexZxid(dueCommit)} has told up to ${hexZxid(lastCommit)}`;
     this.#report('Z14', stream, what);
   }
 
@@ -197,7 +197,7 @@ export class StreamRules {
       this.#reportLearner(
         'Z14',
         stream,
-        `goes on without the ACK of ${hexZxid(due)}, which was durable when it adopted the epoch`,
+        `continues without the ACK of ${hexZxid(due)}, which was durable when it adopted the epoch`,
       );
       stream.due = [];
     }

@@ -23,7 +23,7 @@ test('a sync is answered after a quorum has answered a ping that was sent since'
   expect(answered(script)).toEqual([]);
 });
 
-test('C8: a sync is answered before anybody has answered a ping', () => {
+test('C8: a sync is answered before any ping is answered', () => {
   const script = new EnsembleScript().serve();
   script.ping(3, 2);
   script.up(1, 3, SYNC);

@@ -39,7 +39,7 @@ export class SyncRules {
     return new Map(links.map(([connection, { pinged }]) => [connection, pinged]));
   }
 
-  /** Connections that have ended may have been counted before, and those that have come since have only pings of afterwards. */
+  /** Closed connections may have been counted before; new ones have only later pings. */
   #onSynced({ leader, learner, syncs }: Link): void {
     const pinged = syncs.shift();
     if (pinged === undefined) return;
@@ -48,7 +48,7 @@ export class SyncRules {
       if (link.leader === leader && link.answered > (pinged.get(connection) ?? 0)) confirmed.push(link.learner);
     }
     if (this.#cluster.isQuorumOfAny(confirmed)) return;
-    const message = `leader ${leader} answers a sync of server ${learner}; since it came, ${confirmed.slice(1).join(', ') || 'nobody'}`;
+    const message = `leader ${leader} answers a sync of server ${learner}; since it came, ${confirmed.slice(1).join(', ') || 'no server'}`;
     this.#cluster.report('C8', [leader, learner], `${message} answered a ping that was sent since`);
   }
 

@@ -1,15 +1,15 @@
-/** A broken promise: which one, and what was seen, for whoever reads it at night with a seed in hand. */
+/** A violated invariant: which one, and what was seen, detailed enough to debug it with the seed alone. */
 export interface Violation {
-  /** Number of the promise, as in the table of `README.md`: E1 … E14, Z1 … Z17, D1 … D10, S1 …, C1 …, W1 …, L2. */
+  /** Number of the invariant, as in the table of `README.md`: E1 … E14, Z1 … Z17, D1 … D10, S1 …, C1 …, W1 …, L2. */
   readonly invariant: string;
   readonly message: string;
   /** Virtual milliseconds. */
   readonly atMs: number;
-  /** Ids of the servers that took part; empty when it is about what clients saw. */
+  /** Ids of the servers involved; empty when it is about what clients saw. */
   readonly servers: readonly number[];
 }
 
-/** Collects violations; the first ones tell the cause, the later ones are its consequences. */
+/** Collects violations; the first ones show the cause, the later ones may be its consequences. */
 export class Violations {
   readonly list: Violation[] = [];
   readonly #nowMs: () => number;
@@ -18,7 +18,7 @@ export class Violations {
   /** Violations beyond the limit, which are counted only. */
   dropped = 0;
 
-  /** @param without promises that nobody looks after: to find out what then goes unnoticed */
+  /** @param without invariants that are not checked: to find out what then goes unnoticed */
   constructor(nowMs: () => number, max = 100, without: readonly string[] = []) {
     this.#nowMs = nowMs;
     this.#max = max;

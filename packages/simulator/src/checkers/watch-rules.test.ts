@@ -12,7 +12,7 @@ function watching(): ClientScript {
 }
 
 describe('a watch for one change', () => {
-  it('keeps its promises', () => {
+  it('behaves correctly', () => {
     const script = watching();
     const read = script.read('c2', 'get', '/a', { hasWatch: true });
     const { zxid } = script.set('c1', '/a', 'x', 1);
@@ -89,7 +89,7 @@ describe('a watch for one change', () => {
     expect(script.broken).toEqual(['W1']);
   });
 
-  it('W1: the program is told twice', () => {
+  it('W1: the program is notified twice', () => {
     const script = watching();
     const read = script.read('c2', 'get', '/a', { hasWatch: true });
     const first = script.set('c1', '/a', 'x', 1);
@@ -99,7 +99,7 @@ describe('a watch for one change', () => {
     expect(script.broken).toEqual(['W1']);
   });
 
-  it('W1: the program is told of a later change than the first', () => {
+  it('W1: the program is notified of a later change than the first', () => {
     const script = watching();
     const read = script.read('c2', 'get', '/a', { hasWatch: true });
     script.set('c1', '/a', 'x', 1);
@@ -128,7 +128,7 @@ describe('a watch for one change', () => {
     expect(script.broken).toEqual(['W4']);
   });
 
-  it('W4: the program is told of no change', () => {
+  it('W4: the program is notified without a change', () => {
     const script = watching();
     const read = script.read('c2', 'get', '/a', { hasWatch: true });
     const { zxid } = script.make('c1', '/b');
@@ -185,7 +185,7 @@ describe('a watch for one change, on another connection', () => {
       script.set('c1', '/a', 'x', 1);
       script.make('c1', '/b');
       script.connect('c2');
-      // Whatever the client has asked of the server.
+      // Independent of what the client has sent to the server.
       if (isTold) script.told(read, type, path, null);
       script.read('c2', 'exists', '/none');
       script.nowMs += 10_000;
@@ -214,7 +214,7 @@ describe('a watch for one change, on another connection', () => {
 });
 
 /** A persistent watch that ends is replaced by setWatches for what else is watched there, in the middle of a connection. */
-describe('a watch that is set again behind a request that waits', () => {
+describe('a watch that is set again behind a pending request', () => {
   /** c2 asks for `/a`, sets its child watch on `/` again, and the request is answered before the server reads that. */
   function behindRequest(): { script: ClientScript; relative: number } {
     const script = watching();
@@ -315,7 +315,7 @@ describe('a persistent watch', () => {
     expect(script.broken).toEqual(['W1']);
   });
 
-  it('need not tell what happens after its program took it off', () => {
+  it('need not report what happens after its program removed it', () => {
     const { script, watch } = persistent(true);
     script.history.unwatch(watch);
     script.set('c1', '/a', 'x', 1);

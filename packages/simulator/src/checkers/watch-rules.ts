@@ -29,9 +29,9 @@ interface Armed {
   readonly zxid: number;
   /** That change; null when there is none, and where the state decides. */
   readonly due: Change | null;
-  /** Set anew by setWatches: the state decides at once, not the next change. */
+  /** Set again by setWatches: the state decides at once, not the next change. */
   readonly isRearmed: boolean;
-  /** Requests that left before it did: the server answers them before it knows of the watch. */
+  /** Requests that were sent before it: the server answers them before it knows of the watch. */
   readonly requestsBefore: number;
 }
 
@@ -91,7 +91,7 @@ export class WatchRules {
           if (watch.requestsBefore >= replied) return true;
           const missed = this.#missed(watch, entry.zxid);
           if (missed === null) return true;
-          // A change that the client may not know of uses up its watch, or is told without a zxid.
+          // A change that the client may not read uses up its watch, or is reported without a zxid.
           if (this.#wasHidden(watch.path, identity, watch.zxid, entry.zxid)) return false;
           const invariant = watch.isRearmed ? 'W3' : 'W1';
           const message = `${who}: no event for the ${watch.kind} watch on ${watch.path}, ${missed}, before a reply of ${hexZxid(entry.zxid)}`;
@@ -117,7 +117,7 @@ export class WatchRules {
 
   #checkEvent(who: string, event: Event, identity: Identity): void {
     const { zxid, type, path } = event;
-    // A server that replays what a client has missed does not say when it was.
+    // A server that replays missed events does not say when they happened.
     if (zxid === null || zxid <= 0) return;
     if (this.#happened(zxid, type, path)) {
       const states = this.#tree.statesBetween(path, this.#tree.zxidBefore(zxid), zxid);
@@ -134,7 +134,7 @@ export class WatchRules {
     );
   }
 
-  /** At some moment between the two, somebody may not read what is there. */
+  /** Between the two zxids, this identity was at some time not allowed to read the znode. */
   #wasHidden(path: string, identity: Identity, zxid: number, until: number): boolean {
     return this.#tree.statesBetween(path, zxid, until).some(({ acl }) => !mayRead(acl, identity));
   }
@@ -160,7 +160,7 @@ export class WatchRules {
     return null;
   }
 
-  /** A server without a leader shows what its log has: with txns at its end, perhaps, that are not committed. */
+  /** A server without a leader shows its log, which may end with uncommitted txns. */
   #isProvisional(isReadOnly: boolean, zxid: number): boolean {
     return isReadOnly && !this.#tree.has(zxid);
   }
@@ -174,8 +174,8 @@ export class WatchRules {
   }
 
   /**
-   * W3, as the program sees it, whatever its client asks of the server: on another connection, it is told of a change
-   * before anything shows it.
+   * W3, as the program sees it, independent of the client's requests: on another connection, the program is notified
+   * of a change before anything shows it.
    */
   #checkReconnected(operation: Operation, first: Told | undefined): void {
     const { request, result, zxid, client } = operation;
@@ -204,7 +204,7 @@ export class WatchRules {
     }
   }
 
-  /** What the program was told of the watch that its read has left. */
+  /** The notifications of a read's one-shot watch, as the program got them. */
   #checkOneShot(operation: Operation, told: readonly Told[]): void {
     const { request, zxid, error } = operation;
     if (!('hasWatch' in request)) return;
@@ -236,8 +236,8 @@ export class WatchRules {
   }
 
   /**
-   * W4 of an event without a zxid, from a server that says what a client has missed: something has happened there since
-   * the read, or since what the client says it has seen.
+   * W4 for an event without a zxid, from a server that replays what a client has missed: something has happened there
+   * since the read, or since the zxid that the client reported as seen.
    */
   #checkReplayed(operation: Operation, zxid: number, told: Told): void {
     const { request, client } = operation;
@@ -260,7 +260,7 @@ export class WatchRules {
     // A server compares pzxid, which a new znode has as well: a client that says 0, after all servers had forgotten its session, is told of it.
     const isNew = (state: ZnodeState): boolean => state.exists && state.pzxid > since;
     if (kind === 'child' && this.#tree.statesBetween(request.path, since, until).some(isNew)) return;
-    // What was hidden from an older watch of this client on the path has left it waiting, and it is told for all of them.
+    // A change hidden from an older watch of this client on the path left that one armed; it is notified for all of them.
     if (this.#wasHidden(request.path, this.#log.identityOf(client), 0, until)) return;
     const message = `was told ${told.type} ${told.path}, where nothing has changed between ${hexZxid(since)} and ${hexZxid(until)}`;
     this.#report(told, 'W4', `${describe(operation)} ${message}`);
@@ -284,7 +284,7 @@ export class WatchRules {
     for (const change of told) {
       if (change.type === 'gap' || change.zxid === null || change.zxid <= 0) {
         next = null;
-        // An event is not what a client tells the next server that it has seen: one that is behind may tell it again.
+        // A client does not report events as seen to the next server: a server that is behind may send them again.
         reached = 0;
         continue;
       }
@@ -310,7 +310,7 @@ export class WatchRules {
     if (left !== undefined) this.#checkRest(operation, left, told);
   }
 
-  /** What a persistent watch is told of, if it was there from the beginning. */
+  /** All changes that a persistent watch reports, if it was armed from the beginning. */
   #newsOf(path: string, isRecursive: boolean): readonly Change[] {
     const key = `${isRecursive ? 'below' : 'at'} ${path}`;
     let news = this.#news.get(key);
@@ -330,7 +330,7 @@ export class WatchRules {
     const since = told[told.length - 1]?.order ?? operation.endOrder ?? 0;
     const until = operation.unwatchedOrder ?? Number.POSITIVE_INFINITY;
     for (const { connected, passed } of this.#log.byClient.get(operation.client) ?? []) {
-      // Another connection has a gap of its own, which may still be on its way to the program.
+      // Another connection has its own gap, which the program may not have received yet.
       if (connected.connection !== operation.connection) continue;
       const shown = passed.find(
         (entry) =>
@@ -390,14 +390,14 @@ function isSame(change: Change, told: Change | Told): boolean {
   return change.zxid === told.zxid && change.type === told.type && change.path === told.path;
 }
 
-/** A multi may change a list of children twice: there is one new list, and a program is told of it once. */
+/** A multi may change a list of children twice: there is one new list, which is reported once. */
 function isSameNews(change: Change, watched: readonly Change[], at: number): boolean {
   if (change.type !== 'children') return false;
   for (let i = at - 1; i >= 0 && watched[i]!.zxid === change.zxid; i--) if (isSame(watched[i]!, change)) return true;
   return false;
 }
 
-/** A persistent watch tells of its znode and of its children's names; a recursive one of all znodes below, and of no names. */
+/** A persistent watch reports its znode and changes of its children's names; a recursive one all znodes below, no names. */
 export function isWatched(change: Change, path: string, isRecursive: boolean): boolean {
   if (!isRecursive) return change.path === path;
   if (change.type === 'children') return false;

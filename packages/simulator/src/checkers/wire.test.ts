@@ -41,7 +41,7 @@ describe('the tap of the network', () => {
     expect(events).toMatchObject([{ kind: 'leader-packet', from: 2, to: 1, packet: { type: 4, zxid: 5 } }]);
   });
 
-  it('finds packets in whatever pieces they are written', () => {
+  it('finds packets however they are split', () => {
     const { tap, events } = tapped(2888);
     const bytes = new ByteList().raw(COMMIT).raw(COMMIT).raw(COMMIT).toBytes();
     for (const byte of bytes) tap.onBytes(7, 's2', 'sent', Uint8Array.of(byte));
@@ -89,7 +89,7 @@ describe('the tap of the network', () => {
     expect(events).toMatchObject([{ packet: { type: 15 } }, { packet: { type: 4 } }]);
   });
 
-  it('reads notifications behind the hello of the one who dialled', () => {
+  it('reads notifications behind the hello of the dialling server', () => {
     const { tap, events } = tapped(3888);
     const address = 's1:3888';
     const hello = new ByteList().long(-65536).long(1).text(address).toBytes();

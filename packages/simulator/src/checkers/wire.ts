@@ -1,8 +1,8 @@
 /**
- * Listens to the quorum and election ports of the virtual network, and tells what the servers say to each other.
+ * Observes the quorum and election ports of the virtual network, and reports what the servers send to each other.
  *
- *     bytes written ─► decoded, told as `sent` ─► waits in the network's place ─► told as `received`
- *                                                       └ lost when the connection breaks
+ *     bytes written ─► decoded, reported as `sent` ─► wait for the network ─► reported as `received`
+ *                                                          └ lost when the connection breaks
  *
  * A stream is first in, first out, and what arrives is a prefix of what was written. So each packet is decoded once,
  * when it is written, and its arrival is known by counting bytes.
@@ -34,11 +34,11 @@ interface WireEventBase {
   /** Ids of servers. */
   readonly from: number;
   readonly to: number;
-  /** Between an observer and a follower that feeds it, in its leader's place. */
+  /** Between an observer and the follower that it follows instead of the leader. */
   readonly isRelayed?: true | undefined;
 }
 
-/** What is spoken at a port of a server: to its learners, to its observers where it follows, or among voters. */
+/** The protocol at a port of a server: for its learners, for its observers while it follows, or among voters. */
 export type PortKind = 'quorum' | 'observers' | 'election';
 
 /** One packet, written or arrived. */
@@ -54,13 +54,13 @@ export type WireEvent =
   | (WireEventBase & { readonly kind: 'probe'; readonly probe: ElectionProbe })
   /** The connection is gone. `from` had dialled. */
   | (WireEventBase & { readonly kind: 'closed' })
-  /** Bytes that are no packet; the rest of this direction is not looked at. */
+  /** Bytes that are no packet; the rest of this direction is ignored. */
   | (WireEventBase & { readonly kind: 'garbage'; readonly why: string });
 
 export interface WireTapOptions {
-  /** Which protocol is spoken at a port; null: not looked at. */
+  /** Which protocol is spoken at a port; null: ignored. */
   portKind(host: string, port: number): PortKind | null;
-  /** Server id of a host, or null when it is none of the ensemble. */
+  /** Server id of a host, or null when it is not in the ensemble. */
   serverOf(host: string): number | null;
   /**
    * @param size bytes of the packet that is sent; 0 of other events
@@ -74,7 +74,7 @@ interface Direction {
   /** Bytes that have been written, and that have arrived. */
   written: number;
   arrived: number;
-  /** Packets on their way: their events, and how many bytes were written up to their end. */
+  /** Packets in flight: their events, and how many bytes were written up to their end. */
   readonly onTheWay: { readonly event: WireEvent; readonly end: number }[];
 }
 
@@ -214,7 +214,7 @@ function arrived(event: WireEvent): WireEvent {
   return { ...event, stage: 'received' };
 }
 
-/** Told of a packet at bytes[start, end), behind which `behind` bytes have been written. @returns false: it is none */
+/** Called with a packet at bytes[start, end), followed by `behind` bytes. @returns false if it is invalid */
 type OnPacket = (bytes: Uint8Array, start: number, end: number, behind: number) => boolean;
 
 /** Bytes that are kept until the packet that they begin is there as a whole. */

@@ -10,7 +10,7 @@ export interface Wish {
   readonly version: number;
 }
 
-/** The error that a client's wish deserves at a state; `ok` when it succeeds. The first reason counts. */
+/** The error that a client's request must get in a state; `ok` when it succeeds. The first reason counts. */
 export function errorOfWish(tree: CommittedTree, wish: Wish, identity: Identity, zxid: number): number {
   const { op, path, version } = wish;
   const may = ({ acl }: ZnodeState, perms: number): boolean => isAllowed(acl, perms, identity);
@@ -31,5 +31,5 @@ export function errorOfWish(tree: CommittedTree, wish: Wish, identity: Identity,
   return op === 'delete' && state.numChildren > 0 ? ErrorCode.notEmpty : ErrorCode.ok;
 }
 
-/** What is needed of the znode itself. */
+/** Permission needed on the znode itself. */
 const PERM_OF = { set: Perm.write, setAcl: Perm.admin, check: Perm.read, delete: 0, create: 0 } as const;

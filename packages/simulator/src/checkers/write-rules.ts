@@ -1,4 +1,4 @@
-/** Writes and what became of them: C1, C4, C6, D4, S5, W5 and W6 of their replies. */
+/** Writes and their outcomes: C1, C4, C6, D4, S5, W5 and W6 of their replies. */
 import { ErrorCode, hexZxid, OpCode, parentOf, type Txn, type TxnEntry } from '@meerkat/protocol';
 import type { MultiPart, Operation, OperationRequest, WriteRequest } from '../history.ts';
 import { isSameAcl } from './access.ts';
@@ -12,7 +12,7 @@ import { statOf } from './znode-state.ts';
 type CreateWish = Extract<OperationRequest, { readonly op: 'create' }>;
 type Write = Extract<OperationRequest, { op: 'create' | 'set' | 'delete' | 'setAcl' | 'multi' }>;
 
-/** Op codes under which clients ask for changes. */
+/** Op codes of client requests that change something. */
 const WRITE_OPS: ReadonlySet<number> = new Set<number>([
   OpCode.create,
   OpCode.create2,
@@ -29,7 +29,7 @@ export class WriteRules {
   readonly #tree: CommittedTree;
   readonly #violations: Violations;
   readonly #hasLocalSessions: boolean;
-  /** Txns that an operation has led to, errors left out. */
+  /** Txns that an operation has led to, errors excluded. */
   readonly #effects: Map<Operation, number[]> = new Map();
 
   /** @param hasLocalSessions some sessions are known to their server alone */
@@ -48,9 +48,9 @@ export class WriteRules {
   }
 
   /**
-   * Finds out which operation each committed change comes from, and whether those of one client are in its order. A local
-   * session has expired at all servers but its own, which may execute later what it has sent: then the order of a client
-   * ends with its session.
+   * Finds the operation behind each committed change, and checks that those of one client are in its order. A local
+   * session may have expired everywhere but at its own server, which may execute its requests later: then the order of a
+   * client ends with its session.
    */
   #attribute(): void {
     const last: Map<string, { readonly sent: Sent; readonly zxid: number }> = new Map();
@@ -60,7 +60,7 @@ export class WriteRules {
       const { sessionId, cxid, zxid } = entry.header;
       if (!isClientWrite(entry.txn) || !this.#log.knowsSession(sessionId)) continue;
       const sent = this.#log.sentBy(sessionId, cxid);
-      // Of a write that nobody knows the sense of, nothing can be said.
+      // A request that could not be decoded may have been any write, so nothing is checked.
       if (sent.some(({ operation, opCode }) => operation === null && WRITE_OPS.has(opCode))) continue;
       const source = this.#sourceOf(entry, sent, (one) => last.get(orderKey(one, sessionId))?.sent.order ?? 0);
       if (source === null) {
@@ -84,15 +84,15 @@ export class WriteRules {
   }
 
   /**
-   * Which of the requests with this session and xid it was: one that means this change and has no other yet. Of several
-   * in doubt, each on a connection of its own, one that comes in its order.
+   * Finds which of the requests with this session and xid led to the txn: one that matches it and has no other txn yet.
+   * Of several in doubt, each on its own connection, one that comes in order.
    *
    * @param orderSoFar of the request of that client that was sent last, of those that are committed
    */
   #sourceOf(entry: TxnEntry, sent: readonly Sent[], orderSoFar: (one: Sent) => number): Sent | null {
     const meaning = sent.filter(({ operation }) => operation !== null && isMeant(operation.request, entry.txn));
     const told = meaning.find(({ operation }) => operation!.zxid === entry.header.zxid);
-    // What was answered under another zxid is accounted for.
+    // A request that was answered under another zxid is already matched.
     const open = meaning.filter(({ operation }) => operation!.zxid === null);
     const unused = open.filter(({ operation }) => !this.#effects.has(operation!));
     const inOrder = unused.find((one) => one.order > orderSoFar(one));
@@ -176,7 +176,7 @@ export class WriteRules {
     const parts = isMulti ? request.parts : [request];
     const failed = operation.error?.failedPart ?? 0;
     const part = parts[failed];
-    // Nobody knows which name it would have got.
+    // The name that it would have got is unknown.
     if (part === undefined || parts.some((one) => one.op === 'create' && one.isSequential)) return;
     const before = new Neighbourhood();
     for (const one of parts.slice(0, failed)) {
@@ -185,7 +185,7 @@ export class WriteRules {
     this.#checkDeserved(operation, before, wishOf(part, part.path), zxid, number);
   }
 
-  /** Of parts that depend on others before them nothing is said. @param before takes this one in */
+  /** Ignores parts that depend on earlier ones. @param before takes this one in */
   #checkDeserved(operation: Operation, before: Neighbourhood, wish: Wish, zxid: number, actual: number): void {
     if (!before.add(wish.path)) return;
     const identity = this.#log.identityOf(operation.client);
@@ -196,7 +196,7 @@ export class WriteRules {
     this.#report(operation, 'C4', `${what} as ${hexZxid(zxid)}, where ${due}`);
   }
 
-  /** Whoever begins after somebody was told of a write comes behind it in C. */
+  /** A write that begins after another one was acknowledged comes behind it in C. */
   #checkRealTime(): void {
     let acknowledged = this.#tree.baseZxid;
     const before: Map<Operation, number> = new Map();
@@ -228,7 +228,7 @@ export class WriteRules {
         this.#report(operation, 'W5', `was told ${result.path}, which is no sequential name of ${request.path}`);
         continue;
       }
-      // A parent that was made anew counts from the beginning.
+      // A recreated parent starts counting again.
       const parent = parentOf(result.path);
       const parentKey = `${parent} ${this.#tree.stateAt(parent, zxid)?.czxid}`;
       created.push({ operation, parent: parentKey, number: Number(suffix), zxid });
@@ -290,7 +290,7 @@ function isWrite(request: OperationRequest): request is Write {
   return WRITES.has(request.op);
 }
 
-/** A change that a client has asked for, whether anything came of it or not; errors are none. */
+/** A change that a client has requested, successful or not; error txns excluded. */
 function isClientWrite(txn: Txn): boolean {
   switch (txn.type) {
     case OpCode.error:
@@ -317,7 +317,7 @@ function isKindMeant({ mode, ttlMs }: CreateWish, txn: AnyCreateTxn): boolean {
   return mode !== 'container' && ttlMs === undefined && txn.isEphemeral === (mode === 'ephemeral');
 }
 
-/** The txn does what the request asks for. */
+/** The txn does what the request asked for. */
 function isMeant(request: OperationRequest, txn: Txn): boolean {
   if (request.op === 'multi') {
     return (

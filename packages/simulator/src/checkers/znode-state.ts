@@ -1,9 +1,9 @@
 import { type Acl, OPEN_ACL, type Stat } from '@meerkat/protocol';
 
-/** What was at a path from a zxid on. Nobody changes it. */
+/** The state of a path from some zxid on. Immutable. */
 export interface ZnodeState {
   readonly zxid: number;
-  /** false: nothing; the other fields are those of before. */
+  /** false: the znode does not exist; the other fields are those from before. */
   readonly exists: boolean;
   readonly data: Uint8Array | null;
   readonly czxid: number;
@@ -15,16 +15,16 @@ export interface ZnodeState {
   /** Number of children ever created. */
   readonly cversion: number;
   readonly aversion: number;
-  /** Session of an ephemeral, else 0n; containers and TTL znodes belong to nobody. */
+  /** Session of an ephemeral; otherwise 0n, also for containers and TTL znodes. */
   readonly owner: bigint;
   readonly numChildren: number;
   readonly acl: readonly Acl[];
   readonly isContainer: boolean;
-  /** Milliseconds after which a TTL znode may be deleted that is left alone; null of others. */
+  /** Milliseconds without changes after which a TTL znode may be deleted; null for others. */
   readonly ttlMs: number | null;
 }
 
-/** Where nothing has ever been. */
+/** A path where nothing has ever existed. */
 export const NOTHING: ZnodeState = {
   zxid: 0,
   exists: false,

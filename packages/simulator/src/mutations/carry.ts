@@ -7,11 +7,11 @@
  *      …  context
  *
  * Lines that stand in several places are told apart by the context on one side of them. A hunk that only adds lines has
- * nothing but its context to be found by. Lines that were rewritten are for people.
+ * nothing but its context to be found by. Lines that were rewritten must be carried by hand.
  */
 export interface Carried {
   readonly text: string;
-  /** Hunks that have no place any more, or more than one, as `file: first line`. */
+  /** Hunks that no longer have a place, or have more than one, as `file: first line`. */
   readonly lost: readonly string[];
 }
 

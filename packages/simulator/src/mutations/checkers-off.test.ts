@@ -61,7 +61,7 @@ test('time that is up is told apart from seeds that found nothing', async () => 
   ]);
 });
 
-test('every promise that is looked after is broken by a case of the mutants, or in a test of its checker', () => {
+test('every checked invariant is violated by a case of the mutants, or in a test of its checker', () => {
   const sources = fileURLToPath(new URL('../', import.meta.url));
   const textsOf = (folder: string, name: RegExp): string =>
     readdirSync(join(sources, folder))

@@ -11,7 +11,7 @@ export interface Catch {
   readonly invariants: readonly string[];
 }
 
-/** That nothing else finds a mutation: as often as was asked for, or in all seeds. */
+/** No other checker finds a mutation: as often as was requested, or in all seeds. */
 export interface Alone {
   /** Seeds in which the checker has caught the mutation, and without it none has. */
   readonly seeds: number;
@@ -122,7 +122,7 @@ export async function countTestsWithout(invariant: string, workshop: Workshop): 
   }
 }
 
-/** Files and folders of the simulator's sources that say which promise is broken. */
+/** Files and folders of the simulator's sources that report violated invariants. */
 export const CHECKER_SOURCES: readonly string[] = ['checkers', 'judges.ts', 'simulate.ts', 'recovery.ts', 'at-rest.ts'];
 
 /** Numbers of the promises that sources name, in their order: E1 … E14, Z1 …, and so on. */

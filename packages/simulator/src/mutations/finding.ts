@@ -66,7 +66,7 @@ export async function find(
   }
 }
 
-/** Nothing is known of the seeds, or tests, that were not come to. */
+/** Reported for seeds, or a test, that were not reached. */
 const TIME_UP = 'time was up';
 const NO_SEEDS = { text: null, isFound: false };
 

@@ -92,7 +92,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** What is known of seeds stays where none were run this time, or the time was up. */
+/** Keeps what is known of seeds if none were run this time, or the time was up. */
 function record({ id, bySeeds }: Finding): void {
   const missed = /^none of (\d+)$/.exec(bySeeds ?? '')?.[1];
   if (bySeeds === null || (missed === undefined && !bySeeds.startsWith('seed '))) return;
@@ -103,7 +103,7 @@ function record({ id, bySeeds }: Finding): void {
   writeFileSync(path, next);
 }
 
-/** @returns 1 when one has no place any more, which is for people then */
+/** @returns 1 when a mutation no longer has a place and must be edited by hand */
 function carryAll(chosen: readonly Mutation[]): number {
   let lostCount = 0;
   for (const { id, hunks } of chosen) {

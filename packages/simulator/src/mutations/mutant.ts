@@ -62,7 +62,7 @@ export class Mutant {
       execFile(process.execPath, args, { timeout: Math.ceil(timeoutMs) }, (error, output, errors) => {
         const broken = [...output.matchAll(/^ {2}([A-Z]\d+) at /gm)].map(([, invariant]) => invariant!);
         const isLate = error?.killed === true;
-        // 1: a promise was broken.
+        // 1: an invariant was violated.
         if (error !== null && error.code !== 1 && !isLate) reject(new Error(`${errors}\n${output}`, { cause: error }));
         else resolve({ broken: [...new Set(broken)], output, isLate });
       });

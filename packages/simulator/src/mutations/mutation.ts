@@ -152,7 +152,7 @@ export function applyHunk(text: string, { file, before, after }: Hunk): string {
   const whole = `\n${text}`;
   const sought = `\n${before}\n`;
   const at = whole.indexOf(sought);
-  if (at < 0) throw new Error(`${file} has no such lines any more:\n${before}`);
+  if (at < 0) throw new Error(`${file} no longer has these lines:\n${before}`);
   if (whole.indexOf(sought, at + 1) >= 0) throw new Error(`${file} has these lines more than once:\n${before}`);
   const end = at + sought.length;
   const middle = after === '' ? '\n' : `\n${after}\n`;

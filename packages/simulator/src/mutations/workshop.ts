@@ -13,7 +13,7 @@ const TEST_MAX_MS = 180_000;
 
 export interface SeedFailure {
   readonly seed: number;
-  /** The first promise that was broken, for instance Z11. */
+  /** The first invariant that was violated, such as Z11. */
   readonly invariant: string;
   /** One line for people. */
   readonly message: string;

@@ -1,4 +1,4 @@
-/** Rows of the catalogue about what happens at the ports of the ensemble: strangers, others that hold them, ways that are cut. */
+/** Rows of the catalogue about the ensemble's ports: strangers, other programs that hold them, cut links. */
 import { describe, expect, test } from 'vitest';
 import { ELECTION_PORT, QUORUM_PORT } from '../virtual-ensemble.ts';
 import { play } from './stage.ts';
@@ -31,7 +31,7 @@ describe('an ensemble', () => {
               Uint8Array.from({ length: random.between(1, 200) }, () => random.between(0, 255)),
             );
           }
-          // Lengths that are negative, or of more than there is.
+          // Lengths that are negative, or longer than the data.
           connect(host, port, Uint8Array.of(0xff, 0xff, 0xff, 0xff));
           connect(host, port, Uint8Array.of(0x7f, 0xff, 0xff, 0xff, 0, 0));
         }
@@ -47,7 +47,7 @@ describe('an ensemble', () => {
     (port) =>
       play({ servers: 3 }, async (stage) => {
         const [zk1, zk2, zk3] = stage.three;
-        // Somebody else is at the port.
+        // Another program holds the port.
         const giveWay = stage.world.network.listen('zk3', port, (end) => end.destroy());
         for (const server of stage.servers) server.start();
         await stage.sleep(10_000);
@@ -57,7 +57,7 @@ describe('an ensemble', () => {
       }),
   );
 
-  test('is not won by a server whose quorum port another program holds, until it holds it no more', () =>
+  test('is not won by a server whose quorum port another program holds, until it releases it', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       const { network } = stage.world;
@@ -69,12 +69,12 @@ describe('an ensemble', () => {
       expect(stage.world.nowMs - startMs).toBeLessThan(1000);
       await stage.whole();
       await stage.write(zk3, 3);
-      // Its vote is still needed, and it still has one.
+      // Its vote is still needed, and it still votes.
       stage.kill(zk1);
       await stage.write(zk3, 3);
       stage.kill(zk2);
       zk1.start();
-      // What it and server 2 have acknowledged is not known to server 1: nobody can lead.
+      // What it and server 2 have acknowledged is unknown to server 1, so no server can lead.
       await stage.sleep(5000);
       expect([zk1.isServing, zk3.isServing]).toEqual([false, false]);
       const freeMs = stage.world.nowMs;
@@ -84,7 +84,7 @@ describe('an ensemble', () => {
       await stage.whole();
     }));
 
-  test('follows when a leader that serves can listen for followers no more, unless it soon can again', () =>
+  test('follows when a serving leader loses its quorum port, unless it soon gets it back', () =>
     play({ servers: 3 }, async (stage) => {
       const leader = await stage.start();
       const { network } = stage.world;
@@ -106,7 +106,7 @@ describe('an ensemble', () => {
       giveWay();
     }));
 
-  test('does not follow when a leader is deaf and nobody could take its place', () =>
+  test('does not follow when a leader without its quorum port has no possible successor', () =>
     play({ servers: 1, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const { network } = stage.world;
@@ -119,18 +119,18 @@ describe('an ensemble', () => {
       giveWay();
     }));
 
-  test.each([0, 1])('goes on by the other address of each server when address %i is cut', (address) =>
+  test.each([0, 1])('continues over the other address of each server when address %i is cut', (address) =>
     play({ servers: 3, addresses: 2, ensemble: { addressTimeoutMs: 200 } }, async (stage) => {
       const leader = await stage.start();
       await stage.write(leader, 2);
       const lostMs = stage.world.nowMs;
-      // Nobody is told: what is sent waits, and connections stand.
+      // No end is notified: packets wait, and connections stay open.
       for (const { host } of stage.servers) {
         stage.world.network.blockPort(host, QUORUM_PORT + address);
         stage.world.network.blockPort(host, ELECTION_PORT + address);
       }
       await stage.write(leader, 2);
-      // syncLimit, half a second here, then the silence over the links of the election.
+      // syncLimit, half a second here, then the silence on the election links.
       expect(stage.world.nowMs - lostMs).toBeLessThan(6000);
       await stage.whole();
     }),

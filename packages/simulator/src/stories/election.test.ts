@@ -9,7 +9,7 @@ describe('an election', () => {
       const [zk1, zk2, zk3, zk4, zk5] = stage.five;
       await stage.start();
       await stage.write(zk5, 3);
-      // Epochs go by in which ever fewer take part: the lower the id, the later the epoch, all at the same zxid.
+      // Epochs pass with ever fewer members: the lower the id, the later the epoch, all at the same zxid.
       stage.kill(zk4, zk5);
       await stage.leader(zk1, zk2, zk3);
       stage.kill(zk1, zk2, zk3);
@@ -36,7 +36,7 @@ describe('an election', () => {
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
-      // Its election port stays open to nobody for some rounds; the others follow it, then another one.
+      // Its election port is unreachable for some rounds; the others follow it, then another one.
       stage.world.network.blockPort('zk3', ELECTION_PORT);
       for (let round = 0; round < 3; round++) {
         stage.breakLinks(zk3);
@@ -48,20 +48,20 @@ describe('an election', () => {
       expect([zk1, zk2, zk3].filter(({ role }) => role === 'leading')).toEqual([leader]);
     }));
 
-  test('1514: gives a server that lost its power no second term on the word of those that have not noticed', () =>
+  test('1514: gives a server that lost its power no second term because of followers that have not noticed', () =>
     play({ servers: 3 }, async (stage) => {
       const zk3 = await stage.start();
       await stage.write(zk3, 3);
       const { epoch } = zk3;
       stage.cutPower(zk3);
       zk3.start();
-      // In its first round, as they were in theirs, they tell it that they follow it.
+      // In its first round, which is the same as theirs was, they report that they follow it.
       await stage.until('it has looked and found', () => zk3.role === 'leading' || zk3.role === 'following');
       await stage.whole();
       expect((await stage.leader()).epoch).toBeGreaterThan(epoch);
     }));
 
-  test('131, 569, 480: nobody goes on following a leader that is gone, and a newcomer never begins to', () =>
+  test('131, 569, 480: no server keeps following a leader that is gone, and a newcomer never starts to', () =>
     play({ servers: 5 }, async (stage) => {
       const [zk1, zk2, zk3, zk4, zk5] = stage.five;
       const gone = await stage.start(zk1, zk2, zk3, zk4);
@@ -80,7 +80,7 @@ describe('an election', () => {
       expect(leaders).not.toContain(gone.serverId);
     }));
 
-  test('begins again at once where a leader ends that has been decided for and has no learner yet', () =>
+  test('restarts at once when the elected leader ends before it has a learner', () =>
     play({ servers: 5 }, async (stage) => {
       const first = await stage.start();
       let chosen = 0;
@@ -119,11 +119,11 @@ describe('an election', () => {
       await stage.start(zk1);
     }));
 
-  test('3109: ends at once for a leader whose voter has heard a better vote and changed its mind', () =>
+  test('3109: ends at once for a leader whose voter has received a better vote and switched', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       const { network } = stage.world;
-      // Server 1 hears of server 3 late. Server 2 does not at all, nor for a while that server 1 does.
+      // Server 1 receives server 3's vote late. Server 2 never does, nor does it learn for a while that server 1 did.
       network.partition(['zk1', 'zk2'], ['zk3']);
       for (const server of stage.servers) server.start();
       await stage.sleep(50);
@@ -134,7 +134,7 @@ describe('an election', () => {
       expect(zk1.role).toBe('looking');
       network.unblock('zk1', 'zk2');
       // Apache's leader waits for all of initLimit, two seconds, for a voter that is gone.
-      await stage.until('server 2 leads no more', () => zk2.role === 'looking', 500);
+      await stage.until('server 2 no longer leads', () => zk2.role === 'looking', 500);
       network.heal();
       expect(await stage.leader()).toBe(zk3);
     }));
@@ -146,7 +146,7 @@ describe('an election', () => {
       stage.kill(zk1);
       const paths = await stage.write(zk5, 5);
       await stage.whole(zk2, zk3, zk4, zk5);
-      // One copy of four is lost: the three that are left are one in any quorum of the others.
+      // One copy of four is lost: the three others include one member of every quorum of the rest.
       stage.kill(zk2, zk3, zk4, zk5);
       zk3.wipe();
       zk1.start();
@@ -159,7 +159,7 @@ describe('an election', () => {
       for (const path of paths) expect(await stage.has(zk1, path)).toBe(true);
     }));
 
-  test('261: with db.autocreate=false a server whose disk was emptied makes a quorum with nobody before a leader has sent it everything', () =>
+  test('261: with db.autocreate=false a server whose disk was emptied counts for no quorum before a leader has sent it everything', () =>
     play({ servers: 3, excused: ['Z9'] }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -173,7 +173,7 @@ describe('an election', () => {
       zk2.start();
       await stage.sleep(5000);
       expect(stage.servers.some(({ isServing }) => isServing)).toBe(false);
-      // Restarted it is as before.
+      // After a restart it is as before.
       stage.kill(zk2);
       zk2.start();
       await stage.sleep(5000);
@@ -190,7 +190,7 @@ describe('an election', () => {
       for (const path of paths) expect(await stage.has(zk1, path)).toBe(true);
     }));
 
-  test('2930, 3756: goes on at once when requests to one server vanish in the network', () =>
+  test('2930, 3756: continues at once when requests to one server are lost in the network', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -203,7 +203,7 @@ describe('an election', () => {
 });
 
 describe('an ensemble', () => {
-  test('498, 479: whose group without weight has the latest history elects somebody who has a weight', () =>
+  test('498, 479: whose group without weight has the latest history elects a server with weight', () =>
     play(
       {
         servers: 5,
@@ -219,7 +219,7 @@ describe('an ensemble', () => {
         const [zk1, zk2, zk3, zk4, zk5] = stage.five;
         expect(await stage.start()).toBe(zk3);
         await stage.write(zk3, 3);
-        // Servers 4 and 5 have what server 1 has not, and their ids are higher.
+        // Servers 4 and 5 have txns that server 1 lacks, and higher ids.
         stage.kill(zk1);
         await stage.write(zk3, 3);
         stage.kill(zk2, zk3, zk4, zk5);
@@ -228,20 +228,20 @@ describe('an ensemble', () => {
       },
     ));
 
-  test('764, 769: never elects an observer, whatever it has and whatever its id', () =>
+  test('764, 769: never elects an observer, whatever its history and its id', () =>
     play({ servers: 3, observers: 2 }, async (stage) => {
       const [zk1, zk2, zk3, zk4, zk5] = stage.five;
       await stage.start();
       await stage.write(zk3, 3);
       stage.kill(zk1, zk3);
-      // With the observers there would be three of five.
+      // Counting the observers there would be three of five.
       await stage.sleep(3000);
       expect([zk2, zk4, zk5].some(({ isServing }) => isServing)).toBe(false);
       zk1.start();
       expect(await stage.leader()).toBe(zk2);
     }));
 
-  test('NuRaft 134: keeps its leader while a server that is far behind comes and goes, and the leader stops for moments', () =>
+  test('NuRaft 134: keeps its leader while a lagging server comes and goes, and the leader pauses for moments', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, , zk3] = stage.three;
       await stage.start();
@@ -263,7 +263,7 @@ describe('an ensemble', () => {
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       const { network } = stage.world;
-      // The link to server 3 stays open, and what it says of its leadership is late: nobody may have to knock twice.
+      // The link to server 3 is slow, so its notifications come late: no follower may have to connect twice.
       network.slowDown('zk1', 'zk3', { delayMinMs: 30, delayMaxMs: 40, splitChance: 0, mergeChance: 0 });
       const ended: string[] = [];
       stage.world.watch({
@@ -293,13 +293,13 @@ describe('an ensemble', () => {
   test('1270, 1192, 1191: counts its leader by itself, when that is the last one to be ready', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
-      // Everything that server 3 writes takes ten times as long as with the others.
+      // All disk writes of server 3 take ten times as long as those of the others.
       zk3.setDiskQuality({ effectMinMs: 1, effectMaxMs: 2, syncMinMs: 20, syncMaxMs: 40 });
       const acknowledged = stage.packet({ from: zk1, to: zk3, stage: 'received', is: isNewLeaderAck });
       zk1.start();
       zk3.start();
       await acknowledged;
-      // A follower is enough for the quorum, but not without the leader.
+      // One follower is enough for the quorum, but only together with the leader.
       if (stage.found(zk3).currentEpoch === 0) expect(zk3.isServing).toBe(false);
       zk2.start();
       await stage.whole();

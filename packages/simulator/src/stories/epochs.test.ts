@@ -28,7 +28,7 @@ describe('an epoch', () => {
       }),
   );
 
-  test('335, 1081, 1082: is never led twice, although its first leader has logged a txn that nobody else has', () =>
+  test('335, 1081, 1082: is never led twice, although its first leader has logged a txn that no other server has', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -51,7 +51,7 @@ describe('an epoch', () => {
       const [zk1, zk2, zk3, zk4, zk5] = stage.five;
       await stage.start();
       stage.kill(zk1, zk2, zk3, zk4, zk5);
-      // Server 1 accepts epoch 2, of a leader that comes no further.
+      // Server 1 accepts epoch 2, of a leader that gets no further.
       for (const server of [zk1, zk4, zk5]) server.start();
       await stage.packet({ from: zk1, to: zk5, type: PacketType.ackEpoch });
       stage.cutPower(zk1, zk4, zk5);
@@ -84,7 +84,7 @@ describe('an epoch', () => {
       expect(event).toMatchObject({ packet: { zxid: stage.found(learner).currentEpoch * 2 ** 32 } });
     }));
 
-  test('1277: ends before its counter would wrap, and the next one goes on', () =>
+  test('1277: ends before its counter would wrap, and the next one continues', () =>
     play({ servers: 3, ensemble: { epochTxnsMax: 16 } }, async (stage) => {
       const first = await stage.start();
       const client = await stage.connect('writer');

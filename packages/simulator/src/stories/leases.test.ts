@@ -28,7 +28,7 @@ test.each(ENSEMBLES)('clients of an ensemble %s know whether its answers are lea
   });
 });
 
-test('clients of a server of its own know that its answers need no lease', async () => {
+test('clients of a standalone server know that its answers need no lease', async () => {
   const world = new VirtualWorld({ seed: 1 });
   const { connectString } = world.startEnsemble({ servers: 1 });
   await world.run(async () => {
@@ -38,7 +38,7 @@ test('clients of a server of its own know that its answers need no lease', async
   });
 });
 
-test('beside a server of Apache no answers are leased, and its clients find nothing to read', () =>
+test('beside a server of Apache no answers are leased, and clients are told nothing of leases', () =>
   playMixed({ servers: 3, apache: [2] }, async (stage) => {
     await stage.start();
     for (const server of stage.ours) {
@@ -48,7 +48,7 @@ test('beside a server of Apache no answers are leased, and its clients find noth
 
 const TICK_MS = 2000;
 
-/** Milliseconds without an answer that a client of a follower sees, which asks again every millisecond or two. */
+/** Longest time without a reply, in milliseconds, for a follower's client that sends a request every 1 or 2 ms. */
 async function longestSilence(
   seed: number,
   leaseTicks: number,
@@ -61,7 +61,7 @@ async function longestSilence(
     await world.until(() => ensemble.isWhole, 60_000);
     const leader = ensemble.leader!;
     const follower = ensemble.servers.find((server) => server !== leader)!;
-    // It waits for the same server, whatever happens.
+    // It waits for this server only.
     const client = await world.connect('app', { servers: `${follower.host}:2181`, sessionTimeoutMs: 40_000 });
     await client.create('/counter', '');
     await world.sleep(5000 + 137 * seed);
@@ -99,7 +99,7 @@ test('leases do not make the pause longer when a leader dies', async () => {
   expect(Math.max(...longer)).toBeLessThan(20);
 });
 
-test('reads at a follower stop when its leader stands still, and go on with it', async () => {
+test('reads at a follower stop when its leader is paused, and continue when it resumes', async () => {
   for (let seed = 1; seed <= 4; seed++) {
     const read = (client: Client): Promise<unknown> => client.exists('/counter', { timeoutMs: 20_000 });
     const pause = async (leader: VirtualServer, world: VirtualWorld): Promise<void> => {
@@ -115,7 +115,7 @@ test('reads at a follower stop when its leader stands still, and go on with it',
   }
 });
 
-/** Packets that servers send each other at the quorum port, in twenty seconds and for each thing that was done in them. */
+/** Packets between servers at the quorum port, in twenty seconds, and per operation in them. */
 async function quorumTraffic(
   leaseTicks: number,
   work: ((client: Client) => Promise<unknown>) | null,

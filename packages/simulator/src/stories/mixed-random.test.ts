@@ -8,7 +8,7 @@ import { type MixedServer, type MixedStage, playMixed } from './mixed-stage.ts';
 const DATA = new TextEncoder().encode('data');
 const STEPS = 150;
 
-/** In all of them together both kinds lead, follow and observe. */
+/** Over all of them, servers of both kinds lead, follow and observe. */
 const MIXES = [
   { what: 'our leader', shape: { servers: 3, observers: 1, apache: [1, 4] } },
   { what: 'their leader', shape: { servers: 3, observers: 1, apache: [3] } },
@@ -17,7 +17,7 @@ const MIXES = [
 ];
 
 describe.each(MIXES)('a mixed ensemble ($what)', ({ shape }) => {
-  test('answers whatever its clients ask for, in the order that 3.8.0 needs, whichever servers die', () =>
+  test('answers all requests of its clients, in the order that 3.8.0 needs, while servers die', () =>
     playMixed(shape, async (stage) => {
       const chaos = new Chaos(stage);
       await stage.start();
@@ -27,7 +27,7 @@ describe.each(MIXES)('a mixed ensemble ($what)', ({ shape }) => {
     }));
 });
 
-/** Clients at all servers that ask for anything, and servers that are slow, die and come back. */
+/** Clients at all servers that send random requests, and servers that are slow, die and come back. */
 class Chaos {
   readonly #stage: MixedStage;
   readonly #random: SeededRandom;
@@ -85,7 +85,7 @@ class Chaos {
     if (ours.length > 0) await this.#stage.world.sleep(this.#random.fraction() * 15);
   }
 
-  /** Everybody is there and quick again: what the peers have been asked since is answered. */
+  /** All servers run and are fast again, and requests to the peers have been answered. */
   async settle(): Promise<void> {
     const stage = this.#stage;
     stage.world.network.heal();
@@ -113,7 +113,7 @@ class Chaos {
     peer.forgetSession(sessionId);
   }
 
-  /** A client of ours comes to a peer; its own connection ends when it asks for the next thing there. */
+  /** A client of ours connects to a peer; its own connection ends with its next request there. */
   #move(peer: ApachePeer): void {
     const { session } = this.#random.pick(this.#clients);
     if (session === null || !peer.isServing || peer.learner === null) return;
@@ -134,7 +134,7 @@ class Chaos {
         case 2:
           return peer.create(sessionId, path, DATA, CreateMode.ephemeral);
         case 3:
-          // To a leader of its own kind a check outside of a multi would be a txn that nobody can read.
+          // To an Apache leader, a check outside a multi would lead to a txn that no server can read.
           return this.#stage.leaders[0] instanceof ApachePeer
             ? peer.create(sessionId, '/zookeeper', DATA)
             : peer.request(OpCode.check, new Uint8Array(8), { sessionId });

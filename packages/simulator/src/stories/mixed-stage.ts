@@ -1,8 +1,8 @@
 /**
- * An ensemble in which some servers are ours and the others are Apache's of 3.8.0, as `ApachePeer` plays them.
+ * An ensemble of our servers and Apache 3.8.0 servers, the latter simulated by `ApachePeer`.
  *
- * The judges of other stories look into every server; here they would miss half of what happens. Instead the peers say
- * what 3.8.0 does not bear, and at the end all have to show the same znodes.
+ * The checkers of other stories observe every server; here they would miss half of what happens. Instead the peers
+ * report what 3.8.0 cannot handle, and at the end all servers must show the same znodes.
  */
 import type { Client } from '@meerkat/client';
 import { expect } from 'vitest';
@@ -14,7 +14,7 @@ import { VirtualWorld } from '../virtual-world.ts';
 import { treeOf } from './tree-of.ts';
 
 export interface MixedShape extends EnsembleShape {
-  /** Ids of the servers that are Apache's. */
+  /** Ids of the Apache servers. */
   readonly apache: readonly number[];
   readonly peer?: Partial<Pick<ApachePeerOptions, 'commitLogCount' | 'isLogSyncEnabled'>> | undefined;
 }
@@ -96,7 +96,7 @@ export class MixedStage {
     const zxids = running.map((server) =>
       server instanceof ApachePeer ? server.database.lastProcessedZxid : (server.core?.view.lastZxid ?? 0),
     );
-    // A server of 3.8.0 that has begun to lead says (epoch, 0), which is no txn.
+    // A 3.8.0 server that has begun to lead reports (epoch, 0), which is no txn.
     const ofTxns = zxids.filter((zxid) => zxid % 2 ** 32 !== 0);
     return (
       this.leaders.length === 1 &&
@@ -105,7 +105,7 @@ export class MixedStage {
     );
   }
 
-  /** `isWhole`, and no txn is on its way: what is proposed is applied everywhere. */
+  /** `isWhole`, and no txn is in flight: what is proposed is applied everywhere. */
   get isAtRest(): boolean {
     if (!this.isWhole) return false;
     const leader = this.leaders[0]!;
@@ -162,12 +162,12 @@ export class MixedStage {
 
   async write(server: VirtualServer, count = 1): Promise<void> {
     const client = await this.at(server);
-    // Its connection may be one that the server knows nothing of any more.
+    // Its connection may be one that the server no longer knows.
     while ((await client.exists('/').catch(() => null)) === null) await this.world.sleep(5);
     for (let i = 0; i < count; i++) await client.create(`/n${this.#nextName++}`, 'data');
   }
 
-  /** Everybody is there again and has the same; nobody has given an Apache server cause for complaints. */
+  /** All servers are back and have the same data; no Apache server has complaints. */
   async end(): Promise<void> {
     this.world.network.heal();
     await this.start();
@@ -194,7 +194,7 @@ export class MixedStage {
   }
 }
 
-/** What the service keeps for itself, the root among it, need not be told alike. */
+/** Znodes that the service maintains itself, and the root, may differ. */
 function isOwn(path: string): boolean {
   return path !== '' && path !== '/' && !path.startsWith('/zookeeper');
 }

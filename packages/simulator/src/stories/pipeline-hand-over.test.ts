@@ -12,10 +12,10 @@ class Writer {
   readonly #client: Client;
   readonly #running: Promise<void>[] = [];
   #isOver = false;
-  /** Versions that were acknowledged, and how many writes nobody knows the end of. */
+  /** Versions that were acknowledged, and the number of writes whose outcome is unknown. */
   readonly acknowledged: number[] = [];
   inDoubt: number = 0;
-  /** States that it was in. */
+  /** States of the client so far. */
   readonly states: string[] = [];
   readonly sessionId: bigint | undefined;
 
@@ -34,7 +34,7 @@ class Writer {
     return new Writer(name, client, stage);
   }
 
-  /** Asks for nothing more, and says that everything that was acknowledged is there, and the session too. */
+  /** Stops writing, and checks that everything acknowledged is there, and the session too. */
   async end(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#running);
@@ -72,7 +72,7 @@ describe('a leader that is asked to stop', () => {
       const stoppedMs = stage.world.nowMs;
       old.stop();
       const next = await stage.leader(...stage.servers.filter((server) => server !== old));
-      // Nobody has waited for anybody to fall silent.
+      // No server has waited for a timeout.
       expect(stage.world.nowMs - stoppedMs).toBeLessThan(2 * TICK_MS);
       expect(next.epoch).toBe(epochOf(stage.found(next).txns.at(-1)!.zxid as Zxid) + 1);
       await stage.until('the process has ended', () => !old.isRunning);
@@ -84,7 +84,7 @@ describe('a leader that is asked to stop', () => {
       await expectSameTrees(stage);
     }));
 
-  test('leaves servers behind that take their trees into the next role, and read none of it again', () =>
+  test('leaves behind servers that keep their trees in the next role, and read nothing again', () =>
     play({ servers: 3 }, async (stage) => {
       const old = await stage.start();
       await stage.write(old, 50);
@@ -95,13 +95,13 @@ describe('a leader that is asked to stop', () => {
       });
       old.stop();
       const next = await stage.leader(...stage.servers.filter((server) => server !== old));
-      // A txn that was logged and not applied yet may be among them.
+      // They may include a txn that was logged and not applied yet.
       for (const txns of replayed) expect(txns).toBeLessThan(5);
       expect(replayed).toHaveLength(2);
       expect(stage.found(next).txns.length).toBeGreaterThan(50);
     }));
 
-  test('commits what it has proposed before it goes', () =>
+  test('commits what it has proposed before it stops', () =>
     play({ servers: 3 }, async (stage) => {
       const old = await stage.start();
       const client = await stage.at(old);
@@ -121,7 +121,7 @@ describe('a leader that is asked to stop', () => {
     play({ servers: 3, seeds: [1, 2] }, async (stage) => {
       await stage.start();
       const writers = await Promise.all(['a', 'b'].map((name) => Writer.begin(stage, name)));
-      // The leader each time: whoever is restarted first would lead last otherwise.
+      // The leader each time: otherwise the last server to be restarted would lead.
       for (let round = 0; round < 3; round++) {
         const leader = await stage.leader();
         leader.stop();
@@ -133,7 +133,7 @@ describe('a leader that is asked to stop', () => {
       await expectSameTrees(stage);
     }));
 
-  test('goes without a successor when nobody else can lead, and leaves everything for the next start', () =>
+  test('stops without a successor when no other server can lead, and leaves everything for the next start', () =>
     play({ servers: 3 }, async (stage) => {
       const old = await stage.start();
       const [first, second] = stage.servers.filter((server) => server !== old);
@@ -146,7 +146,7 @@ describe('a leader that is asked to stop', () => {
 });
 
 describe('an epoch', () => {
-  test('that has had its txns is followed by the next one, and no client loses its session', () =>
+  test('that has used up its zxids is followed by the next one, and no client loses its session', () =>
     play({ servers: 3, observers: 1, ensemble: { epochTxnsMax: 60 } }, async (stage) => {
       const leader = await stage.start();
       const first = leader.epoch;
@@ -158,7 +158,7 @@ describe('an epoch', () => {
       await expectSameTrees(stage);
     }));
 
-  test('that is at its end takes no orders to end sessions: the leader proposes nothing more', () =>
+  test('that is at its end accepts no requests to end sessions: the leader proposes nothing more', () =>
     play({ servers: 3, ensemble: { epochTxnsMax: 60 } }, async (stage) => {
       const leader = await stage.start();
       expect(leader.core?.endsSessions).toBe(true);

@@ -16,7 +16,7 @@ function lastLogged(server: MixedServer): number {
   return readLogs(server.disk, server.options.logDirectory).at(-1)?.zxid ?? 0;
 }
 
-/** Who leads depends on who has the highest id: each of these has both kinds of leaders in its time. */
+/** The server with the highest id leads: each of these has both kinds of leaders over time. */
 const MIXES = [
   { apache: [1], what: 'two of ours and one of Apache' },
   { apache: [3], what: 'two of ours and one of Apache, which leads' },
@@ -25,13 +25,13 @@ const MIXES = [
 ];
 
 describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
-  test('replicates, loses its leader, catches up, and gives 3.8.0 no cause for complaints', () =>
+  test('replicates, loses its leader, catches up, and causes no complaints of 3.8.0', () =>
     playMixed({ servers: 3, apache }, async (stage) => {
       const [own] = stage.ours as [VirtualServer];
       const first = await stage.start();
       expect(first.serverId).toBe(3);
       await stage.write(own, 5);
-      // Each server is away once while the others go on.
+      // Each server is down once while the others continue.
       for (const server of stage.servers) {
         stage.kill(server);
         await stage.until('others serve', () => stage.leaders.length === 1 && stage.leaders[0] !== server);
@@ -49,7 +49,7 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
         server.start();
         await stage.whole();
       }
-      // Everybody loses the power at once.
+      // All lose power at once.
       await stage.write(own, 3);
       stage.cutPower(...stage.servers);
       await stage.start();
@@ -70,13 +70,13 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
       const client = await stage.world.connect('short', { servers: own.host, sessionTimeoutMs: 1000 });
       await client.create('/of-ours', '', { mode: 'ephemeral' });
       const watcher = await stage.at(own);
-      // Their clients are heard of, whoever leads and whoever's they are.
+      // Sessions stay alive, whichever kind of server leads and whichever kind their clients are at.
       await stage.world.sleep(2500);
       expect(client.state).toBe('connected');
       const ofApache = await watcher.exists('/of-apache', { watch: true });
       expect(ofApache.stat?.ephemeralOwner).toBe(session.sessionId);
       const ofOurs = await watcher.exists('/of-ours', { watch: true });
-      // One client comes to the other server, one falls silent, one says good-bye.
+      // One client moves to the other server, one falls silent, one closes its session.
       peer.revalidate(client.session!.id, 1000);
       if (peer.leader === null) {
         await stage.until('it is revalidated', () => peer.revalidations.length === 1);
@@ -88,7 +88,7 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
       await client.close();
       await ofOurs.changed;
       expect(await watcher.exists('/of-apache')).toBeNull();
-      // What 3.8.0 forwards and should not (ZOOKEEPER-2623) never comes into a log of ours.
+      // What 3.8.0 wrongly forwards (ZOOKEEPER-2623) never gets into our logs.
       if (peer.leader === null && stage.ours.some(({ role }) => role === 'leading')) {
         const next = peer.createSession();
         await answered(stage, next);
@@ -101,7 +101,7 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
       }
     }));
 
-  test('brings together what only one server has, whoever it is', () =>
+  test('truncates what only one server has, whichever kind it is', () =>
     playMixed({ servers: 3, apache }, async (stage) => {
       const [own] = stage.ours as [VirtualServer];
       const old = await stage.start();
@@ -109,7 +109,7 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
       for (const server of stage.ours) await stage.at(server);
       await stage.whole();
       const others = stage.servers.filter((server) => server !== old);
-      // The leader logs what nobody else hears of, and loses its power with it.
+      // The leader logs what no other server receives, and loses power with it.
       stage.world.network.partition(
         [old.host],
         others.map(({ host }) => host),
@@ -129,7 +129,7 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
       }
       await stage.world.sleep(50);
       expect(lastLogged(old)).toBeGreaterThan(Math.max(...others.map(lastLogged)));
-      // What waited on the way is lost with the connections.
+      // What is in flight is lost with the connections.
       for (const end of stage.world.network.openEnds) if (end.host === old.host) end.breakStream();
       stage.kill(old);
       stage.world.network.heal();
@@ -144,7 +144,7 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
       expect(await client.exists('/lost')).toBeNull();
     }));
 
-  test('brings up to date by a snapshot whoever lacks more than the others hold in memory', () =>
+  test('brings a server up to date by a snapshot when it lacks more than the others hold in memory', () =>
     playMixed(
       {
         servers: 3,
@@ -160,7 +160,7 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
         stage.kill(...away.slice(0, 1));
         await stage.write(own, 12);
         await stage.start(...away.slice(0, 1));
-        // The snapshot is what it starts with next time.
+        // It starts from the snapshot the next time.
         stage.cutPower(...stage.servers);
         await stage.start();
         await stage.write(own, 3);
@@ -169,7 +169,7 @@ describe.each(MIXES)('an ensemble of $what', ({ apache }) => {
 });
 
 describe.each(MIXES.filter(({ apache }) => !apache.includes(3)))('an ensemble of $what', ({ apache }) => {
-  test('begins another epoch when one has had its txns, without a word that 3.8.0 does not know', () =>
+  test('starts another epoch when one has used up its zxids, without packets unknown to 3.8.0', () =>
     playMixed({ servers: 3, apache, ensemble: { epochTxnsMax: 12 } }, async (stage) => {
       const first = await stage.start();
       const own = stage.zk(3) as VirtualServer;
@@ -184,13 +184,13 @@ describe.each(MIXES.filter(({ apache }) => !apache.includes(3)))('an ensemble of
 });
 
 describe('a leader of ours with a follower and an observer of Apache', () => {
-  test('answers their syncs before it tells them of the commits of later txns', () =>
+  test('answers their syncs before it sends them the commits of later txns', () =>
     playMixed({ servers: 3, observers: 1, apache: [1, 4] }, async (stage) => {
       const leader = await stage.start();
       expect(leader).toBe(stage.zk(3));
       const { peers } = stage;
       const [follower, observer] = peers as [ApachePeer, ApachePeer];
-      // The followers are a quorum and commit; what the leader has to apply for a sync is not on its own disk yet.
+      // The followers are a quorum and commit; the leader's own disk does not have yet what it must apply for a sync.
       (leader as VirtualServer).setDiskQuality({ effectMinMs: 0.1, effectMaxMs: 2, syncMinMs: 10, syncMaxMs: 40 });
       const sessions = [follower, observer].map((peer) => ({
         peer,
@@ -217,7 +217,7 @@ describe('a leader of ours with a follower and an observer of Apache', () => {
       }
     }));
 
-  test('tells them that a session may go on there only after they have heard of it', () =>
+  test('confirms a session to them only after they have received its creation', () =>
     playMixed({ servers: 3, observers: 1, apache: [1, 4] }, async (stage) => {
       const leader = (await stage.start()) as VirtualServer;
       leader.setDiskQuality({ effectMinMs: 0.1, effectMaxMs: 2, syncMinMs: 20, syncMaxMs: 60 });
@@ -253,19 +253,19 @@ describe('servers of ours under an Apache leader that skips zxids', () => {
         const client = await stage.at(server);
         client.onState(({ state }) => lost.push(`${server.host} ${state}`));
       }
-      // As it happens, the first zxid of a row of writes and in the middle of them.
+      // A gap at the first zxid of a series of writes, and one in the middle.
       for (const server of [first, observer, second]) {
         apache.leader?.skipZxid();
         await stage.write(server, 2);
       }
       expect(lost).toEqual([]);
-      // To servers that come back to the same leader.
+      // Synchronization of servers that come back to the same leader.
       stage.kill(second, observer);
       apache.leader?.skipZxid();
       await stage.write(first, 2);
       await stage.start();
       expect(lost.filter((what) => what.startsWith(first.host))).toEqual([]);
-      // From a leader of ours to a server that was away, and to Apache's.
+      // Synchronization from a leader of ours to one of our servers and to Apache's.
       stage.kill(second);
       apache.leader?.skipZxid();
       await stage.write(first, 2);
@@ -284,7 +284,7 @@ describe('servers of ours under an Apache leader that skips zxids', () => {
       const [own] = stage.ours as [VirtualServer];
       await stage.write(own, 3);
       stage.kill(own);
-      // Nobody else hears of it, but the next epoch begins with it.
+      // No other server receives it, but the next epoch begins with it.
       for (const path of ['/before', '/behind']) {
         apache.propose({ type: OpCode.create, path, data: DATA, acl: [], isEphemeral: false, parentCversion: 99 });
         apache.leader?.skipZxid();

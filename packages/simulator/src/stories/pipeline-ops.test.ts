@@ -59,7 +59,7 @@ function everyRequest(root: string): readonly (readonly [Request, ErrorCode])[] 
   ];
 }
 
-/** A connection takes these out of the others, and a session its own setWatches. */
+/** A connection sends these for itself, and a session sends its own setWatches. */
 const OF_THE_CONNECTION = ['auth', 'ping', 'sasl', 'setWatches', 'setWatches2'];
 
 describe('requests', () => {
@@ -69,7 +69,7 @@ describe('requests', () => {
     expect(left.toSorted()).toEqual(OF_THE_CONNECTION);
   });
 
-  test('1851, 1124: of every kind are answered by every kind of server, and alike', () =>
+  test('1851, 1124: of every kind get the same answers from every kind of server', () =>
     play({ servers: 3, observers: 1, core: { extendedTypesEnabled: true } }, async (stage) => {
       const answers: string[][] = [];
       for (const [i, server] of (await kindsOf(stage)).entries()) {
@@ -88,7 +88,7 @@ describe('requests', () => {
       await expectSameTrees(stage);
     }));
 
-  test('1851: that no server knows are refused by every kind of server, which closes the connection', () =>
+  test('1851: with unknown operations are refused by every kind of server, which closes the connection', () =>
     play({ servers: 3, observers: 1, seeds: [1] }, async (stage) => {
       const numbers = [10, 13, 20, 23, 99, 108, 200, 300, -1, -2, -10, 2 ** 31 - 1, -(2 ** 31)];
       const unknown = numbers.filter((op) => !isClientOp(op));
@@ -109,7 +109,7 @@ describe('requests', () => {
       }
     }));
 
-  test('that are longer than servers take are given up after some connections, and the next ones answered', () =>
+  test('that are longer than servers accept fail after some connections, and the next ones are answered', () =>
     play({ servers: 3, core: { frameBytesMax: 1500 } }, async (stage) => {
       await stage.start();
       const client = await stage.connect('app');
@@ -122,7 +122,7 @@ describe('requests', () => {
       await client.close();
     }));
 
-  test('2623, 3472: of type 13 outside a multi reach no log, and hold up or overtake no write behind them', () =>
+  test('2623, 3472: of type 13 outside a multi reach no log, and neither delay nor overtake a write behind them', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       for (const [i, server] of (await kindsOf(stage)).entries()) {
         const client = new WireClient(stage.world, `app-${i}`, server, { timeoutMs: 60_000 });
@@ -140,7 +140,7 @@ describe('requests', () => {
           [2, ErrorCode.ok],
           [3, ErrorCode.unimplemented],
         ]);
-        // Its session lives on, and a new connection of it begins with nothing left over from the old one.
+        // Its session lives on, and a new connection of it starts with a clean state.
         const next = new WireClient(stage.world, `app-${i}`, server, { session: client.session });
         await next.whenAnswered();
         expect(next.hasSession).toBe(true);
@@ -150,7 +150,7 @@ describe('requests', () => {
       for (const server of stage.servers) {
         expect(stage.logOf(server).filter(({ txn }) => txn.type === (OpCode.check as number))).toEqual([]);
       }
-      // Everybody can read every log.
+      // All servers can read all logs.
       stage.kill(...stage.servers);
       await stage.start();
       await expectSameTrees(stage);

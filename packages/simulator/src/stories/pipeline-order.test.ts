@@ -6,7 +6,7 @@ import { expectSameTrees } from './tree-of.ts';
 import { WireClient } from './wire-client.ts';
 
 describe('a server', () => {
-  test('1863: answers two sessions with the same xids each with its own, in order, and reads behind writes', () =>
+  test('1863: answers two sessions that use the same xids each correctly, in order, and reads behind writes', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const follower = stage.ensemble.participants.find((server) => server !== leader)!;
@@ -46,14 +46,14 @@ describe('a server', () => {
       }
     }));
 
-  test('answers a read behind a write with the state of that write, though more is applied in the same turn', () =>
+  test('answers a read behind a write with the state of that write, although more is applied in the same turn', () =>
     play({ servers: 3 }, async (stage) => {
       const leader = await stage.start();
       const follower = stage.servers.find((server) => server !== leader)!;
       const writer = await stage.at(follower);
       const client = new WireClient(stage.world, 'app', leader);
       await client.whenAnswered();
-      // The followers are a quorum: everything is committed, and applied at the leader when its disk goes on.
+      // The followers are a quorum: everything is committed, and applied at the leader when its disk resumes.
       leader.stallDisk(400);
       client.send(1, create('/x'));
       client.send(2, get('/x', true));
@@ -88,7 +88,7 @@ describe('a server', () => {
       }
     }));
 
-  test('1624: takes back of a multi that fails nothing but what the multi would have done', () =>
+  test('1624: undoes exactly what a failed multi would have done', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       await stage.start();
       for (const [i, server] of stage.servers.entries()) {
@@ -98,7 +98,7 @@ describe('a server', () => {
         client.send(1, create(x));
         client.send(2, set(x, 'one', 0));
         client.send(3, multi(set(x, 'lost', 1), create(`${x}/lost`), set(x, 'lost too', 2), check('/none', 0)));
-        // As if the multi had never been: the version is that of the write before it, and nothing is in the way.
+        // As if the multi had never been sent: the version is that of the write before it, and no znode is in the way.
         client.send(4, set(x, 'two', 1));
         client.send(5, create(`${x}/lost`));
         client.send(6, multi(remove(`${x}/lost`), check(x, 9), remove(x, 2)));
@@ -115,7 +115,7 @@ describe('a server', () => {
       await expectSameTrees(stage);
     }));
 
-  test('3598: that ends its role with txns half way keeps nothing of them in memory, and goes on with what is on its disk', () =>
+  test('3598: that ends its role with txns in progress keeps nothing of them in memory, and continues with what is on its disk', () =>
     play({ servers: 3 }, async (stage) => {
       const leader = await stage.start();
       const follower = stage.servers.find((server) => server !== leader)!;
@@ -139,7 +139,7 @@ describe('a server', () => {
       network.heal();
       await stage.whole();
       expect(follower.life).toBe(life);
-      // What was answered is there; what was not may be, in its order.
+      // What was answered is there; what was not may be, in order.
       const { stat, data } = await (await stage.at(follower)).get('/x', { read: 'linearizable' });
       expect(stat.version).toBeGreaterThanOrEqual(answered.length - 1);
       expect(new TextDecoder().decode(data)).toBe(String(stat.version + 1));

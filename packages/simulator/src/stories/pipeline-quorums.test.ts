@@ -16,7 +16,7 @@ function hierarchyOf(
 }
 
 describe('an ensemble of groups', () => {
-  test('goes on where most groups are, although most servers are elsewhere', () =>
+  test('keeps serving where most groups are, although most servers are elsewhere', () =>
     play({ servers: 5, hierarchy: hierarchyOf([[1, 2, 3], [4], [5]]) }, async (stage) => {
       await stage.start();
       const [majority, quorum] = [stage.servers.slice(0, 3), stage.servers.slice(3)];
@@ -26,7 +26,7 @@ describe('an ensemble of groups', () => {
       stage.isolate(...quorum);
       const next = await stage.leader(...quorum);
       await stage.write(next, 3);
-      await stage.until('the others serve nobody', () => majority.every(({ isServing }) => !isServing));
+      await stage.until('the others do not serve', () => majority.every(({ isServing }) => !isServing));
       await expect(client.create('/during', '', { timeoutMs: 1000 })).rejects.toThrow();
       await stage.sleep(1000);
       expect(majority.map(({ isServing }) => isServing)).toEqual([false, false, false]);
@@ -37,7 +37,7 @@ describe('an ensemble of groups', () => {
       await client.close();
     }));
 
-  test('commits nothing that a majority of servers has and a majority of groups has not', () =>
+  test('commits nothing that only a majority of servers has, and not a majority of groups', () =>
     play({ servers: 5, hierarchy: hierarchyOf([[1], [2], [3, 4, 5]]) }, async (stage) => {
       const leader = await stage.start();
       const [one, two, three, four] = stage.servers;
@@ -45,7 +45,7 @@ describe('an ensemble of groups', () => {
       const client = new WireClient(stage.world, 'app', three!, { timeoutMs: 60_000 });
       await client.whenAnswered();
       await stage.whole();
-      // The other groups are not heard; most of the servers are.
+      // The other groups are unreachable; most of the servers are not.
       stage.world.network.block(one!.host, leader.host);
       stage.world.network.block(two!.host, leader.host);
       client.send(1, create('/x'));
@@ -70,11 +70,11 @@ describe('an ensemble of groups', () => {
       await stage.write(leader, 2);
       // Two, three and four are most of the servers, and less than half of the weight.
       stage.kill(heavy!);
-      await stage.until('nobody serves', () => stage.servers.every(({ isServing }) => !isServing));
+      await stage.until('no server serves', () => stage.servers.every(({ isServing }) => !isServing));
       await stage.sleep(1500);
       expect(stage.ensemble.leader).toBeNull();
       stage.kill(two!, three!, four!);
-      // The heavy one needs nobody.
+      // The heavy one needs no other server.
       heavy!.start();
       expect(await stage.leader()).toBe(heavy);
       await stage.write(heavy!, 2);
@@ -82,7 +82,7 @@ describe('an ensemble of groups', () => {
 });
 
 describe('an observer', () => {
-  test('serves reads, forwards writes, and is told everything', () =>
+  test('serves reads, forwards writes, and receives everything', () =>
     play({ servers: 3, observers: 2 }, async (stage) => {
       await stage.start();
       const [one, two] = stage.ensemble.observers;
@@ -98,7 +98,7 @@ describe('an observer', () => {
       await stage.until('the watch has fired', () => reader.events.length === 1);
       expect(dataIn((await reader.ask(3, get('/mine'))).body)).toBe('data');
       await stage.whole();
-      // Its log is as long as everybody's.
+      // Its log is as long as the others'.
       expect(stage.logOf(two!).map(({ header }) => header.zxid)).toEqual(
         stage.logOf(stage.servers[0]!).map(({ header }) => header.zxid),
       );
@@ -119,13 +119,13 @@ describe('an observer', () => {
       stage.kill(...others);
       await client.whenClosed();
       expect(client.replies).toEqual([]);
-      await stage.until('nobody serves', () => stage.servers.every(({ isServing }) => !isServing));
+      await stage.until('no server serves', () => stage.servers.every(({ isServing }) => !isServing));
       await stage.sleep(500);
       expect(stage.ensemble.leader).toBeNull();
       expect(stage.ensemble.observers.map(({ role }) => role)).toEqual(Array.from({ length: 4 }, () => 'looking'));
     }));
 
-  test('that is slow, cut off or gone holds up no write', () =>
+  test('that is slow, cut off or gone delays no write', () =>
     play({ servers: 3, observers: 2 }, async (stage) => {
       const leader = await stage.start();
       const [one, two] = stage.ensemble.observers;

@@ -5,7 +5,7 @@ import { play } from './stage.ts';
 const SHAPE = { servers: 3, ensemble: { readOnlyEnabled: true } };
 
 describe('a server without a leader that answers reads', () => {
-  test('shows what its log has, of no write that is acknowledged; its clients come back with their sessions', () =>
+  test('shows the contents of its log and acknowledges no write; its clients keep their sessions', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const others = stage.three.filter((server) => server !== leader);
@@ -20,7 +20,7 @@ describe('a server without a leader that answers reads', () => {
       const [missed] = await stage.write(next);
       await stage.until('the leader of before answers reads', () => leader.core?.view.isReadOnly === true);
       const lastZxid = stage.lastZxid(leader);
-      // The client may have gone to the others; they cannot be reached from where it is now.
+      // The client may have moved to the others; this one can reach only this server.
       const beside = await stage.connect('beside', {
         servers: `${leader.host}:${leader.port}`,
         canBeReadOnly: true,
@@ -28,7 +28,7 @@ describe('a server without a leader that answers reads', () => {
       });
       expect(beside.state).toBe('read-only');
       expect(await beside.exists('/committed')).not.toBeNull();
-      // It is logged here alone and will be lost; what the others have written since is not here.
+      // It is logged here alone and will be lost; what the others have written since is not visible here.
       expect(await beside.exists('/alone')).not.toBeNull();
       expect(await beside.exists(missed!)).toBeNull();
       for (const write of [
@@ -56,7 +56,7 @@ describe('a server without a leader that answers reads', () => {
       for (const each of [client, beside]) await each.close();
     }));
 
-  test('goes on with a session that has no ephemerals, and lets one that has some wait for a quorum', () =>
+  test('resumes a session without ephemerals, and lets one with ephemerals wait for a quorum', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const [other, last] = stage.three.filter((server) => server !== leader);

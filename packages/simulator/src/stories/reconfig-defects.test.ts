@@ -1,4 +1,4 @@
-/** What went wrong elsewhere around changes of the membership, beside the change itself (`reconfig.test.ts`). */
+/** Historic defects around changes of the membership, other than in the change itself (`reconfig.test.ts`). */
 import { type Client, ReconfigDisabledError, type ReconfigOptions } from '@meerkat/client';
 import { formatMember, type Member, PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
@@ -34,10 +34,10 @@ function idsAt(server: VirtualServer): readonly number[] {
   return server.core?.view.ensemble?.membership.members.map(({ serverId }) => serverId) ?? [];
 }
 
-/** Longer than a server takes to write its files of the membership. */
+/** Longer than a server takes to write its membership files. */
 const FILES_MS = 50;
 
-/** Says something on a port, and reads nothing. */
+/** Sends bytes to a port, and reads nothing. */
 function say(stage: Stage, server: VirtualServer, port: number, bytes: Uint8Array): void {
   const end = stage.world.network.connect('stranger', server.host, port, {
     onOpen: () => end.write(bytes),
@@ -65,7 +65,7 @@ describe('the membership', () => {
       await stage.sleep(FILES_MS);
       stage.kill(four);
       await stage.sleep(1);
-      // It looks for a leader, and so tells every voter which membership it has.
+      // It looks for a leader, and thereby sends every voter its membership.
       four.start();
       await stage.until('it follows again', () => four.isServing, 300);
       expect([behind.role, idsAt(behind), idsAt(four)]).toEqual(['following', [1, 2, 3], [1, 2, 3, 4]]);
@@ -82,7 +82,7 @@ describe('the membership', () => {
         (async () => {
           for (let i = 0; i < 100; i++) {
             for (const server of stage.servers) {
-              // Members, who are connected already, and others.
+              // Members, which are connected already, and others.
               say(stage, server, ELECTION_PORT, helloOf(i % 2 === 0 ? 1 + (i % 5) : 100 + i));
             }
             await stage.sleep(1);
@@ -97,7 +97,7 @@ describe('the membership', () => {
     }));
 
   test('3829, 3830, 2819: grows by a restart of each server where reconfig is off, and a newcomer can lead', () =>
-    // The judges know of no other voters than the first three.
+    // The checkers know of no other voters than the first three.
     play({ servers: 3, spares: 1, core: { reconfigEnabled: false }, excused: ['R6'] }, async (stage) => {
       const [four, ...three] = [stage.zk(4), ...stage.three] as const;
       const leader = await stage.start(...three);
@@ -129,7 +129,7 @@ describe('the membership', () => {
       await operator.close();
     }));
 
-  test('2865: is the same everywhere although all servers die before their files say it', () =>
+  test('2865: is the same everywhere although all servers die before they have written their files', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const operator = await operate(stage);
@@ -154,7 +154,7 @@ describe('the membership', () => {
       await operator.close();
     }));
 
-  test('1840, 1807: has servers at other ports and new observers, and nobody dials itself or without need', () =>
+  test('1840, 1807: has servers at other ports and new observers, and no server dials itself or without need', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const operator = await operate(stage);
@@ -177,7 +177,7 @@ describe('the membership', () => {
       await operator.close();
     }));
 
-  test('RethinkDB 2.2.3: counts a server that came back with an empty disk by what it has by then', () =>
+  test('RethinkDB 2.2.3: counts a server that came back with an empty disk by what it has since received', () =>
     play({ servers: 5, core: { reconfigEnabled: true } }, async (stage) => {
       const cutOff = await stage.start();
       const [wiped, ...rest] = stage.servers.filter((server) => server !== cutOff) as [
@@ -205,7 +205,7 @@ describe('the membership', () => {
       await operator.close();
     }));
 
-  test('4247, 1789: is not missed in what peers of old releases say, whatever a server does', () =>
+  test('4247, 1789: may be missing from the notifications of old releases, whatever the role', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const [follower, alone] = [stage.zk(1), stage.zk(2), stage.zk(3)].filter((server) => server !== leader);
@@ -247,7 +247,7 @@ function oldVote(state: number, leader: number, hasEpoch: boolean): Uint8Array {
 }
 
 interface Dials {
-  /** From now on nobody has a reason to dial. */
+  /** From now on no server has a reason to dial. */
   begin(): void;
   readonly ofItself: readonly string[];
   readonly inCalm: readonly string[];

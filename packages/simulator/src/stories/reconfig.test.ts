@@ -7,7 +7,7 @@ import { play, type Stage } from './stage.ts';
 
 const SHAPE = { servers: 3, spares: 2 };
 
-/** Longer than a server takes to write its files of the membership. */
+/** Longer than a server takes to write its membership files. */
 const FILES_MS = 50;
 
 /** A client that may change the members. */
@@ -20,7 +20,7 @@ function line(id: number): string {
   return formatMember(makeMembership(5).members[id - 1]!);
 }
 
-/** Asks, and does not wait for what comes of it. */
+/** Sends the request, and does not wait for the reply. */
 function ask(client: Client, change: ReconfigOptions): Promise<boolean> {
   return client.reconfig(change).then(
     () => true,
@@ -49,12 +49,12 @@ describe('a change of the members', () => {
       });
       await stage.until('the change is logged', () => hasLoggedChange(stage, leader));
       stage.kill(four, five);
-      await stage.until('the leader gives up', () => leader.role !== 'leading', 5000);
+      await stage.until('the leader steps down', () => leader.role !== 'leading', 5000);
       expect(await answer).toBe(false);
       expect(idsAt(leader)).toEqual([1, 2, 3]);
     }));
 
-  test('96: of a leader that is gone comes to nothing where the next leader does not know it', () =>
+  test('96: of a leader that is gone is dropped when the next leader does not know it', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const others = stage.servers.filter((server) => server !== leader);
@@ -90,7 +90,7 @@ describe('a change of the members', () => {
       await client.close();
     }));
 
-  test('98: holds although the leader that it removes dies in the middle of telling it', () =>
+  test('98: holds although the leader that it removes dies while it announces it', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const isTold = stage.packet({ type: PacketType.commitAndActivate, stage: 'received' });
@@ -161,7 +161,7 @@ describe('a change of the members', () => {
       }),
   );
 
-  test('comes to nothing where the old majority does not know of it, although a newcomer has more than who does', () =>
+  test('is dropped when the old majority does not know it, although a newcomer has the longest log', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const four = stage.zk(4);
@@ -185,7 +185,7 @@ describe('a change of the members', () => {
       for (const server of [leader, four]) expect(idsAt(server)).toEqual([1, 2, 3]);
     }));
 
-  test('is given up by those who know of it when the old majority has gone on without it', () =>
+  test('is dropped by those who know of it when the old majority has continued without it', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const [four, five] = [stage.zk(4), stage.zk(5)];
@@ -239,7 +239,7 @@ describe('a change of the members', () => {
       await client.close();
     }));
 
-  test('fires a watch on /zookeeper/config at every server that stays', () =>
+  test('fires a watch on /zookeeper/config at every remaining server', () =>
     play(SHAPE, async (stage) => {
       const leader = await stage.start();
       const operator = await operate(stage, leader);

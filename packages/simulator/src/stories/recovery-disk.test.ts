@@ -1,4 +1,4 @@
-/** Rows of the catalogue in which a disk failed and the server went on. */
+/** Rows of the catalogue in which a disk failed and the server continued. */
 import { PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { play } from './stage.ts';
@@ -25,7 +25,7 @@ describe('a server whose disk fails', () => {
       }),
   );
 
-  test('2247: leads no more, and what it has acknowledged is with the others', () =>
+  test('2247: no longer leads, and the others have what it acknowledged', () =>
     play({ servers: 3, mayFail: [3] }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -120,7 +120,7 @@ describe('a server that finds less on its disk than it had', () => {
       zk1.start();
       await stage.until('server 1 refuses to start', () => !zk1.isRunning);
       expect(zk1.failure?.message).toMatch(/snapshot/);
-      // Whoever looks after it decides that the others have everything.
+      // Its operator decides that the others have everything.
       zk1.wipe();
       await stage.start(zk1);
       await stage.whole();

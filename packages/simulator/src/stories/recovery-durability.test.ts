@@ -1,4 +1,4 @@
-/** Rows of the catalogue in which a server said that it had something before its disk had it. */
+/** Rows of the catalogue in which a server acknowledged something before its disk had it. */
 import { PacketType } from '@meerkat/protocol';
 import { describe, expect, test } from 'vitest';
 import { isNewLeaderAck, play } from './stage.ts';
@@ -33,7 +33,7 @@ describe('a server that acknowledges', () => {
       await stage.write(zk3, 20);
       const end = stage.lastZxid(zk3);
       stage.kill(zk2);
-      // What is written takes long to be safe.
+      // Writes take long to become durable.
       zk1.setDiskQuality({ effectMinMs: 0.05, effectMaxMs: 0.5, syncMinMs: 30, syncMaxMs: 60 });
       const sent = stage.packet({ from: zk1, is: isNewLeaderAck });
       zk1.start();
@@ -43,7 +43,7 @@ describe('a server that acknowledges', () => {
       expect(stage.found(zk1).currentEpoch).toBeGreaterThan(1);
     }));
 
-  test('4643: adopts an epoch after its history, so that it never outranks who has more', () =>
+  test('4643: adopts an epoch after its history, so that it never outranks a server that has more', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -59,7 +59,7 @@ describe('a server that acknowledges', () => {
       await stage.disk(zk1, 'syncDirectory');
       stage.cutPower(zk1, zk3);
       expect(stage.found(zk1).currentEpoch).toBeGreaterThan(1);
-      // Server 2 has everything, of an older epoch. If server 1 had not, it would win, and truncate it.
+      // Server 2 has everything, of an older epoch. If server 1 did not, it would win, and truncate server 2's log.
       await stage.start(zk1, zk2);
       for (const path of paths) expect(await stage.has(zk2, path)).toBe(true);
     }));

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { VirtualServer } from '../virtual-server.ts';
 import { play, type Stage } from './stage.ts';
 
-/** Server 3 leads, logs `/alone` by itself and is cut off; the others go on. @returns who leads them */
+/** Server 3 leads, logs `/alone` by itself and is cut off; the others continue. @returns their leader */
 async function loseLeader(stage: Stage, writesMeanwhile: number): Promise<VirtualServer> {
   const zk3 = stage.zk(3);
   await stage.logAlone(zk3, '/alone');
@@ -45,7 +45,7 @@ describe('a txn that only an old leader has logged', () => {
       await stage.write(zk3, 3);
       const committed = stage.lastZxid(zk3);
       await loseLeader(stage, 3);
-      // It starts again, reads what it has, and waits for somebody to follow it, long enough for a snapshot.
+      // It starts again, reads its log, and waits for a follower, long enough to take a snapshot.
       stage.kill(zk3);
       zk3.start();
       await stage.sleep(4000);
@@ -58,7 +58,7 @@ describe('a txn that only an old leader has logged', () => {
       await expectForgotten(stage, zk3, '/alone');
     }));
 
-  test('by reading (41a): does not survive when it begins a log file of its own behind a snapshot', () =>
+  test('by reading (41a): does not survive when it begins its own log file behind a snapshot', () =>
     play({ servers: 3, ensemble: { commitLogCount: 5, snapshotSizeFactor: -1 } }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       zk2.start();
@@ -72,7 +72,7 @@ describe('a txn that only an old leader has logged', () => {
       await stage.whole();
       const snapped = stage.lastZxid(zk3);
       expect(stage.found(zk3)).toMatchObject({ base: snapped, txns: [] });
-      // The next txn reaches server 3 alone: the leader loses it with its power.
+      // Only server 3 receives the next txn: the leader loses it with its power.
       zk2.setDiskQuality({ effectMinMs: 0.05, effectMaxMs: 0.5, syncMinMs: 1000, syncMaxMs: 1000 });
       void stage.cut(zk2, zk1, { type: PacketType.proposal });
       void stage.cut(zk3, zk2, { type: PacketType.ack });
@@ -116,7 +116,7 @@ describe('a truncation', () => {
       for (const path of paths) expect(await stage.has(zk3, path)).toBe(true);
     }));
 
-  test('is finished before the role ends that it belongs to, when the leader has gone or is silent', () =>
+  test('is finished before its role ends, when the leader has gone or is silent', () =>
     play({ servers: 3 }, async (stage) => {
       const zk3 = await stage.start();
       await stage.write(zk3, 3);
@@ -135,7 +135,7 @@ describe('a truncation', () => {
         },
       });
       await stage.until('the role has ended', () => order.includes('role-changed'), 60_000);
-      // What is left of the log is read, and then once more, by the next role.
+      // The rest of the log is read now, and once more by the next role.
       expect(order).toEqual(['recovered', 'recovered', 'role-changed']);
       zk3.setDiskQuality(null);
       stage.heal();
@@ -177,7 +177,7 @@ describe('a truncation', () => {
       stage.heal();
       const cut = stage.cut(next, zk3, { type: PacketType.newLeader });
       await cut;
-      await stage.until('server 3 gives up', () => zk3.role === 'looking');
+      await stage.until('server 3 stops following', () => zk3.role === 'looking');
       stage.heal();
       await stage.whole();
       const paths = await stage.write(next, 3);

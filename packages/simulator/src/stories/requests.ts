@@ -1,4 +1,4 @@
-/** Requests in one word each, for clients that a story plays on the wire. */
+/** Short builders of requests, for clients that a story scripts on the wire. */
 import {
   CreateMode,
   type CreateRequest,
@@ -56,7 +56,7 @@ export function dataIn(body: Uint8Array): string {
 export function multiErrorsIn(body: Uint8Array): readonly number[] {
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
   const errors: number[] = [];
-  // (int −1, boolean false, int error, int error)*, and a header that says that it is the last.
+  // (int −1, boolean false, int error, int error)*, and a header that marks the end.
   for (let at = 0; view.getInt8(at + 4) === 0; at += 13) errors.push(view.getInt32(at + 9));
   return errors;
 }

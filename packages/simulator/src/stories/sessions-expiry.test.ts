@@ -4,18 +4,18 @@ import { create } from './requests.ts';
 import { play } from './stage.ts';
 import { WireClient } from './wire-client.ts';
 
-/** Sessions of two ticks: they end before any server gives up another one. */
+/** Sessions of two ticks: they expire before any server suspects another one. */
 const SHORT = { timeoutMs: 200 };
 
 describe('a session that expires', () => {
-  test('1208, 1496: gets no ephemeral any more from the moment at which its end is decided', () =>
+  test('1208, 1496: gets no more ephemerals once its end is decided', () =>
     play({ servers: 3 }, async (stage) => {
       const leader = await stage.start();
       const follower = stage.servers.find((server) => server !== leader)!;
       const client = new WireClient(stage.world, 'app', follower, SHORT);
       await client.whenAnswered();
       const { sessionId } = client.session;
-      // The leader hears nothing of the session, and a create waits on the way to it.
+      // The leader receives no pings of the session, and a create waits on the way to it.
       stage.world.network.block(follower.host, leader.host);
       const ended = stage.packet({
         from: leader,
@@ -25,7 +25,7 @@ describe('a session that expires', () => {
       client.send(1, create('/orphan', CreateMode.ephemeral));
       client.ping();
       await ended;
-      // Now both arrive: what says that the session lives, and what wants an ephemeral for it.
+      // Now both arrive: what shows that the session is alive, and the request for an ephemeral.
       stage.world.network.unblock(follower.host, leader.host);
       await client.whenClosed();
       expect(client.replyTo(1)?.error ?? ErrorCode.sessionExpired).toBe(ErrorCode.sessionExpired);
@@ -47,7 +47,7 @@ describe('a session that expires', () => {
       const client = new WireClient(stage.world, 'app', leader, SHORT);
       await client.whenAnswered();
       await client.ask(1, create('/mine'));
-      // Nothing is acknowledged until the session is over.
+      // Nothing is acknowledged until the session has ended.
       for (const { host } of others) network.block(host, leader.host);
       client.send(2, create('/mine/early', CreateMode.ephemeral));
       client.send(3, create('/mine/late', CreateMode.ephemeralSequential));
@@ -84,7 +84,7 @@ describe('a session that expires', () => {
         type: PacketType.proposal,
         is: (packet) => packet.type === PacketType.proposal && packet.entry.txn.type === OpCode.closeSession,
       });
-      // The leader has closed it and has not applied that, for it waits for its disk; nobody else knows it yet.
+      // The leader has closed it and has not applied that, as it waits for its disk; no other server knows it yet.
       leader.stallDisk(40);
       const back = [follower!, other!, leader].map(
         (server) => new WireClient(stage.world, 'app-elsewhere', server, { session: client.session }),

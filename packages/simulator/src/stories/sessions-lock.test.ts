@@ -18,7 +18,7 @@ describe('a lock', () => {
       // The second waits for the first.
       const { changed } = await two.exists(mine.path, { watch: true });
       await one.transaction().check(mine.path).set('/register', 'one').commit();
-      // The first stands still for longer than its session lives; it has decided to write, and has not written yet.
+      // The first is cut off for longer than its session timeout; it has decided to write, and has not written yet.
       network.partition(
         ['one'],
         stage.servers.map(({ host }) => host),
@@ -26,12 +26,12 @@ describe('a lock', () => {
       const pausedMs = stage.world.nowMs;
       expect(await changed).toMatchObject({ type: 'deleted', path: mine.path });
       expect(stage.world.nowMs - pausedMs).toBeLessThan(1000 + 2 * 100 + 100);
-      // Its client has said before that the session is lost: nobody holds the lock while another one believes to hold it.
+      // Its client has reported the session as lost before: at no time do both clients believe that they hold the lock.
       expect(one.state).toBe('lost');
       await two.transaction().check(next.path).set('/register', 'two').commit();
       network.heal();
       await one.whenConnected();
-      // Whoever does not look at the state of his session is stopped by the check; one without it would have overwritten.
+      // A client that ignores its session state is stopped by the check; a write without it would have overwritten the value.
       const late = one.transaction().check(mine.path).set('/register', 'one again').commit();
       await expect(late).rejects.toThrow(TransactionError);
       const { data } = await one.get('/register', { read: 'linearizable' });

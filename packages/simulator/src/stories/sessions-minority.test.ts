@@ -5,7 +5,7 @@ import { play } from './stage.ts';
 import { WireClient } from './wire-client.ts';
 
 describe('servers without a quorum', () => {
-  test('1754: take nobody in, also who would be content with reading, and nothing that is asked of them comes true', () =>
+  test('1754: accept no session, not even a read-only one, and no request sent to them takes effect', () =>
     play({ servers: 5, observers: 1, seeds: [1, 2] }, async (stage) => {
       const leader = await stage.start();
       const [other, ...majority] = stage.ensemble.participants.filter((server) => server !== leader);
@@ -20,14 +20,14 @@ describe('servers without a quorum', () => {
       await stage.whole();
       stage.isolate(...minority);
       const sessions = clients.map(({ session }) => session);
-      // While the old leader still believes in itself, it creates sessions and takes writes, and answers none of them.
+      // The old leader, not knowing that it is deposed, creates sessions and takes writes, and answers none of them.
       const early = new WireClient(stage.world, 'early', leader, { readOnly: true });
       clients[0]!.send(1, create('/lost', CreateMode.ephemeral));
       clients[1]!.send(1, create('/lost'));
       for (const client of [...clients, early]) await client.whenClosed();
       for (const { replies } of clients) expect(replies).toEqual([]);
       expect(early.connected).toBeNull();
-      // Then they look for a leader, and say nothing to anybody.
+      // Then they look for a leader, and answer no client.
       for (const [i, server] of minority.entries()) {
         expect([server.host, server.isServing]).toEqual([server.host, false]);
         for (const session of [undefined, sessions[i]]) {
@@ -37,7 +37,7 @@ describe('servers without a quorum', () => {
           expect([late.connected, late.replies]).toEqual([null, []]);
         }
       }
-      // The others have gone on. What the old leader had taken is not what they know.
+      // The others have continued, without what the old leader had taken.
       const next = await stage.leader(...majority);
       expect(await stage.has(next, '/lost')).toBe(false);
       await stage.write(next, 3);

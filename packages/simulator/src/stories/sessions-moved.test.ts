@@ -28,12 +28,12 @@ describe('a session that moves', () => {
       expect((await third.ask(1, multi(check('/x', 0), set('/x', 'at the leader')))).error).toBe(ErrorCode.ok);
       world.network.unblock(b!.host, leader.host);
       await stage.packet({ from: b!, to: leader, stage: 'received', type: PacketType.revalidate });
-      // The leader cannot know which of the two the client is at now: it sends it away, once, and says no SESSIONMOVED.
+      // The leader cannot know which of the two the client is at now: it closes the connection, without SESSIONMOVED.
       third.send(2, set('/x', 'still at the leader'));
       await third.whenClosed();
       expect(third.replyTo(2)).toBeNull();
       await stage.sleep(50);
-      // Wherever it comes next, its session is.
+      // Its session follows it to any server.
       for (const [round, server] of [leader, b!, a!, leader].entries()) {
         const next = new WireClient(world, 'app', server, { session: first.session });
         await next.whenAnswered();
@@ -62,7 +62,7 @@ describe('a session that moves', () => {
       await second.whenAnswered();
       expect((await second.ask(1, set('/x', 'new'))).error).toBe(ErrorCode.ok);
       world.network.unblock(a!.host, leader.host);
-      // What A still asks for it is refused, and A sends its client away rather than to say so.
+      // What A still forwards for it is refused, and A closes its connection rather than reporting it.
       await first.whenClosed();
       expect(first.replyTo(2)).toBeNull();
       const client = await stage.at(leader);
@@ -94,7 +94,7 @@ describe('a session that moves', () => {
       }
     }));
 
-  test('goes on at an observer once that one has heard of what the session asked for before', () =>
+  test('continues at an observer once that has received what the session asked for before', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const { world } = stage;
@@ -104,7 +104,7 @@ describe('a session that moves', () => {
       await first.whenAnswered();
       await first.ask(1, create('/x'));
       await stage.whole();
-      // The write is proposed, but nobody acknowledges it. An observer does not hear of proposals.
+      // The write is proposed, but not acknowledged. An observer does not receive proposals.
       const proposed = stage.packet({ from: leader, to: a!, type: PacketType.proposal });
       first.send(2, set('/x', 'old'));
       await proposed;
@@ -117,12 +117,12 @@ describe('a session that moves', () => {
       for (const follower of [a!, b!]) world.network.unblock(follower.host, leader.host);
       await second.whenAnswered();
       expect(second.hasSession).toBe(true);
-      // It counts its requests anew, as some clients do: the answer is that of this one, which makes version 2.
+      // It starts its xids again, as some clients do: the answer is that of this request, which makes version 2.
       const { body } = await second.ask(2, set('/x', 'new'));
       expect(getInt(body, STAT_VERSION_AT)).toBe(2);
     }));
 
-  test('goes on at an observer that hangs on a follower once it has heard of what the session asked for before', () =>
+  test('continues at an observer of a follower once that has received what the session asked for before', () =>
     play({ servers: 5, observers: 1, ensemble: { observerMasterPort: OBSERVER_MASTER_PORT } }, async (stage) => {
       const observer = stage.zk(6);
       const hangs = stage.packet({ from: observer, stage: 'received', type: PacketType.observerInfo });
@@ -135,7 +135,7 @@ describe('a session that moves', () => {
       await first.whenAnswered();
       await first.ask(1, create('/x'));
       await stage.whole();
-      // The write is proposed, and too few acknowledge it. The observer does not hear of proposals.
+      // The write is proposed, and too few acknowledge it. The observer does not receive proposals.
       for (const follower of others) world.network.block(follower.host, leader.host);
       const proposed = stage.packet({ from: leader, to: master, stage: 'received', type: PacketType.proposal });
       first.send(2, set('/x', 'old'));
@@ -152,7 +152,7 @@ describe('a session that moves', () => {
       expect(getInt(body, STAT_VERSION_AT)).toBe(2);
     }));
 
-  test('does not go on at an observer when it has ended before that one has heard of what it asked for', () =>
+  test('does not continue at an observer when it has ended before that has received what it asked for', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const { world } = stage;
@@ -162,7 +162,7 @@ describe('a session that moves', () => {
       await first.whenAnswered();
       await first.ask(1, create('/x'));
       await stage.whole();
-      // The followers are asked, and do not hear of it.
+      // The followers forward requests, but do not receive the resulting proposals.
       for (const follower of [a!, b!]) world.network.block(leader.host, follower.host);
       const forwarded = stage.packet({ from: a!, to: leader, stage: 'received', type: PacketType.request });
       first.send(2, set('/x', 'old'));
@@ -170,7 +170,7 @@ describe('a session that moves', () => {
       const asked = stage.packet({ from: observer, to: leader, stage: 'received', type: PacketType.revalidate });
       const second = new WireClient(world, 'app', observer, { session: first.session });
       await asked;
-      // Somebody ends the session at B.
+      // Another client ends the session at B.
       const ended = stage.packet({ from: b!, to: leader, stage: 'received', type: PacketType.request });
       b!.expireSession(first.session.sessionId);
       await ended;

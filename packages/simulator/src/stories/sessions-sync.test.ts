@@ -12,7 +12,7 @@ describe('a sync', () => {
       const reader = new WireClient(stage.world, 'reader', follower!);
       await reader.whenAnswered();
       await stage.whole();
-      // The old leader keeps one follower, and needs a while to see that it is no leader any more. The others know at once.
+      // The old leader keeps one follower, and needs a while to notice that it is deposed. The others know at once.
       stage.isolate(old, follower!);
       for (const server of others) {
         server.crash();
@@ -25,12 +25,12 @@ describe('a sync', () => {
       reader.send(2, SYNC);
       reader.send(3, get('/value'));
       await reader.whenClosed();
-      // Without a sync the past may be shown. With one, nothing is.
+      // Without a sync, stale data may be shown. With one, the read is not answered.
       expect(reader.replies.map(({ xid, body }) => [xid, dataIn(body)])).toEqual([[1, 'old']]);
       expect(old.isServing).toBe(false);
     }));
 
-  // A lease that has ended keeps its answers back as well.
+  // An expired lease also holds back answers.
   test.each([2, 0])('1675: asked of a deposed leader itself is not answered either, leases of %i ticks', (leaseTicks) =>
     play({ servers: 3, ensemble: { leaseTicks } }, async (stage) => {
       const old = await stage.start();
@@ -51,7 +51,7 @@ describe('a sync', () => {
     }),
   );
 
-  test('108: at a follower that is late brings everything that anybody was told before', () =>
+  test('108: at a follower that is late brings everything that any client was told before', () =>
     play({ servers: 3 }, async (stage) => {
       const leader = await stage.start();
       const [late, quick] = stage.servers.filter((server) => server !== leader);
@@ -72,7 +72,7 @@ describe('a sync', () => {
         expect(dataIn(stale.body)).toBe(String(i - 1));
         expect(dataIn(fresh.body)).toBe(String(i));
       }
-      // Many at once, between writes of the same client and of another, in the order in which they were asked.
+      // Many at once, between writes of the same client and of another, in the order of the requests.
       for (let xid = 100; xid < 140; xid += 2) {
         writer.set('/value', String(xid)).catch(() => {});
         reader.send(xid, SYNC);

@@ -43,7 +43,7 @@ const TAILS: Readonly<Record<string, (record: Uint8Array, at: number) => Uint8Ar
 
 describe('a log that ends with', () => {
   test.each(Object.entries(TAILS))(
-    '882, 596: %s gives each of its txns once, and goes on behind the last',
+    '882, 596: %s yields each of its txns once, and is continued behind the last',
     (_what, tailOf) =>
       play({ servers: 3 }, async (stage) => {
         const leader = await stage.start();
@@ -62,7 +62,7 @@ describe('a log that ends with', () => {
           whole.set(bytes.subarray(0, end));
           whole.set(tail, end);
           follower.disk.poke(path, whole);
-          // With the others, and with one of them alone: the second time its own log has to do.
+          // With the others, and with only one of them: the second time its own log has to suffice.
           if (round === 1) stage.kill(stage.servers.find((server) => server !== leader && server !== follower)!);
           follower.start();
           await stage.whole();
@@ -91,7 +91,7 @@ function begun(stage: Stage, server: VirtualServer): Promise<void> {
   });
 }
 
-/** Writes until a server has taken so many more snapshots. */
+/** Writes until a server has taken this many more snapshots. */
 async function takeSnapshots(stage: Stage, server: VirtualServer, leader: VirtualServer, count: number): Promise<void> {
   const client = await stage.at(leader);
   let left = count;
@@ -108,7 +108,7 @@ async function takeSnapshots(stage: Stage, server: VirtualServer, leader: Virtua
 }
 
 describe('snapshots', () => {
-  test('3231: that are cut short do not count when old ones are purged, so that the last whole one always stays', () =>
+  test('3231: that are truncated do not count when old ones are purged, so that the last whole one always stays', () =>
     play(
       { servers: 3, core: { snapCount: 8, purgeRetainCount: 3, purgeIntervalMs: 60 }, mayFail: [1, 2, 3] },
       async (stage) => {
@@ -130,7 +130,7 @@ describe('snapshots', () => {
         await stage.sleep(200);
         await stage.whole();
         stage.kill(follower);
-        // One of those that are left rots, in a way that a purge does not see: it reads their ends alone.
+        // One of the rest rots in a way that a purge does not see, as it only reads the ends.
         const whole = filesOf(follower, 'snapshot.').filter((path) => hasEnd(disk.peek(path)!));
         expect(whole.length).toBeGreaterThan(1);
         disk.flipBit(whole.at(-1)!, 50, 1);
@@ -141,7 +141,7 @@ describe('snapshots', () => {
       },
     ));
 
-  test('3082: that a full disk cuts short leave none that is empty, however often the server is started again', () =>
+  test('3082: that a full disk truncates leave no empty file, however often the server is restarted', () =>
     play({ servers: 3, core: { snapCount: 8 }, mayFail: [1, 2, 3], seeds: [1, 2] }, async (stage) => {
       const leader = await stage.start();
       const follower = stage.servers.find((server) => server !== leader)!;
@@ -155,7 +155,7 @@ describe('snapshots', () => {
       });
       for (let round = 0; round < 4; round++) {
         await takeSnapshots(stage, follower, leader, 1);
-        // It fills in the middle of a snapshot, or at any time.
+        // The disk fills up in the middle of a snapshot, or at any time.
         isToBeFilled = round % 2 === 0;
         if (!isToBeFilled) follower.disk.fill();
         for (let i = 0; i < 20; i++) await client.set('/count', `${round} ${i}`);
@@ -166,7 +166,7 @@ describe('snapshots', () => {
         await stage.sleep(10 * round);
         stage.kill(follower);
         follower.healDisk();
-        // And it may be killed in the middle of one that it could write.
+        // It may also be killed in the middle of a snapshot that it could have finished.
         follower.start();
         await stage.whole();
         const hasBegun = begun(stage, follower);
@@ -186,7 +186,7 @@ describe('snapshots', () => {
       await expectSameTrees(stage);
     }));
 
-  test('3531: for a learner that takes them slowly hold up nobody, and are followed by all that was written meanwhile', () =>
+  test('3531: for a slow learner delay no other server, and are followed by all that was written meanwhile', () =>
     play({ servers: 3, ensemble: { commitLogCount: 4, snapshotSizeFactor: -1 } }, async (stage) => {
       const leader = await stage.start();
       const late = stage.servers.find((server) => server !== leader)!;
@@ -204,7 +204,7 @@ describe('snapshots', () => {
       const snap = stage.packet({ from: leader, to: late, type: PacketType.snap });
       late.start();
       await snap;
-      // Also with ACLs and sessions that are newer than what is on its way.
+      // Also with ACLs and sessions that are newer than what is being sent.
       const beganMs = stage.world.nowMs;
       for (let i = 0; i < 20; i++)
         await client.create(`/new-${i}`, '', { mode: i % 2 === 0 ? 'ephemeral' : 'persistent' });

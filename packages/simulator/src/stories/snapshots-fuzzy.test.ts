@@ -1,7 +1,7 @@
 /**
- * A snapshot is made while the tree changes, and the txns from its zxid on are applied over it. The snapshots of these
- * stories take long enough for a dozen txns. Most of them are sent to a follower that has missed too much: first it gets
- * the txns from the leader, and after a power cut it has them from its log.
+ * A snapshot is taken while the tree changes, and the txns from its zxid on are applied over it. The snapshots of these
+ * stories take long enough for a dozen txns. Most of them are sent to a follower that lags too far behind: it first gets
+ * the txns from the leader, and after a power cut reads them from its log.
  */
 import { acl, READ_ONLY } from '@meerkat/client';
 import { CreateMode, OpCode, PacketType } from '@meerkat/protocol';
@@ -13,7 +13,7 @@ import { play, type Stage, type StageShape } from './stage.ts';
 import { expectSameTrees } from './tree-of.ts';
 import { WireClient } from './wire-client.ts';
 
-/** Whoever has missed more than that is sent a snapshot; what is committed while it is sent is still in memory. */
+/** A follower that lags by more is sent a snapshot; what is committed while it is sent is still in memory. */
 const COMMIT_LOG_COUNT = 30;
 const SHAPE: StageShape = { servers: 3, ensemble: { commitLogCount: COMMIT_LOG_COUNT, snapshotSizeFactor: -1 } };
 const BALLAST = 'b'.repeat(270_000);
@@ -21,10 +21,11 @@ const BALLAST = 'b'.repeat(270_000);
 type Step = (leader: VirtualServer) => Promise<void>;
 
 /**
- * Lets a follower be sent a snapshot during which everything of `change` is committed, then start with it.
+ * Sends a follower a snapshot during which everything of `change` is committed, then restarts the follower with it.
  *
- * Before what `prepare` makes and behind it there are znodes of one slice each, so that the snapshot is made when some
- * of the changes have been made and others have not. What `early` makes is in it as it was before all changes.
+ * Before and after what `prepare` creates there are znodes of one slice each, so that some changes come before the
+ * snapshot reaches what they change, and others after. The snapshot
+ * has what `early` creates as it was before all changes.
  */
 async function changeDuringSnapshot(stage: Stage, prepare: Step, change: Step, early?: Step): Promise<void> {
   const leader = await stage.start();
@@ -43,7 +44,7 @@ async function changeDuringSnapshot(stage: Stage, prepare: Step, change: Step, e
   const sent = stage.packet({ from: leader, to: follower, type: PacketType.snap });
   follower.start();
   await sent;
-  // The changes are spread over the time that the snapshot takes.
+  // The changes are spread over the duration of the snapshot.
   for (const host of ['first', 'second', `client-of-${leader.host}`]) {
     network.slowDown(host, leader.host, FAR);
     network.slowDown(leader.host, host, FAR);
@@ -53,7 +54,7 @@ async function changeDuringSnapshot(stage: Stage, prepare: Step, change: Step, e
   const again = stage.packet({ from: leader, to: follower, type: PacketType.snap });
   network.heal();
   await stage.whole();
-  // One snapshot was enough, so that the one above is what everything was applied over.
+  // One snapshot was enough, so everything was applied over the one above.
   expect(await Promise.race([again, stage.sleep(0)])).toBeUndefined();
   await expectSameTrees(stage);
   stage.cutPower(follower);
@@ -86,7 +87,7 @@ describe('a snapshot that is made while', () => {
           await add(leader);
         },
       );
-      // Whoever started with the snapshot gives out the next name.
+      // A server that started with the snapshot assigns the next name.
       const [first, second] = stage.servers.filter(({ role }) => role === 'leading');
       expect(second).toBeUndefined();
       stage.kill(first!);
@@ -114,7 +115,7 @@ describe('a snapshot that is made while', () => {
       ),
     ));
 
-  test('a znode that it has is deleted and made anew in the place of one that it does not have yet has it once', () =>
+  test('a znode that it has is deleted and recreated in the place of one that it does not have yet has it once', () =>
     play(SHAPE, (stage) =>
       changeDuringSnapshot(
         stage,
@@ -132,7 +133,7 @@ describe('a snapshot that is made while', () => {
       ),
     ));
 
-  test('3145: a session ends and its ephemerals are made anew has the same pzxids and children everywhere', () =>
+  test('3145: a session ends and its ephemerals are recreated has the same pzxids and children everywhere', () =>
     play(SHAPE, (stage) => {
       let first: WireClient;
       return changeDuringSnapshot(

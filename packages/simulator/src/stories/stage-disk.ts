@@ -3,7 +3,7 @@ import type { VirtualServer } from '../virtual-server.ts';
 
 export type DiskEffect = Extract<DiskOperation, 'write' | 'sync' | 'rename' | 'syncDirectory'>;
 
-/** A story waits for an effect on a server's disk. */
+/** A story waits for an operation on a server's disk. */
 export interface DiskWatch {
   readonly server: VirtualServer;
   readonly operation: DiskEffect;
@@ -11,7 +11,7 @@ export interface DiskWatch {
   readonly onDone: () => void;
 }
 
-/** Hears of what takes place on a server's disk, behind the judges. */
+/** Observes what takes place on a server's disk, after the checkers. */
 export class DiskEar implements DiskObserver {
   readonly #server: VirtualServer;
   readonly #judge: DiskObserver | null;
@@ -58,7 +58,7 @@ export class DiskEar implements DiskObserver {
   }
 }
 
-/** Effects that have taken place on a server's disk, or failed. */
+/** Operations that have completed on a server's disk, or failed. */
 export function effectsOf({ disk }: VirtualServer): number {
   let sum = 0;
   for (const count of disk.counts.values()) sum += count;

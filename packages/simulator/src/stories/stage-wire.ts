@@ -1,6 +1,6 @@
 /**
- * Sees each packet between the servers of a stage at the moment at which it is sent or arrives, and can cut a way in
- * front of a packet or behind it, to the byte.
+ * Sees each packet between the servers of a stage when it is sent and when it arrives, and can cut a link before or
+ * behind a packet, to the byte.
  */
 import { counterOf, type LeaderPacket, type LearnerPacket, PacketType, type Zxid } from '@meerkat/protocol';
 import { type WireEvent, WireTap } from '../checkers/wire.ts';
@@ -9,7 +9,7 @@ import { portKindOf, type VirtualEnsemble } from '../virtual-ensemble.ts';
 import type { VirtualNetwork } from '../virtual-network.ts';
 import type { VirtualServer } from '../virtual-server.ts';
 
-/** Which packet is meant; what is left out may be anything. */
+/** Which packet to wait for; fields that are left out match anything. */
 export interface PacketMatch {
   readonly from?: VirtualServer | undefined;
   readonly to?: VirtualServer | undefined;
@@ -19,7 +19,7 @@ export interface PacketMatch {
   readonly is?: ((packet: LeaderPacket | LearnerPacket) => boolean) | undefined;
 }
 
-/** Where a way is cut: in front of the packet, behind it, or so many bytes behind it (inside a snapshot). */
+/** Where a link is cut: before the packet, behind it, or this many bytes behind it (inside a snapshot). */
 export type CutPlace = 'before' | 'after' | number;
 
 interface Watch {
@@ -37,12 +37,12 @@ interface Cut {
 
 export class StageWire implements StreamTap, StreamValve {
   readonly #network: VirtualNetwork;
-  /** Of the judges, who see everything first. */
+  /** The checkers' tap, which sees everything first. */
   readonly #others: StreamTap | null;
   readonly #eyes: WireTap;
   #watches: Watch[] = [];
   #cuts: Cut[] = [];
-  /** Directions between servers that let nothing pass, and streams on which something was lost. */
+  /** Directions between servers that are cut, and streams on which something was lost. */
   readonly #closed: Set<string> = new Set();
   readonly #holed: Set<number> = new Set();
   readonly #serverOf: (host: string) => number | null;
@@ -52,12 +52,12 @@ export class StageWire implements StreamTap, StreamValve {
   readonly #running: Map<number, { readonly cut: Cut; left: number }> = new Map();
   /** The last txn that was sent over each connection. */
   readonly #lastTxns: Map<number, number> = new Map();
-  /** Bytes of the write that is looked at. */
+  /** Size of the write that is being processed. */
   #writeBytes = 0;
 
   readonly #onLine: (line: string) => void;
 
-  /** @param onLine hears of each packet, but of pings */
+  /** @param onLine called for each packet but pings */
   constructor(network: VirtualNetwork, ensemble: VirtualEnsemble, onLine: (line: string) => void) {
     this.#onLine = onLine;
     this.#network = network;
@@ -77,17 +77,17 @@ export class StageWire implements StreamTap, StreamValve {
     return this.#lastTxns.get(connection) ?? 0;
   }
 
-  /** Told once, in the middle of the event that sends or takes the packet. */
+  /** Calls `onSeen` once, in the middle of the event that sends or delivers the packet. */
   onPacket(match: PacketMatch, onSeen: (event: WireEvent) => void): void {
     this.#watches.push({ match, onSeen });
   }
 
-  /** Cuts the way from one server to another at the first packet that matches; see `Stage.cut`. */
+  /** Cuts the link from one server to another at the first packet that matches; see `Stage.cut`. */
   cut(from: VirtualServer, to: VirtualServer, match: PacketMatch, place: CutPlace, onCut: () => void): void {
     this.#cuts.push({ from: from.serverId, to: to.serverId, match: { ...match, from, to }, place, onCut });
   }
 
-  /** All ways are open again. Streams that have lost something break. */
+  /** Reopens all links. Streams that have lost something break. */
   heal(): void {
     this.#cuts = [];
     this.#closed.clear();
@@ -154,7 +154,7 @@ export class StageWire implements StreamTap, StreamValve {
     const cut = this.#cuts.find(({ match }) => matches(match, event));
     if (cut === undefined) return;
     this.#cuts = this.#cuts.filter((other) => other !== cut);
-    // `admit` of this very write is asked next.
+    // `admit` is called next, for the same write.
     const start = this.#writeBytes - behind - size;
     const passing = cut.place === 'before' ? 0 : size + (cut.place === 'after' ? 0 : cut.place);
     this.#running.set(event.connection, { cut, left: Math.max(0, start + passing) });
@@ -172,7 +172,7 @@ function matches({ from, to, stage = 'sent', type, is }: PacketMatch, event: Wir
   );
 }
 
-/** `zk3 → zk1 commit 0x100000004`, with two arrows when it has arrived. @returns null for what happens all the time */
+/** `zk3 → zk1 commit 0x100000004`, with two arrows when it has arrived. @returns null for the most frequent packets */
 function describe(event: WireEvent): string | null {
   if (event.kind !== 'leader-packet' && event.kind !== 'learner-packet') return null;
   const { packet } = event;
@@ -187,7 +187,7 @@ const PACKET_NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(PacketType).map(([name, type]) => [type, name]),
 );
 
-/** ACK of NEWLEADER: its zxid names the epoch and no txn. */
+/** ACK of NEWLEADER: its zxid names the epoch, not a txn. */
 export function isNewLeaderAck(packet: LeaderPacket | LearnerPacket): boolean {
   return packet.type === PacketType.ack && counterOf(packet.zxid as Zxid) === 0;
 }

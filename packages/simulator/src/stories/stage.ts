@@ -1,13 +1,13 @@
 /**
- * Where stories are played: a virtual world with an ensemble, whose judges watch from the first event to the last.
+ * The test bed of stories: a virtual world with an ensemble, with checkers that watch from the first event to the last.
  *
  *     play(shape, story) ─► the story crashes, cuts, waits, looks ─► everything is healed ─► all are equal again,
- *                                                                    a write goes through, no promise was broken
+ *                                                                    a write goes through, no invariant was violated
  *
- * A story is written with `await`: what it awaits on the stage is settled in the middle of the simulated time, and the
- * story goes on before anything else happens. After `await stage.packet(…)` of a packet that was sent the sender has
- * done nothing more; of one that has arrived, the receiver has changed its state and told nobody yet; after
- * `await stage.disk(…)` likewise.
+ * A story is written with `await`: what it awaits on the stage is settled in the middle of a simulated event, and the
+ * story continues before anything else happens. After `await stage.packet(…)` for a packet that was sent, the sender
+ * has done nothing more; for one that has arrived, the receiver has changed its state and not sent anything yet. The
+ * same holds after `await stage.disk(…)`.
  */
 import { type Client, ConnectionLossError, type ConnectOptions, NodeExistsError } from '@meerkat/client';
 import { JuteReader, OpCode, PacketType, readTxnEntry, type TxnEntry } from '@meerkat/protocol';
@@ -28,17 +28,17 @@ import { type CutPlace, type PacketMatch, StageWire } from './stage-wire.ts';
 export { type CutPlace, isNewLeaderAck, type PacketMatch } from './stage-wire.ts';
 
 export interface StageShape extends EnsembleShape {
-  /** Each is a run of its own; what chance decides must not matter to a story. Default 1 and 2. */
+  /** Each is a run of its own; a story must not depend on chance. Default 1 and 2. */
   readonly seeds?: readonly number[] | undefined;
   readonly link?: LinkQuality | undefined;
-  /** Servers whose disks may fail: they are free to end by themselves. */
+  /** Servers whose disks may fail: they may exit by themselves. */
   readonly mayFail?: readonly number[] | undefined;
-  /** Invariants that the story itself breaks, as it edits files of servers or loses more disks than Zab bears. */
+  /** Invariants that the story itself violates, by editing files or losing more disks than Zab tolerates. */
   readonly excused?: readonly string[] | undefined;
 }
 
 /**
- * Plays a story once for each seed; with `STORY_SEEDS=n` in the environment, for the seeds 1 to n instead.
+ * Runs a story once for each seed; with `STORY_SEEDS=n` in the environment, for the seeds 1 to n instead.
  *
  * @throws Error with seed, violations and the end of the trace
  */
@@ -84,7 +84,7 @@ export class Stage {
     this.#wire = new StageWire(world.network, this.ensemble, (line) => this.tail.add(line));
     world.watch({
       onChange: (server, what) => {
-        // The judges have put their own observer there at this moment.
+        // The checkers have just installed their own observer.
         if (what === 'starts') server.disk.observer = new DiskEar(server, server.disk.observer, this.#diskWatches);
       },
     });
@@ -122,8 +122,8 @@ export class Stage {
   }
 
   /**
-   * Starts servers, by default all, and waits for nothing but this: that the others find the one with the highest id at
-   * its election port. Among equals, it is the one that is elected.
+   * Starts servers, by default all, and waits only until the others reach the one with the highest id at its election
+   * port. Among equals, that one is elected.
    */
   async launch(...servers: VirtualServer[]): Promise<void> {
     const starting = servers.length === 0 ? this.servers : servers;
@@ -148,10 +148,10 @@ export class Stage {
     });
   }
 
-  /** Waits until somebody leads, of the servers named if any are: whoever is of an old epoch is not meant. */
+  /** Waits until a server leads, one of `among` if any are given; a leader of an old epoch does not count. */
   async leader(...among: VirtualServer[]): Promise<VirtualServer> {
     let leader: VirtualServer | null = null;
-    await this.until('somebody leads', () => {
+    await this.until('a server leads', () => {
       ({ leader } = this.ensemble);
       return leader !== null && (among.length === 0 || among.includes(leader));
     });
@@ -177,12 +177,12 @@ export class Stage {
     });
   }
 
-  /** The last txn that was sent over this packet's connection so far, by itself or in a snapshot; 0 for none. */
+  /** The last txn sent over this packet's connection so far, by itself or in a snapshot; 0 for none. */
   sentBefore({ connection }: WireEvent): number {
     return this.#wire.lastTxnOver(connection);
   }
 
-  /** The next effect of this kind on a server's disk, on a path that contains this text, has taken place. */
+  /** Waits for the next operation of this kind on a server's disk, on a path that contains `path`, to complete. */
   disk(server: VirtualServer, operation: DiskEffect, path = ''): Promise<void> {
     return new Promise((resolve) => {
       this.#diskWatches.push({
@@ -197,7 +197,7 @@ export class Stage {
     });
   }
 
-  /** The next effect of any kind on a server's disk, reading included, has taken place. */
+  /** Waits for the next operation of any kind on a server's disk, reads included, to complete. */
   async effect(server: VirtualServer): Promise<void> {
     const before = effectsOf(server);
     await this.until(`${server.host} does something with its disk`, () => effectsOf(server) > before, 1000, LOOK_MS);
@@ -206,10 +206,10 @@ export class Stage {
   /* ----------------------------------------------------------------------------------------------- what goes wrong ---- */
 
   /**
-   * From the first packet on that matches, that one included unless `place` says otherwise, nothing that `from` sends to
-   * `to` arrives, on any connection, until `heal`. What was sent before still does. Neither of the two is told.
+   * From the first matching packet on, including it unless `place` says otherwise, nothing that `from` sends to `to`
+   * arrives, on any connection, until `heal`. What was sent before still does. Neither server is notified.
    *
-   * @returns resolves when the cut is made, at the moment of sending
+   * @returns resolves when the cut is made, when the packet is sent
    */
   cut(
     from: VirtualServer,
@@ -225,7 +225,7 @@ export class Stage {
     });
   }
 
-  /** Nobody of the group reaches any other server, nor is reached; the clients reach all. */
+  /** Cuts the group off from all other servers, both ways; the clients reach all. */
   isolate(...group: VirtualServer[]): void {
     const others = this.servers.filter((server) => !group.includes(server));
     this.world.network.partition(group.map(hostOf), others.map(hostOf));
@@ -241,7 +241,7 @@ export class Stage {
     }
   }
 
-  /** All ways are open again; streams that have lost something break. Servers and disks stay as they are. */
+  /** Reopens all links; streams that have lost something break. Servers and disks stay as they are. */
   heal(): void {
     this.world.network.heal();
     this.#wire.heal();
@@ -278,7 +278,7 @@ export class Stage {
     });
   }
 
-  /** Creates znodes over this server, one after the other, again when the connection is lost. @returns their paths */
+  /** Creates znodes over this server, one after the other, retrying after connection loss. @returns their paths */
   async write(server: VirtualServer, count = 1): Promise<readonly string[]> {
     const client = await this.at(server);
     const paths: string[] = [];
@@ -290,7 +290,7 @@ export class Stage {
     return paths;
   }
 
-  /** A leader logs a znode that nobody else ever hears of. From then on nothing that it sends reaches another server. */
+  /** A leader logs a znode that no other server ever receives. From then on nothing that it sends reaches another server. */
   async logAlone(leader: VirtualServer, path: string): Promise<void> {
     if (leader.role !== 'leading') throw new Error(`${leader.host} does not lead`);
     await this.at(leader);
@@ -302,13 +302,13 @@ export class Stage {
     while (!this.hasLogged(leader, path));
   }
 
-  /** Asks this server for a znode, and does not wait for what comes of it. */
+  /** Requests a znode from this server, and does not wait for the reply. */
   async begin(server: VirtualServer, path: string): Promise<void> {
     const client = await this.at(server);
     client.create(path).catch(() => {});
   }
 
-  /** What a server answers from its own tree, without asking anybody. */
+  /** What a server answers from its own tree. */
   async has(server: VirtualServer, path: string): Promise<boolean> {
     return (await (await this.at(server)).exists(path)) !== null;
   }
@@ -326,7 +326,7 @@ export class Stage {
     return txns.at(-1)?.zxid ?? base;
   }
 
-  /** Every txn of a server's log files, behind a snapshot or not. */
+  /** Every txn of a server's log files, covered by a snapshot or not. */
   logOf(server: VirtualServer): readonly TxnEntry[] {
     const reader = new JuteReader(undefined, 0x10000000);
     return readLogs(server.disk, server.options.logDirectory).flatMap(({ payload }) => {
@@ -342,7 +342,7 @@ export class Stage {
 
   /* ----------------------------------------------------------------------------------------------------------- end ---- */
 
-  /** Heals everything, and demands what `play` promises. */
+  /** Heals everything, and checks what `play` requires. */
   async end(): Promise<void> {
     this.heal();
     for (const server of this.servers) {
@@ -358,24 +358,24 @@ export class Stage {
     this.judges.judgeServers();
   }
 
-  /** Clients that knock again and again at a server without a leader would be all there is to read. */
+  /** Drops the connection attempts of clients at servers without a leader, which would fill the trace. */
   #keep(line: string): void {
     if (!line.includes(' connection-')) this.tail.add(line);
   }
 
-  /** Broken promises that the story has not broken itself. */
+  /** Violations that the story has not caused itself. */
   get violations(): readonly Violation[] {
     return this.judges.violations.filter(({ invariant }) => !this.#excused.includes(invariant));
   }
 
-  /** @throws Error when a promise was broken */
+  /** @throws Error when an invariant was violated */
   judge(): void {
     this.judges.judgeHistory();
     if (this.violations.length > 0) throw new Error('promises were broken');
   }
 }
 
-/** Shorter than the shortest effect of a disk. */
+/** Shorter than the shortest disk operation. */
 const LOOK_MS = 0.04;
 const STORY_MAX_MS = 60_000;
 const TAIL_LINES = 100;

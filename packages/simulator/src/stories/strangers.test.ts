@@ -6,8 +6,8 @@ import type { VirtualServer } from '../virtual-server.ts';
 import { playMixed } from './mixed-stage.ts';
 import { play, type Stage } from './stage.ts';
 
-describe('a stranger who says FOLLOWERINFO', () => {
-  test('under the id of a follower that is connected throws nobody out', () =>
+describe('a stranger that sends FOLLOWERINFO', () => {
+  test('under the id of a connected follower does not replace it', () =>
     play({ servers: 3 }, async (stage) => {
       const leader = await stage.start();
       const [follower, other] = stage.servers.filter((server) => server !== leader);
@@ -23,7 +23,7 @@ describe('a stranger who says FOLLOWERINFO', () => {
       expect((await stage.leader()).epoch).toBe(epoch);
     }));
 
-  test('under ids that nobody has configured has so many connections at a time, and keeps no member out', () =>
+  test('under unknown ids has a limited number of connections, and keeps no member out', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const [follower] = stage.servers.filter((server) => server !== leader);
@@ -37,7 +37,7 @@ describe('a stranger who says FOLLOWERINFO', () => {
       }
       const open = () => knocks.filter(({ isClosed }) => !isClosed).length;
       expect(open()).toBeGreaterThan(50);
-      // And those that are on their way.
+      // Plus those that are being opened.
       expect(open()).toBeLessThanOrEqual(64 + 4);
       follower!.start();
       await stage.whole();
@@ -45,7 +45,7 @@ describe('a stranger who says FOLLOWERINFO', () => {
       expect((await stage.leader()).epoch).toBe(epoch);
     }));
 
-  test('under ids that nobody has configured has so many connections to a follower that feeds observers, too', () =>
+  test('under unknown ids has a limited number of connections to a follower with observers, too', () =>
     play({ servers: 3, observers: 1, ensemble: { observerMasterPort: OBSERVER_PORT } }, async (stage) => {
       const leader = await stage.start();
       const follower = stage.three.find((server) => server !== leader)!;
@@ -79,7 +79,7 @@ describe('a stranger who says FOLLOWERINFO', () => {
         for (let round = 0; round < 3; round++) {
           stage.kill(zk2, zk3);
           await stage.launch(zk2, zk3);
-          // Among the first that the next leader hears of.
+          // Among the first to connect to the next leader.
           await stage.until('learners can connect', () => stage.world.network.isListening('zk3', QUORUM_PORT));
           for (let i = 0; i < 20; i++) {
             for (const server of [zk2, zk3]) pretend(server);
@@ -95,13 +95,13 @@ describe('a stranger who says FOLLOWERINFO', () => {
 });
 
 describe('a file acceptedEpoch that holds far too high a number', () => {
-  test('keeps its server out, and nobody else from anything', () =>
+  test('keeps only its server out', () =>
     play({ servers: 3, excused: EDITED }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
       await stage.write(zk3, 3);
       stage.kill(zk3);
-      // It has the highest id, and as late a history as anybody.
+      // It has the highest id, and as late a history as the others.
       damage(zk3);
       stage.kill(zk1, zk2);
       await stage.launch();
@@ -110,7 +110,7 @@ describe('a file acceptedEpoch that holds far too high a number', () => {
       await stage.sleep(5000);
       expect(zk3.isServing).toBe(false);
       for (const server of [zk1, zk2]) expect(stage.found(server).acceptedEpoch).toBeLessThan(20);
-      // The way out, as docs/zab.md has it.
+      // The repair described in docs/zab.md.
       stage.kill(zk3);
       const { epoch } = await stage.leader();
       repair(zk3, epoch);
@@ -118,7 +118,7 @@ describe('a file acceptedEpoch that holds far too high a number', () => {
       await stage.whole();
     }));
 
-  test('leads no servers of Apache to its number, which believe any', () =>
+  test('leads no servers of Apache to its number, though they accept any', () =>
     playMixed({ servers: 3, apache: [1, 2] }, async (stage) => {
       const [ours] = stage.ours;
       await stage.start();
@@ -133,7 +133,7 @@ describe('a file acceptedEpoch that holds far too high a number', () => {
       repair(ours!, stage.peers[0]!.epoch);
     }));
 
-  test('holds up elections for as long as it is needed for a quorum, and no longer', () =>
+  test('delays elections for as long as it is needed for a quorum, and no longer', () =>
     play({ servers: 3, excused: EDITED }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -152,7 +152,7 @@ describe('a file acceptedEpoch that holds far too high a number', () => {
       await stage.whole();
     }));
 
-  test('is believed where elections can have led so far, and nobody else is left who was there', () =>
+  test('is accepted where elections can have led so far, and no other server from then is left', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -167,7 +167,7 @@ describe('a file acceptedEpoch that holds far too high a number', () => {
 });
 
 describe('where epochs have ended', () => {
-  test('nobody leads, and the documented way out loses nothing', () =>
+  test('no server leads, and the documented repair loses nothing', () =>
     play({ servers: 3, excused: EDITED }, async (stage) => {
       const leader = await stage.start();
       const paths = await stage.write(leader, 5);
@@ -186,7 +186,7 @@ describe('where epochs have ended', () => {
 });
 
 describe('a server that has what all others have lost', () => {
-  test('wins when it is started last, and takes nothing over from them', () =>
+  test('wins when it is started last, and takes nothing from them', () =>
     play({ servers: 3, excused: LOST }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       const paths = await makeEpochs(stage);
@@ -203,7 +203,7 @@ describe('a server that has what all others have lost', () => {
       expect(zk1.epoch).toBeGreaterThan(epoch);
     }));
 
-  test('wins in the end, although it is not there when the others make way for it', () =>
+  test('wins in the end, although it is down when the others step down for it', () =>
     play({ servers: 3, excused: LOST }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       const paths = await makeEpochs(stage);
@@ -222,7 +222,7 @@ describe('a server that has what all others have lost', () => {
       for (const path of paths) expect(await stage.has(zk1, path)).toBe(true);
     }));
 
-  test('stays out when it is Apache’s, and keeps its files, until the others start again', () =>
+  test('stays out when it is Apache’s, and keeps its files, until the others restart', () =>
     playMixed({ servers: 3, apache: [1] }, async (stage) => {
       const [peer] = stage.peers;
       const [zk2, zk3] = stage.ours;
@@ -248,7 +248,7 @@ describe('a server that has what all others have lost', () => {
 });
 
 const LAST_EPOCH = 2 ** 21 - 1;
-/** The judges remember what was durable before a file was edited, and what a majority had before it lost its disks. */
+/** Checkers remember what was durable before a file was edited, and what a majority had before it lost its disks. */
 const EDITED = ['E1'];
 const LOST = ['E4', 'Z8', 'Z9'];
 
@@ -272,7 +272,7 @@ function repair(server: VirtualServer, acceptedEpoch: number): void {
   server.disk.poke('/data/version-2/acceptedEpoch', new TextEncoder().encode(String(acceptedEpoch)));
 }
 
-test('strangers at the port of a leader who say nothing are few at any time, and keep no follower from it', () =>
+test('silent strangers at the port of a leader are limited in number, and keep no follower from it', () =>
   play({ servers: 3 }, async (stage) => {
     const leader = await stage.start();
     const [follower] = stage.servers.filter((server) => server !== leader);
@@ -285,7 +285,7 @@ test('strangers at the port of a leader who say nothing are few at any time, and
     await stage.until('they are sent away in time', () => knocks.every(({ isClosed }) => isClosed), 5000);
   }));
 
-/** A connection of a stranger's. */
+/** A stranger's connection. */
 interface Pretence {
   readonly serverId: number;
   readonly acceptedEpoch: number;
@@ -302,7 +302,7 @@ const OBSERVER_INFO = 16;
 const OBSERVER_PORT = 2191;
 const PROTOCOL_VERSION = 0x10000;
 
-/** Connects to a leader's quorum port, says FOLLOWERINFO or OBSERVERINFO, and nothing more. */
+/** Connects to a leader's quorum port, sends FOLLOWERINFO or OBSERVERINFO, and nothing more. */
 function pretendToFollow(
   stage: Stage,
   leader: VirtualServer,

@@ -12,7 +12,7 @@ describe('a learner that joins', () => {
       await stage.whole();
       stage.kill(zk1);
       const client = await stage.at(zk3);
-      // Everything that server 1 says takes its time.
+      // Everything that server 1 sends is slow.
       const slow = { delayMinMs: 20, delayMaxMs: 20, splitChance: 0, mergeChance: 0 };
       stage.world.network.slowDown('zk1', 'zk3', slow);
       const order: string[] = [];
@@ -21,7 +21,7 @@ describe('a learner that joins', () => {
       }
       zk1.start();
       await stage.packet({ from: zk1, to: zk3, type: PacketType.ackEpoch });
-      // What server 3 proposes is outstanding until server 2 goes on, which acknowledges it before server 1 does.
+      // What server 3 proposes is outstanding until server 2 resumes, which acknowledges it before server 1 does.
       zk2.pause();
       const writes = [0, 1, 2].map((i) => client.create(`/open${i}`));
       await stage.packet({ from: zk3, to: zk1, type: PacketType.newLeader });
@@ -68,7 +68,7 @@ describe('a learner that joins', () => {
       for (let i = 0; i < 100; i++) expect(await stage.has(observer, `/during${i}`)).toBe(true);
     }));
 
-  test('1367: hears of sessions that began and ended meanwhile, and their ephemeral znodes are gone there too', () =>
+  test('1367: learns of sessions that began and ended meanwhile, and their ephemeral znodes are gone there too', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, , zk3] = stage.three;
       await stage.start();
@@ -98,7 +98,7 @@ describe('a learner that joins', () => {
   test('6092 of Camunda: is sent a snapshot that ends before its own log, whose end was never committed', () =>
     play({ servers: 3 }, async (stage) => {
       await stage.write(await stage.start(), 3);
-      // Sessions are txns too: later there shall be none but one.
+      // Sessions are txns too: only one may be created later.
       for (const server of stage.servers) await stage.at(server);
       await stage.whole();
       const committed = stage.lastZxid(stage.zk(1));
@@ -140,7 +140,7 @@ describe('a learner that joins', () => {
       expect(await stage.has(zk1, '/big29')).toBe(true);
     }));
 
-  test('3240, 3774, 3574: is taken again at once although its old connection looks alive to the leader', () =>
+  test('3240, 3774, 3574: is accepted again at once although its old connection looks alive to the leader', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, , zk3] = stage.three;
       await stage.start();
@@ -154,7 +154,7 @@ describe('a learner that joins', () => {
 });
 
 describe('an ensemble', () => {
-  test('2201: goes on while one follower takes nothing of what it is sent', () =>
+  test('2201: continues while one follower reads nothing of what it is sent', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, , zk3] = stage.three;
       await stage.start();
@@ -162,14 +162,14 @@ describe('an ensemble', () => {
       zk1.pause();
       const beganMs = stage.world.nowMs;
       for (let i = 0; i < 40; i++) await client.create(`/big${i}`, 'x'.repeat(50_000));
-      // Not one of them waited for the stopped one.
+      // No write waited for the paused follower.
       expect(stage.world.nowMs - beganMs).toBeLessThan(1000);
       zk1.resume();
       await stage.whole();
       expect(await stage.has(zk1, '/big39')).toBe(true);
     }));
 
-  test('2380, 2687: elects anew when its leader loses its quorum at the instant at which its own log is flushed', () =>
+  test('2380, 2687: elects again when its leader loses its quorum at the instant at which its own log is flushed', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -206,7 +206,7 @@ describe('an ensemble', () => {
       for (const server of stage.servers) expect(await stage.has(server, '/during')).toBe(false);
     }));
 
-  test('Jepsen on Redis-Raft, 2020: loses nothing and splits nowhere when its leader stops in a snapshot and wakes up', () =>
+  test('Jepsen on Redis-Raft, 2020: loses nothing and has no split brain when its leader is paused in a snapshot and resumes', () =>
     play({ servers: 3, ensemble: { commitLogCount: 5, snapshotSizeFactor: -1 } }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -220,7 +220,7 @@ describe('an ensemble', () => {
       const next = await stage.leader(zk1, zk2);
       expect(next).toBe(zk2);
       const after = await stage.write(next, 10);
-      // What is asked of the old leader now is not answered from what it remembers.
+      // A request to the old leader is now not answered from its memory.
       const read = reader.exists(after[9]!, { read: 'linearizable' }).then(
         (stat) => stat !== null,
         () => true,

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { VirtualServer } from '../virtual-server.ts';
 import { isNewLeaderAck, play, type Stage } from './stage.ts';
 
-/** What it has in memory is what it has on its disk, without a gap in an epoch. */
+/** Its memory has what its disk has, without a gap in an epoch. */
 function expectMemoryAsDisk(stage: Stage, server: VirtualServer): void {
   expect(stage.lastZxid(server)).toBe(server.core?.view.lastZxid);
   const zxids = stage.found(server).txns.map(({ zxid }) => zxid);
@@ -29,8 +29,8 @@ describe('a learner whose link breaks', () => {
       const cut = stage.cut(zk3, zk1, { type: PacketType.diff }, 'after');
       zk1.start();
       await cut;
-      await stage.until('server 1 gives up', () => zk1.role === 'following');
-      await stage.until('server 1 gives up', () => zk1.role === 'looking');
+      await stage.until('server 1 follows', () => zk1.role === 'following');
+      await stage.until('server 1 stops following', () => zk1.role === 'looking');
       expect(stage.lastZxid(zk1)).toBe(before);
       stage.heal();
       await stage.whole();
@@ -54,7 +54,7 @@ describe('a learner whose link breaks', () => {
         stage.kill(zk1);
         stage.heal();
       }
-      // The snapshot is whole; the leader dies before NEWLEADER, and the next one goes on from what server 1 says it has.
+      // The snapshot is complete; the leader dies before NEWLEADER, and the next one continues from server 1's last zxid.
       const cut = stage.cut(zk3, zk1, { type: PacketType.newLeader });
       zk1.start();
       await cut;
@@ -85,7 +85,7 @@ describe('a learner whose link breaks', () => {
         await received;
         for (let i = 0; i < effect; i++) await stage.effect(zk1);
         stage.cutPower(zk1);
-        // What it makes of it by itself.
+        // Its state without any leader.
         stage.isolate(zk1);
         zk1.start();
         await stage.until('server 1 looks for a leader', () => zk1.role === 'looking');
@@ -97,7 +97,7 @@ describe('a learner whose link breaks', () => {
       }),
   );
 
-  test('4712: and that finds a leader at once has in memory what it has on its disk, which was slow', () =>
+  test('4712: and that finds a leader at once has the same in memory as on its slow disk', () =>
     play({ servers: 3 }, async (stage) => {
       const zk1 = stage.zk(1);
       const zk3 = await stage.start();
@@ -133,14 +133,14 @@ describe('a history that goes from server to server', () => {
       await stage.whole(stage.zk(2), stage.zk(3), stage.zk(4), zk5);
       stage.kill(leader);
       expect(await stage.leader(stage.zk(2), stage.zk(3), zk5)).toBe(zk5);
-      // Server 1 is older, and gets all of it from what server 5 has.
+      // Server 1 lags behind, and gets all of it from server 5.
       zk1.start();
       await stage.whole();
       expectMemoryAsDisk(stage, zk1);
       for (let i = 0; i < 60; i++) expect(await stage.has(zk1, `/during${i}`)).toBe(true);
     }));
 
-  test("2846, 2418: goes around the hole that a snapshot has left in its leader's log", () =>
+  test("2846, 2418: is complete despite the hole that a snapshot has left in its leader's log", () =>
     play({ servers: 5, ensemble: { commitLogCount: 5, snapshotSizeFactor: 1000 } }, async (stage) => {
       const [zk1, zk5] = [stage.zk(1), stage.zk(5)];
       const others = [stage.zk(2), stage.zk(3), stage.zk(4)];
@@ -148,7 +148,7 @@ describe('a history that goes from server to server', () => {
       await stage.write(zk5, 3);
       stage.kill(...stage.servers);
       await stage.start(...others, zk5);
-      // Alone in epoch 2: nobody knows which of its txns are whose, so server 5 will be sent a snapshot.
+      // Alone in epoch 2: no server knows which of its txns server 5 has, so server 5 will be sent a snapshot.
       await stage.logAlone(zk5, '/alone');
       stage.isolate(zk5);
       const leader = await stage.leader(...others);
@@ -160,14 +160,14 @@ describe('a history that goes from server to server', () => {
       await stage.write(leader, 10);
       stage.kill(leader);
       expect(await stage.leader(...others, zk5)).toBe(zk5);
-      // Server 1 lacks what the snapshot has hidden.
+      // Server 1 lacks the txns that the snapshot covers.
       zk1.start();
       await stage.whole(zk1, zk5);
       for (const path of paths) expect(await stage.has(zk1, path)).toBe(true);
       expect(await stage.has(zk1, '/alone')).toBe(false);
     }));
 
-  test('1319: reaches a server that was never there, when all start again and nobody writes', () =>
+  test('1319: reaches a server that was never there, when all restart and no client writes', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start(zk2, zk3);
@@ -191,7 +191,7 @@ describe('a history that goes from server to server', () => {
       for (const path of paths) expect(await stage.has(zk3, path)).toBe(true);
     }));
 
-  test('962: has no hole when learners come back again and again while clients write', () =>
+  test('962: has no hole when learners reconnect repeatedly while clients write', () =>
     play({ servers: 5, seeds: [1, 2], ensemble: { commitLogCount: 20 } }, async (stage) => {
       const leader = await stage.start();
       const client = await stage.at(leader);
@@ -213,17 +213,17 @@ describe('a history that goes from server to server', () => {
       for (const server of stage.servers) expectMemoryAsDisk(stage, server);
     }));
 
-  test('790: is not longer because a leader was elected whom nobody could follow', () =>
+  test('790: is not longer because a leader was elected that no server could follow', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
       await stage.write(zk3, 3);
       stage.kill(zk1, zk2, zk3);
       const before = stage.lastZxid(zk3);
-      // Server 3 wins, and no quorum comes together at its port.
+      // Server 3 wins, but no quorum can connect to its port.
       stage.world.network.blockPort('zk3', 2888);
       await stage.launch();
-      await stage.until('server 3 leads nobody', () => zk3.role === 'leading');
+      await stage.until('server 3 leads without followers', () => zk3.role === 'leading');
       await stage.until('server 3 looks again', () => zk3.role === 'looking');
       expect(stage.lastZxid(zk3)).toBe(before);
       stage.isolate(zk3);
@@ -235,7 +235,7 @@ describe('a history that goes from server to server', () => {
       for (const path of paths) expect(await stage.has(zk3, path)).toBe(true);
     }));
 
-  test('790: does not win elections by the promise of an epoch whose history never came', () =>
+  test('790: does not win elections by promising an epoch whose history never came', () =>
     play({ servers: 3 }, async (stage) => {
       const [zk1, zk2, zk3] = stage.three;
       await stage.start();
@@ -243,7 +243,7 @@ describe('a history that goes from server to server', () => {
       stage.kill(zk1);
       const paths = await stage.write(zk3, 5);
       stage.kill(zk2, zk3);
-      // Server 1 promises the next epoch to server 3, and is sent nothing of what it lacks.
+      // Server 1 promises the next epoch to server 3, and is sent none of the txns that it lacks.
       zk1.start();
       zk3.start();
       await stage.packet({ from: zk1, to: zk3, type: PacketType.ackEpoch });

@@ -24,7 +24,7 @@ export async function treeOf(client: Client): Promise<Record<string, ZnodeOfTree
   return tree;
 }
 
-/** All servers that run show the same znodes, to the last number of a stat, and know the same sessions and ephemerals. */
+/** All running servers show the same znodes, including every field of the stat, and know the same sessions and ephemerals. */
 export async function expectSameTrees(stage: Stage): Promise<void> {
   const servers = stage.servers.filter(({ isRunning }) => isRunning);
   for (const server of servers) await stage.at(server);

@@ -5,7 +5,7 @@ import { CLOSE, children, exists, get, remove, set } from './requests.ts';
 import { play } from './stage.ts';
 import { WireClient } from './wire-client.ts';
 
-/** What a client sends when it has connected again, with everything that it still waits for. */
+/** What a client sends after a reconnect, with all watches that it still waits for. */
 function setWatches(
   relativeZxid: number,
   paths: Partial<Record<'data' | 'exist' | 'child', readonly string[]>>,
@@ -21,7 +21,7 @@ function setWatches(
   };
 }
 
-/** The largest zxid that a client has heard of. */
+/** The largest zxid that a client has seen. */
 function lastSeen(...clients: readonly WireClient[]): number {
   return Math.max(0, ...clients.flatMap(({ replies, events }) => [...replies, ...events].map(({ zxid }) => zxid)));
 }
@@ -38,7 +38,7 @@ const EVENT_NAMES: Readonly<Record<number, string>> = {
 };
 
 describe('watches', () => {
-  test('1667: tell at any other server exactly what has become of their znodes meanwhile, deleted and made anew ones too', () =>
+  test('1667: report at any other server exactly what has become of their znodes meanwhile, including recreated ones', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const writer = await stage.at(leader);
@@ -86,7 +86,7 @@ describe('watches', () => {
         'deleted /deleted',
         'deleted /parent-deleted',
       ];
-      // Each kind of server has its turn; what it has not told is still watched there.
+      // Each server in turn; watches that it has not fired are still set there.
       for (const [round, server] of stage.servers.entries()) {
         const lastZxidSeen = lastSeen(first);
         const next = new WireClient(stage.world, 'app', server, { session: first.session, lastZxidSeen });
@@ -112,14 +112,14 @@ describe('watches', () => {
       }
     }));
 
-  test('1412: tell a change exactly once, wherever in the stream of replies, errors among them, a client loses its server', () =>
+  test('1412: report a change exactly once, wherever in the stream of replies, errors among them, a client loses its server', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const [a, b] = stage.servers.filter((server) => server !== leader);
       const writer = await stage.at(leader);
       await writer.create('/watched');
       await writer.create('/other');
-      // The server that is left is behind the one that the client goes to, or the other way round.
+      // The server that it leaves is behind the one that the client moves to, or the other way round.
       const slow = { delayMinMs: 1, delayMaxMs: 9, splitChance: 0.1, mergeChance: 0.1 };
       let session = new WireClient(stage.world, 'app', a!);
       await session.whenAnswered();
@@ -130,7 +130,7 @@ describe('watches', () => {
         await first.whenAnswered();
         await first.ask(1, get('/watched', true));
         stage.world.network.slowDown(leader.host, round % 3 === 0 ? from.host : to.host, slow);
-        // Each reply but the pings' has a zxid, those that refuse something too.
+        // Each reply but the pings' has a zxid, including refusals.
         for (let xid = 2; xid < 10; xid += 4) {
           first.send(xid, set('/watched', 'wrong', 1_000_000));
           first.send(xid + 1, get('/none'));
@@ -141,7 +141,7 @@ describe('watches', () => {
         await first.reply(2 + (round % 8));
         first.destroy();
         const lastZxidSeen = lastSeen(first);
-        // A server that is behind the client sends it away.
+        // A server that is behind the client closes the connection.
         let next = first;
         while (next === first || !next.hasSession) {
           next = new WireClient(stage.world, 'app', to, { session: session.session, lastZxidSeen });
@@ -159,7 +159,7 @@ describe('watches', () => {
       }
     }));
 
-  test('1382: of a session that is over are gone, in the middle of telling them too', () =>
+  test('1382: of a session that has ended are gone, even in the middle of notifications', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const writer = await stage.at(leader);
@@ -175,7 +175,7 @@ describe('watches', () => {
           await client.reply(3);
           return client;
         };
-        // One says good-bye, one falls silent, one is gone while it is being told.
+        // One closes its session, one falls silent, one disconnects while it is being notified.
         const polite = await open('polite');
         const silent = await open('silent');
         const gone = await open('gone');
@@ -187,14 +187,14 @@ describe('watches', () => {
         gone.destroy();
         await polite.whenClosed();
         await silent.whenClosed();
-        await stage.until('nobody watches', () => view() === 0);
+        await stage.until('no watch is left', () => view() === 0);
         const { stat } = await writer.get('/watched');
         await writer.set('/watched', 'more', { version: stat.version });
         expect(polite.replyTo(5)).toBeNull();
       }
     }));
 
-  test('4475, 4466: of all kinds on one path, and recursive ones above it, are told each what it waits for, once', () =>
+  test('4475, 4466: of all kinds on one path, and recursive ones above it, each fire for their own changes, once', () =>
     play({ servers: 3, observers: 1 }, async (stage) => {
       const leader = await stage.start();
       const writer = await stage.at(leader);
@@ -244,7 +244,7 @@ describe('watches', () => {
       }
     }));
 
-  test('706: more than one packet holds are taken along to another server, again and again', () =>
+  test('706: that exceed one packet are moved to another server, again and again', () =>
     play({ servers: 3, core: { frameBytesMax: 150_000 }, seeds: [1] }, async (stage) => {
       const leader = await stage.start();
       const client = await stage.connect('app');
@@ -281,7 +281,7 @@ describe('watches', () => {
       const stream = reader.watch('/a', { recursive: true });
       await stream.ready;
       follower.crash();
-      // It is sent together with the watches, before the client knows what kind of a server this is.
+      // It is sent together with the watches, before the client knows which kind of server this is.
       const reading = reader.children('/a', { watch: true });
       follower.start();
       const { changed } = await reading;

@@ -41,11 +41,11 @@ export interface WireClientOptions {
 }
 
 /**
- * One connection to one server, on which a story says byte for byte what a client of any make might say: no pings of its
- * own, no second attempt, xids as the story wants them. `@meerkat/client` is too well behaved for some schedules.
+ * One connection to one server, on which a story sends byte for byte what any client might send: no pings of its own, no
+ * retries, xids chosen by the story. `@meerkat/client` is too well behaved for some schedules.
  */
 export class WireClient {
-  /** In the order in which they arrived; those to pings included. */
+  /** In order of arrival; including replies to pings. */
   readonly replies: WireReply[] = [];
   readonly events: (WatcherEvent & { readonly zxid: number })[] = [];
   /** The server's answer to the connect request. */
@@ -84,7 +84,7 @@ export class WireClient {
     });
   }
 
-  /** What another connection needs to go on with this one's session. */
+  /** What another connection needs to resume this one's session. */
   get session(): WireSession {
     if (this.connected === null) throw new Error('it has no session yet');
     return this.connected;
@@ -99,7 +99,7 @@ export class WireClient {
     this.sendRaw(xid, request.op, (writer) => writeRequest(writer, request));
   }
 
-  /** Any number for the operation, and any bytes behind it. */
+  /** Any opcode, with any bytes as the body. */
   sendRaw(xid: number, op: number, body: (writer: JuteWriter) => void = () => {}): void {
     const writer = new JuteWriter();
     writer.int(xid);
@@ -116,12 +116,12 @@ export class WireClient {
     return this.replies.find((reply) => reply.xid === xid) ?? null;
   }
 
-  /** Waits for the answer to the connect request, whatever it is. @throws Error when none comes */
+  /** Waits for any answer to the connect request. @throws Error when none comes */
   async whenAnswered(limitMs = 5000): Promise<void> {
     await this.#await(() => this.connected !== null || this.isClosed, 'an answer to its connect request', limitMs);
   }
 
-  /** Asks, and waits for the reply. @throws Error when none comes */
+  /** Sends a request, and waits for the reply. @throws Error when none comes */
   async ask(xid: number, request: Request, limitMs = 5000): Promise<WireReply> {
     this.send(xid, request);
     return this.reply(xid, limitMs);
@@ -138,7 +138,7 @@ export class WireClient {
     await this.#await(() => this.isClosed, 'the end of the connection', limitMs);
   }
 
-  /** Without a word. */
+  /** Closes the connection at once. */
   destroy(): void {
     this.isClosed = true;
     this.#end.destroy();

@@ -9,13 +9,13 @@ import { readMutations } from '../mutations/mutation.ts';
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const MUTATIONS = readMutations(join(ROOT, 'packages/simulator/mutations'));
 
-/** Each case is tried with these seeds, until one of them breaks a promise: a change elsewhere moves what happens in each. */
+/** Each case is tried with these seeds until one violates an invariant: unrelated changes alter every seed's run. */
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/** Which promise is found broken when what holds it is taken away, in which worlds, and which seed was found to do it. */
+/** The invariant that is violated when the code that upholds it is removed, in which worlds, and a seed that shows it. */
 export type MutantCase = readonly [invariant: string, mutation: string, options: string, seed: number];
 
-/** A case takes a second or two; a machine that has other things to do may take as long as it likes. */
+/** A case takes a second or two, longer on a busy machine. */
 const TIMEOUT_MS = 600_000;
 
 /** One test for each case. @returns a simulator of the sources as they are */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { commandOf, type Shape } from '../repeat-command.ts';
 import { simulate } from '../simulate.ts';
 
-/** One test for each seed: a virtual minute of all kinds of faults, and no promise is broken. */
+/** One test for each seed: a virtual minute of all kinds of faults, with no invariant violated. */
 export function testSeeds(first: number, count: number, shape: Shape): void {
   const seeds = Array.from({ length: count }, (_, i) => first + i);
   test.each(seeds)(
@@ -17,5 +17,5 @@ export function testSeeds(first: number, count: number, shape: Shape): void {
   );
 }
 
-/** A seed takes about a second; a machine that has other things to do may take as long as it likes. */
+/** A seed takes about a second, longer on a busy machine. */
 const TIMEOUT_MS = 600_000;

@@ -21,16 +21,16 @@ export interface SureClientsOptions {
 }
 
 export interface SureClientsResult {
-  /** What was found: sessions that ended while their clients could be sure of them. */
+  /** Sessions that ended while their clients could still be sure of them. */
   readonly violations: readonly string[];
-  /** Sessions that ended because nothing was heard of them. */
+  /** Sessions that ended at a server, for any reason. */
   readonly ended: number;
 }
 
 /**
- * Clients that fall silent again and again, mostly right after an answer, beside servers that are cut off, stand still, die
- * and move the leadership. No session may end while its client can be sure that it lives, by `Client.lostAtMs`: this is
- * all that two holders of a lock would need.
+ * Clients that repeatedly fall silent, mostly right after a reply, while servers are cut off, paused and killed, and the
+ * leadership moves. No session may end while its client can be sure that it lives, by `Client.lostAtMs`: otherwise a lock
+ * could have two holders.
  */
 export async function runSureClients(options: SureClientsOptions): Promise<SureClientsResult> {
   const { seed, durationMs = 30_000, driftPpm = 20_000 } = options;
@@ -104,10 +104,10 @@ function toSeed(text: string): number[] {
   return /^\d+$/.test(text) ? [Number(text)] : [];
 }
 
-/** A seed takes less than a second, and on a busy machine as long as it likes. */
+/** A seed takes less than a second, longer on a busy machine. */
 const TIMEOUT_MS = 600_000;
 
-/** A client asks something, much or little, and then is cut off or stands still for about as long as its session lives. */
+/** A client sends a few or many requests, then is cut off or paused for about as long as its session lives. */
 async function live(
   world: VirtualWorld,
   ensemble: VirtualEnsemble,
@@ -171,7 +171,7 @@ function join(world: VirtualWorld, some: readonly string[], others: readonly str
   }
 }
 
-/** The clock of a program that may stand still, as by SIGSTOP: what rings meanwhile rings when it goes on. */
+/** The clock of a program that can be paused, as by SIGSTOP: timers due meanwhile fire when it resumes. */
 class StoppableClock implements Clock {
   readonly #clock: Clock;
   #waiting: (() => void)[] | null = null;
@@ -214,8 +214,8 @@ class StoppableClock implements Clock {
 }
 
 /**
- * The leader, perhaps with a follower, and some clients are cut off from the others, who notice at once and elect another
- * one. Then these clients fall silent.
+ * The leader, perhaps with a follower, and some clients are cut off from the others, which notice at once and elect
+ * another leader. Then these clients fall silent.
  */
 async function leaveBehind(
   world: VirtualWorld,
@@ -253,7 +253,7 @@ async function leaveBehind(
   }
 }
 
-/** What leaves servers behind most of all, more often than a plan of faults has it. */
+/** The fault that most often leaves servers behind, more frequent here than in a fault plan. */
 async function cutFollowers(
   world: VirtualWorld,
   ensemble: VirtualEnsemble,

@@ -1,7 +1,7 @@
 import { EventType } from '@meerkat/protocol';
 import { Histogram } from './histogram.ts';
 
-/** How many watches one event has fired, by its type; events that nobody watched for are not counted. */
+/** How many watches one event has fired, by its type; events without watches are not counted. */
 export class FiredWatches {
   readonly created: Histogram = new Histogram();
   readonly deleted: Histogram = new Histogram();

@@ -9,12 +9,12 @@ function histogramOf(values: readonly number[]): Histogram {
 }
 
 describe('a histogram', () => {
-  test('knows count, sum and extremes of what came', () => {
+  test('knows count, sum and extremes of its values', () => {
     const { count, sum, min, max } = histogramOf([3, 5, 1000]);
     expect({ count, sum, min, max }).toEqual({ count: 3, sum: 1008, min: 3, max: 1000 });
   });
 
-  test('has no quantiles while nothing came', () => {
+  test('has no quantiles while it is empty', () => {
     expect(new Histogram().quantile(0.5)).toBeNaN();
   });
 
@@ -43,14 +43,14 @@ describe('a histogram', () => {
     );
   });
 
-  test('takes what is too large or negative for its largest and smallest value', () => {
+  test('clamps values that are too large or negative', () => {
     const histogram = histogramOf([-1, 1e12]);
     expect(histogram.min).toBe(0);
     expect(histogram.max).toBe(0x7fffffff);
     expect(histogram.countBelow(31)).toBe(2);
   });
 
-  test('tells quantiles of what came since a copy', () => {
+  test('computes quantiles of the values since a copy', () => {
     const histogram = histogramOf([1, 1, 1]);
     const before = histogram.copyBuckets();
     histogram.add(7);

@@ -1,21 +1,21 @@
 /**
- * How often which values came: counts in buckets that grow with the values.
+ * A histogram with buckets that grow with the values.
  *
  *     0  1  2 … 7 │ 8–9  10–11  12–13  14–15 │ 16–19 … │ … 2^31 − 1
- *        one each │ four buckets for each power of two: a value is known to within a quarter
+ *        one each │ four buckets for each power of two: the relative error is at most a quarter
  *
- * `add` changes a few numbers and one cell of an array. Memory is taken once, with the first value. Nothing is ever
- * subtracted: whoever wants a part of the time compares with counts that it has kept.
+ * `add` changes a few numbers and one array element. Memory is allocated once, with the first value. Counts are never
+ * reset: for an interval, compare with an earlier copy.
  */
 export class Histogram {
   count = 0;
   sum = 0;
-  /** The smallest and the largest value since the last `forgetExtremes`; Infinity and −Infinity while there is none. */
+  /** The smallest and the largest value since the last `forgetExtremes`; Infinity and −Infinity without any. */
   min: number = Number.POSITIVE_INFINITY;
   max: number = Number.NEGATIVE_INFINITY;
   #buckets: Float64Array = NO_BUCKETS;
 
-  /** Counts a value, cut to a whole number; less than 0 counts as 0. @param times how often it came */
+  /** Counts a value, truncated to an integer; less than 0 counts as 0. @param times how often it occurred */
   add(value: number, times = 1): void {
     if (this.#buckets === NO_BUCKETS) this.#buckets = new Float64Array(BUCKETS);
     const whole = value >= VALUE_MAX ? VALUE_MAX : value > 0 ? value | 0 : 0;
@@ -26,12 +26,12 @@ export class Histogram {
     this.#buckets[bucketOf(whole)]! += times;
   }
 
-  /** The counts as they are now. */
+  /** A copy of the current counts. */
   copyBuckets(): Float64Array {
     return this.#buckets.slice();
   }
 
-  /** How many values were less than a power of two: 2 ** exponent, 3 or more. */
+  /** How many values were less than 2 ** exponent; the exponent is at least 3. */
   countBelow(exponent: number): number {
     let count = 0;
     const end = Math.min(bucketOf(2 ** exponent), this.#buckets.length);
@@ -40,9 +40,9 @@ export class Histogram {
   }
 
   /**
-   * The value below which a part of all lies, as exact as the buckets are; NaN without any.
+   * The value below which a fraction `part` of all values lies, as exact as the buckets are; NaN without any.
    *
-   * @param since a copy of earlier counts: only what came afterwards is looked at
+   * @param since a copy of earlier counts: only later values are considered
    */
   quantile(part: number, since: Float64Array = NO_BUCKETS): number {
     const buckets = this.#buckets;

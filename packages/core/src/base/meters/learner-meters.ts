@@ -3,20 +3,20 @@ import { TxnStopwatch } from './txn-stopwatch.ts';
 
 /** What a leader measures of one server of its ensemble, also of itself. */
 export class LearnerMeter {
-  /** Microseconds from the turn of a proposal to that in which the server's acknowledgement came. */
+  /** Microseconds from the turn of a proposal to the turn in which the server's acknowledgement arrived. */
   readonly ackLatency: Histogram = new Histogram();
-  /** Packets to it that the system had not taken, looked at whenever more are handed over. */
+  /** Packets to it that the kernel had not accepted, sampled whenever more are sent. */
   readonly queueLength: Histogram = new Histogram();
-  /** Microseconds until the system had taken all of them. */
+  /** Microseconds until the kernel had accepted all of them. */
   readonly queueTime: Histogram = new Histogram();
   readonly acks: TxnStopwatch = new TxnStopwatch(this.ackLatency, 1000);
 }
 
-/** By the id of the server; what an earlier leadership has measured stays. */
+/** By server id; measurements of earlier leaderships are kept. */
 export class LearnerMeters {
   readonly #ofServer = new Map<number, LearnerMeter>();
 
-  /** Null when there are very many already: observers that are no members come with ids of their own. */
+  /** Null when there are too many already: observers that are not members choose their own ids. */
   of(serverId: number): LearnerMeter | null {
     const known = this.#ofServer.get(serverId);
     if (known !== undefined) return known;

@@ -24,7 +24,7 @@ function write(client: TestClient, server: TestServer, path: string, bytes: numb
 }
 
 describe('meters', () => {
-  test('measure reads from the beginning of their turn to its end, when replies leave', () => {
+  test('measure reads from the beginning of their turn to its end, when replies are sent', () => {
     const clock = new Hands();
     const meters = new Meters(clock);
     meters.onTurnStart();
@@ -39,7 +39,7 @@ describe('meters', () => {
     expect(meters.turns).toMatchObject({ count: 1, sum: 500 });
   });
 
-  test('measure what has waited from the turn in which it came', () => {
+  test('measure a delayed answer from the turn of its request', () => {
     const clock = new Hands();
     const meters = new Meters(clock);
     const since = meters.onTurnStart();
@@ -61,7 +61,7 @@ describe('meters', () => {
     expect(new Set(ops.map((op) => meters.operation(op))).size).toBe(ops.length);
   });
 
-  test('lose nothing when more is answered in a turn than they keep', () => {
+  test('lose nothing when a turn has more answers than they keep', () => {
     const meters = new Meters(new Hands());
     meters.onTurnStart();
     for (let i = 0; i < 10_000; i++) meters.onAnswered(OpCode.create, 1000);
@@ -92,7 +92,7 @@ describe('meters', () => {
 });
 
 describe('learners', () => {
-  test('one txn at a time is measured, to whatever arrives at it or behind it', () => {
+  test('one txn at a time is measured, until it or a later one arrives', () => {
     const meter = new LearnerMeters().of(7)!;
     const { acks, ackLatency } = meter;
     acks.start(10, 1000);
@@ -106,7 +106,7 @@ describe('learners', () => {
     expect(acks.awaits(13)).toBe(false);
   });
 
-  test('strangers cannot make as many of them as they like', () => {
+  test('unknown servers cannot create them without limit', () => {
     const learners = new LearnerMeters();
     for (let id = 0; id < 10_000; id++) learners.of(id);
     expect([...learners.entries()].length).toBe(255);
@@ -116,7 +116,7 @@ describe('learners', () => {
 });
 
 describe('namespaces', () => {
-  test('have the bytes that are written and read below a child of the root', () => {
+  test('count the bytes read and written below a child of the root', () => {
     const server = new TestServer();
     const client = server.connect();
     write(client, server, '/app', 10);

@@ -6,61 +6,70 @@ import { LearnerMeters } from './learner-meters.ts';
 import { NamespaceMeters } from './namespace-meters.ts';
 
 /**
- * What a server counts while it works: plain numbers and histograms, read by whoever shows metrics. Nothing is ever set
- * back, and nothing depends on it.
+ * What a server counts while it works: plain numbers and histograms for metrics. Nothing is ever reset, and nothing
+ * depends on it.
  *
- * A request costs no look at the clock. All that is answered at once in a turn waits for the end of the turn, when replies
- * leave: that is looked at once, and is the latency of all of them. What has waited over several turns is noted with the
- * time at which it came, and measured then too.
+ * A request does not read the clock. Requests that are answered within their turn all get the same latency, measured
+ * once at the end of the turn, when replies are sent. Requests that wait for several turns are noted with the time at
+ * which they arrived, and measured then too.
  */
 export class Meters {
   readonly #clock: Clock;
-  /** Monotonic milliseconds with their fraction at which this turn began; 0 before the first. */
+  /** Monotonic milliseconds, with fraction, at which this turn began; 0 before the first. */
   turnStartedMs = 0;
   #isInTurn = false;
 
   /** Microseconds from the first event of a turn to the end of the turn. */
   readonly turns: Histogram = new Histogram();
-  /** Microseconds from a request to the end of the turn that has answered it: reads, and this server's clients' writes. */
+  /**
+   * Microseconds from a request to the end of the turn that answered it: reads, and writes of this server's clients.
+   */
   readonly reads: Histogram = new Histogram();
   readonly updates: Histogram = new Histogram();
   readonly #operations: readonly Histogram[] = Array.from({ length: SLOTS }, () => new Histogram());
 
-  /** Bytes that were sent to clients, and those of watch events among them; with the lengths before them. */
+  /** Bytes sent to clients, and those of watch events among them; length prefixes included. */
   sentBytes = 0;
   eventBytes = 0;
-  /** Txns that were made of requests here, of learners' too; those that a leader has sent here; those that were applied. */
+  /** Txns prepared from requests here, learners' requests included; txns received from a leader; txns applied. */
   prepared = 0;
   proposalsReceived = 0;
   applied = 0;
-  /** Milliseconds from the making of a txn, by the clock of the server that made it, to its arrival at this learner. */
+  /**
+   * Milliseconds from the creation of a txn, by the clock of the server that made it, to its arrival at this learner.
+   */
   readonly proposalDelay: Histogram = new Histogram();
-  /** The same to its being applied here. */
+  /** The same until it is applied here. */
   readonly propagation: Histogram = new Histogram();
-  /** The same to this learner's acknowledgement, and to its leader's word that the txn is committed. */
+  /** The same until this learner's acknowledgement, and until its leader's COMMIT arrives. */
   readonly ackDelay: Histogram = new Histogram();
   readonly commitDelay: Histogram = new Histogram();
-  /** Of this server as a leader. */
+  /** For a leader. */
   readonly learners: LearnerMeters = new LearnerMeters();
-  /** Clients that came back with a session; sessions that a learner asked this leader about. */
+  /** Clients that resumed a session; sessions that a learner asked this leader to revalidate. */
   reconnections = 0;
   revalidations = 0;
-  /** Connections that never asked for a session. */
+  /** Connections that timed out without asking for a session. */
   sessionlessExpired = 0;
-  /** Times that a connection was not read for `request_throttle_max_requests`, and milliseconds that its requests waited. */
+  /**
+   * How often a connection was not read because of `request_throttle_max_requests`, and milliseconds its requests
+   * waited.
+   */
   throttleWaits = 0;
   readonly throttleWait: Histogram = new Histogram();
-  /** Requests that were older than the timeout of their session, and connections that were closed, or left, with such. */
+  /** Requests older than their session's timeout, and connections closed with such requests, by either side. */
   staleRequests = 0;
   staleRequestsDropped = 0;
-  /** The chance that a client that connects is dropped, 0 … 1; tokens that the bucket lacked when one was let in. */
+  /**
+   * Probability that a connecting client is dropped, 0 … 1; tokens missing from the bucket when a client was admitted.
+   */
   connectDropChance = 0;
   readonly tokenDeficit: Histogram = new Histogram();
   readonly namespaces: NamespaceMeters = new NamespaceMeters();
 
-  /** Reads that were answered at once in this turn, by operation. */
+  /** Reads answered at once in this turn, by operation. */
   readonly #turnReads = new Uint32Array(SLOTS);
-  /** Answers of this turn to what had to wait: operation and when it came. */
+  /** Delayed requests answered in this turn: operation and arrival time. */
   readonly #waitedOps = new Int8Array(WAITED_MAX);
   readonly #waitedSinceMs = new Float64Array(WAITED_MAX);
   #waitedCount = 0;
@@ -73,7 +82,7 @@ export class Meters {
     this.#clock = clock;
   }
 
-  /** Microseconds that requests of one kind took. */
+  /** Microseconds that requests of one operation took. */
   operation(op: number): Histogram {
     return this.#operations[op & OPERATION_MASK]!;
   }
@@ -85,12 +94,12 @@ export class Meters {
     return this.turnStartedMs;
   }
 
-  /** A read, or a ping, was answered in the turn in which it came. */
+  /** A read, or a ping, was answered in the turn in which it arrived. */
   onReadAtOnce(op: number): void {
     this.#turnReads[op & OPERATION_MASK]!++;
   }
 
-  /** What came earlier was answered. @param sinceMs the beginning of the turn in which it came */
+  /** A request of an earlier turn was answered. @param sinceMs beginning of the turn in which it arrived */
   onAnswered(op: number, sinceMs: number): void {
     if (this.#waitedCount === WAITED_MAX) this.#measureWaited(this.#clock.monotonicMs());
     this.#waitedOps[this.#waitedCount] = op;
@@ -106,14 +115,14 @@ export class Meters {
     this.namespaces.onTxn(txn);
   }
 
-  /** A learner was sent a txn by its leader. */
+  /** This learner received a txn from its leader. */
   onProposalReceived(timeMs: number): void {
     this.proposalsReceived++;
     this.#turnReceived++;
     this.#newestReceivedMs = timeMs;
   }
 
-  /** Replies and events have left. */
+  /** Replies and events have been sent. */
   onTurnEnd(): void {
     if (!this.#isInTurn) return;
     this.#isInTurn = false;
@@ -145,7 +154,8 @@ export class Meters {
   }
 
   #measureWaited(nowMs: number): void {
-    // Those of one kind that came in the same turn took as long, and mostly stand in a row: they are counted together.
+    // Requests of one operation from the same turn took equally long and are mostly adjacent: they are counted
+    // together.
     for (let i = 0, next = 0; i < this.#waitedCount; i = next) {
       const op = this.#waitedOps[i]!;
       const sinceMs = this.#waitedSinceMs[i]!;
@@ -161,10 +171,10 @@ export class Meters {
   }
 }
 
-/** Operation codes are small, the negative ones too. */
+/** Operation codes are small, including the negative ones. */
 const OPERATION_MASK = 127;
 const SLOTS = OPERATION_MASK + 1;
-/** Answers that are kept until the end of a turn; more are measured before. */
+/** Answers kept until the end of a turn; more are measured earlier. */
 const WAITED_MAX = 4096;
 
 const READS: readonly number[] = OPERATION_ENTRIES.filter(([, { isRead }]) => isRead).map(([op]) => op);

@@ -1,7 +1,7 @@
 import { type MultiSubTxn, OpCode, type Txn } from '@meerkat/protocol';
 import { Histogram } from './histogram.ts';
 
-/** Bytes that clients have read from and written to one namespace: what is below a child of the root. */
+/** Bytes that clients have read from and written to one namespace: the subtree of a child of the root. */
 export class NamespaceMeter {
   /** `/app`. */
   readonly top: string;
@@ -21,17 +21,17 @@ export class NamespaceMeter {
 }
 
 /**
- * How much is read and written in which namespace. Requests come in runs: mostly it is that of the request before, so that
- * nothing is looked up. Clients choose the names, so there are `NAMESPACES_MAX`; all others are counted as `_other`.
+ * Bytes read and written per namespace. Requests come in runs, mostly for the namespace of the previous request, which
+ * then needs no lookup. Clients choose the names, so there are `NAMESPACES_MAX`; all others are counted as `_other`.
  */
 export class NamespaceMeters {
   readonly #byName = new Map<string, NamespaceMeter>();
   #last: NamespaceMeter = NOWHERE;
-  /** Reads of as many bytes, one after the other, in the namespace of the last one: counted together when another kind comes. */
+  /** A run of reads of equal size in the namespace of the last one; counted together when the run ends. */
   #runBytes = 0;
   #runLength = 0;
 
-  /** @param bytes of what was read, without path and Stat */
+  /** @param bytes size of what was read, without path and Stat */
   onRead(path: string, bytes: number): void {
     const all = path.length + bytes + STAT_BYTES;
     if (all === this.#runBytes && this.#last.has(path)) {
@@ -92,7 +92,7 @@ export class NamespaceMeters {
   }
 
   #find(path: string): NamespaceMeter {
-    // What was counted so far is of the namespace before.
+    // The run counted so far belongs to the previous namespace.
     this.#endRun();
     if (path.length < 2) return NOWHERE;
     const end = path.indexOf('/', 1);
@@ -120,7 +120,7 @@ export class NamespaceMeters {
 
 const OTHERS = '_other';
 const NAMESPACES_MAX = 100;
-/** What ZooKeeper adds for the Stat that comes with each read. */
+/** ZooKeeper adds this for the Stat in each read. */
 const STAT_BYTES = 68;
 const SLASH = 0x2f;
 const NOWHERE = new NamespaceMeter('\0');

@@ -1,12 +1,12 @@
 import type { Histogram } from './histogram.ts';
 
 /**
- * Measures how long txns take to get somewhere. One txn is measured at a time, the first that comes after the one before has
- * arrived: all others cost a comparison.
+ * Measures how long txns take to reach some point. One txn is measured at a time; the next one starts after it has
+ * arrived: all others cost one comparison.
  */
 export class TxnStopwatch {
   readonly #durations: Histogram;
-  /** What the histogram counts in: parts of a millisecond. */
+  /** Units of the histogram per millisecond. */
   readonly #partsOfMs: number;
   /** 0 while none is measured. */
   #zxid = 0;
@@ -28,7 +28,7 @@ export class TxnStopwatch {
     this.#sinceMs = nowMs;
   }
 
-  /** True of a txn that is the one, or behind it: `stop` is to be told. */
+  /** True for the measured txn and later ones: `stop` must be called. */
   awaits(zxid: number): boolean {
     return this.#zxid !== 0 && zxid >= this.#zxid;
   }

@@ -1,6 +1,6 @@
 /**
- * Writes down what clients of a small service could have done and seen. What a script does by itself keeps all promises;
- * a test changes the one reply, event or txn that it is about.
+ * Scripts what clients of a small service could have done and seen. The script's defaults violate no invariant; a test
+ * changes the one reply, event or txn that it is about.
  */
 import { Stat } from '@meerkat/client';
 import {
@@ -54,7 +54,7 @@ export class ClientScript {
   #nextConnection = 1;
   #lastSeen: Map<string, number> = new Map();
 
-  /** Numbers of the promises that were broken, each once, sorted. */
+  /** Numbers of the violated invariants, each once, sorted. */
   get broken(): string[] {
     return [...new Set(this.violations.map(({ invariant }) => invariant))].sort();
   }
@@ -164,7 +164,7 @@ export class ClientScript {
     return this.write(client, { op: 'set', path, data, version: -1 }, setTxn(path, data, version));
   }
 
-  /** A read of the newest state, or of what a test says. */
+  /** A read of the newest state, or of what a test specifies. */
   read(
     client: string,
     op: 'get' | 'exists' | 'children',
@@ -214,7 +214,7 @@ export class ClientScript {
     this.history.note({ kind: 'rearmed', ...about, persistent: [], recursive });
   }
 
-  /** Everything is at rest while another client changes what is watched, which `changes` does here. */
+  /** All clients are idle while another client changes what is watched, which `changes` does here. */
   stir(changes: () => void): void {
     this.history.note({ kind: 'stir', phase: 'begins', zxid: this.lastZxid });
     changes();
@@ -228,7 +228,7 @@ export class ClientScript {
     this.history.note({ kind: 'state', ...about, state: 'closed' });
   }
 
-  /** A server says that a client's session is over. */
+  /** A server reports that a client's session has ended. */
   refuse(client: string): void {
     const { sessionId } = this.#lines.get(client)!;
     this.history.note({ kind: 'refused', client, connection: this.#nextConnection++, server: 's1', sessionId });

@@ -1,6 +1,6 @@
 /**
- * Writes down, event by event, what an ensemble of three voters and an observer could have done. Everything that a
- * script does by itself keeps all promises; a test leaves out, doubles or changes the one step that it is about.
+ * Scripts, event by event, what an ensemble of three voters and an observer could have done. The script's defaults
+ * violate no invariant; a test leaves out, doubles or changes the one step that it is about.
  */
 import type { TraceEvent } from '@meerkat/core';
 import {
@@ -27,7 +27,7 @@ import { LiveChecker } from '../live-checker.ts';
 import type { WireEvent } from '../wire.ts';
 
 export const SESSION = 0x1000n;
-/** A tick is 100 ms: learners join within 2 s, and are silent for half a second. */
+/** A tick is 100 ms: learners join within 2 s, and may be silent for half a second. */
 export const LIMITS: Limits = { tickTimeMs: 100, initLimit: 20, syncLimit: 5 };
 
 export interface ScriptTxn {
@@ -48,12 +48,12 @@ export function txnOf(zxid: Zxid, txn: Txn, sessionId: bigint = SESSION): Script
   return { zxid, entry: { header, txn, digest: null }, payload: writer.toBytes() };
 }
 
-/** How a leader begins and how a learner joins; what is not said is done as it should be. */
+/** How a leader begins and how a learner joins; everything not given is done correctly. */
 export interface JoinChanges {
-  /** What the learner says in FOLLOWERINFO; nothing is announced when it is left out. */
+  /** What the learner sends in FOLLOWERINFO; nothing is announced when it is left out. */
   readonly acceptedEpoch?: number;
   readonly announces?: number;
-  /** What the learner says in ACKEPOCH. */
+  /** What the learner sends in ACKEPOCH. */
   readonly ackCurrentEpoch?: number;
   readonly ackZxid?: Zxid;
   /** The learner does not write the epoch that it promises. */
@@ -69,7 +69,7 @@ export const TXN_BYTES_MAX = 1000;
 
 export class EnsembleScript {
   nowMs = 0;
-  /** What learners say goes to a follower that feeds them. */
+  /** Learners connect to a follower that has observers. */
   isRelayed = false;
   readonly checker: LiveChecker;
   /** Log of each server, as the script has written it. */
@@ -95,7 +95,7 @@ export class EnsembleScript {
     }
   }
 
-  /** Numbers of the promises that were broken, each once, sorted. */
+  /** Numbers of the violated invariants, each once, sorted. */
   get broken(): string[] {
     return [...new Set(this.checker.violations.map(({ invariant }) => invariant))].sort();
   }
@@ -189,7 +189,7 @@ export class EnsembleScript {
     this.up(learner, leader, { type: PacketType.ack, zxid });
   }
 
-  /** A ping of a leader, and the answer with the sessions that the learner has heard of. */
+  /** A ping of a leader, and the reply with the learner's active sessions. */
   ping(leader: number, learner: number, sessions: readonly bigint[] = []): void {
     this.down(leader, learner, { type: PacketType.ping, zxid: makeZxid(0, 0) });
     this.pong(learner, leader, sessions);
@@ -309,7 +309,7 @@ export class EnsembleScript {
     return this.logs.get(server)!.at(-1)?.zxid ?? makeZxid(0, 0);
   }
 
-  /** The next txn of a leader, which nobody has yet. */
+  /** The next txn of a leader, which no server has yet. */
   nextTxn(leader: number, txn: Txn | null = null): ScriptTxn {
     const { epoch } = this.#terms.get(leader)!;
     const last = this.lastZxid(leader);

@@ -18,7 +18,7 @@ const { output } = await build.generate({
   format: 'esm',
   keepNames: true,
   entryFileNames: ENTRY,
-  // A command that runs while it is built goes on with what it began with.
+  // Hashed names: a build does not change the contents of a chunk under a command that is running.
   chunkFileNames: '[name]-[hash].js',
 });
 await build.close();
@@ -33,14 +33,14 @@ writeWhole(ENTRY, output.find(({ fileName }) => fileName === ENTRY).code);
 for (const name of before)
   if (name.endsWith('.js') && !names.includes(name)) rmSync(join(BUNDLE, name), { force: true });
 
-/** Who reads the file meanwhile finds all of it. */
+/** Atomic for concurrent readers. */
 function writeWhole(name, code) {
   const path = join(BUNDLE, name);
   writeFileSync(`${path}.${process.pid}`, code);
   renameSync(`${path}.${process.pid}`, path);
 }
 
-/** What a module finds beside itself, it finds from the bundle. */
+/** Makes `import.meta.url` refer to the place of the module, not of the bundle. */
 function keepPlace(code, id) {
   if (id.startsWith('\0') || !code.includes('import.meta')) return null;
   const path = relative(DIST, id);

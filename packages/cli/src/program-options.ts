@@ -21,7 +21,7 @@ export function makeProgram(catalog: readonly CatalogEntry[]): Command {
     .option('-o, --output <format>', 'table, json, ndjson or fields (MEERKAT_OUTPUT; default table)')
     .option('-q, --quiet', 'no notes and no progress on standard error')
     .option('--no-color', 'no colours (NO_COLOR)')
-    .option('--timeout <time>', 'how long one request may take: 500ms, 10s (default: for ever)');
+    .option('--timeout <time>', 'how long one request may take: 500ms, 10s (default: no limit)');
   addConnectionOptions(program);
   program.addHelpText('after', `${examples(EXAMPLES)}\n\n${HOW_TO_GO_ON}`);
   program.addHelpText('afterAll', ({ command }) =>

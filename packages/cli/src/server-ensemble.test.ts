@@ -80,7 +80,7 @@ async function said(run: Run, pattern: RegExp): Promise<void> {
   }
 }
 
-/** So many addresses for members, on ports that are free now. */
+/** Addresses for members, on ports that are free now. */
 async function freeAddresses(count: number): Promise<readonly string[]> {
   const ports = await findFreePorts(2 * count);
   return Array.from({ length: count }, (_, i) => `127.0.0.1:${ports[2 * i]}:${ports[2 * i + 1]}`);

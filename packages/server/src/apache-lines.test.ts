@@ -113,7 +113,7 @@ test.each(SEARCHED.map(([fragment, ...events]) => ({ fragment, events })))('$fra
   expect(texts.map((text) => text.replace(/TOOK - \d+ MS/, 'TOOK - 0 MS'))).toContain(fragment);
 });
 
-test('a session that begins or goes on is a line for debugging', () => {
+test('session creation and resumption are logged at debug level', () => {
   const lines: string[] = [];
   const log = new TraceLog(new ApacheLogger('debug', 1, (line) => lines.push(line)), clock);
   log.emit({ kind: 'session-created', sessionId: 0x1bn, timeoutMs: 4000, remote });
@@ -174,7 +174,7 @@ test("a server's states are told in Apache's order", () => {
   ]);
 });
 
-test('a server that cannot start or go on', () => {
+test('a server that fails, at the start or later', () => {
   const lines: string[] = [];
   const logger = new ApacheLogger('info', 1, (line) => lines.push(line));
   for (const event of ['not-started', 'stopping', 'exit']) logger.log('error', 'x', { event, exitCode: 3 });

@@ -117,7 +117,7 @@ export class ApacheLines {
     }
   }
 
-  /** Of a leader whose epoch begins. */
+  /** The lines of a leader at the start of its epoch. */
   #ofSupporters(zxid: string): readonly ApacheLine[] {
     if (this.#role !== 'leading') return [];
     const ids = [this.#serverId, ...this.#synchronized].join(', ');
@@ -161,7 +161,7 @@ export class ApacheLines {
   }
 }
 
-/** A role is over. */
+/** The end of a role. */
 function ofLeft(role: string, reason: string): readonly ApacheLine[] {
   if (role === 'leading') return [{ text: `Shutdown called. For the reason ${reason}` }];
   if (role === 'following') return [{ text: `Exception when following the leader: ${reason}` }];

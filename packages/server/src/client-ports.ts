@@ -33,13 +33,13 @@ interface Place {
 /** The ports on which clients connect: `clientPort`, `secureClientPort`, or both. */
 export class ClientPorts {
   readonly #parts: ClientPortsParts;
-  /** What its configuration has no port for is null. */
+  /** Null when no port is configured for it. */
   #listener: Listener | null = null;
   #secureListener: Listener | null = null;
-  /** They accept nothing any more; clients that came through them may be there still. */
+  /** Closed listeners, whose clients may still be connected. */
   readonly #formerListeners: Listener[] = [];
   #isClosed = false;
-  /** Null: the thread of the core has the sockets. */
+  /** Null: the sockets are in the thread of the core. */
   #threads: ClientThreads | null = null;
 
   constructor(parts: ClientPortsParts) {
@@ -168,7 +168,7 @@ export class ClientPorts {
     return this.#parts.configuration.server.clientPortUnification ? this.#tls(true) : {};
   }
 
-  /** Undefined where no address of a client is compared with its certificate. */
+  /** Undefined when the addresses of clients are not compared with their certificates. */
   get #judgeClient(): TlsListenOptions['judge'] {
     const { tls } = this.#parts.configuration.server;
     return tls.verifiesClientHostNames ? (certificate, { host }) => judgeClient(certificate, host, tls) : undefined;

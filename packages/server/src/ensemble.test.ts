@@ -51,7 +51,7 @@ async function ask(server: RunningServer, word: string): Promise<string> {
   return answer;
 }
 
-test('a member without a quorum has started, says that it serves nobody and what it waits for, and stops', async () => {
+test('a member without a quorum starts, reports that it is not serving and what it waits for, and stops', async () => {
   const [configuration] = await configureEnsemble(3);
   let isTold = (): void => {};
   const told = new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 /** How the process ends (ZooKeeper's ExitCode). */
 export const ExitCode = {
   ok: 0,
-  /** Whatever has no code of its own, a port in use among it. */
+  /** All other errors, such as a port in use. */
   unexpected: 1,
   /** The command line or the configuration cannot be used. */
   invocation: 2,
@@ -10,7 +10,7 @@ export const ExitCode = {
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** A server cannot start or go on: in words for whoever runs it, and as the code that its process ends with. */
+/** A server failed, at the start or later: a message for the operator and the exit code of the process. */
 export class ServerError extends Error {
   override readonly name = 'ServerError';
   readonly exitCode: ExitCode;

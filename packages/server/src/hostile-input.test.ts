@@ -115,7 +115,7 @@ const create = (path: string, bytes: number): Buffer =>
     Buffer.alloc(4),
   ]);
 
-test('a thousand half-open connections and their half frames disturb nobody and are dropped', async () => {
+test('a thousand idle connections with partial frames do not disturb other clients and are dropped', async () => {
   const bystander = await Bystander.join();
   const beginnings = [Buffer.alloc(0), Buffer.from([0]), Buffer.from('0000002d0000', 'hex'), Buffer.from('stm')];
   const peers = await Promise.all(

@@ -11,7 +11,7 @@ export class Lifetime {
   #failure: ServerError | null = null;
 
   constructor() {
-    // Whoever waits for the start hears of its failure there; nobody has to.
+    // Avoids unhandled rejections: waiting for these is optional.
     this.#started.promise.catch(() => {});
     this.#served.promise.catch(() => {});
   }
@@ -56,12 +56,12 @@ export class Lifetime {
     this.#stopped.resolve();
   }
 
-  /** The start is over; unless it was stopped meanwhile. */
+  /** The start has finished; ignored if it was stopped meanwhile. */
   beginServing(): void {
     if (this.#state === 'starting') this.#state = 'serving';
   }
 
-  /** @returns false when that is under way, or over */
+  /** @returns false when it is stopping or has ended already */
   beginStopping(): boolean {
     if (this.#state !== 'starting' && this.#state !== 'serving') return false;
     this.#state = 'stopping';
@@ -81,14 +81,14 @@ export class Lifetime {
     this.#failed.resolve(failure);
   }
 
-  /** What has not taken place yet does not: those who wait for it are told why. */
+  /** Rejects all pending waits with the reason. */
   giveUp(reason: ServerError): void {
     this.#started.reject(reason);
     this.#served.reject(reason);
     this.#stopped.resolve();
   }
 
-  /** The same, once it was stopped. */
+  /** Like `giveUp`, for a server that was stopped before it served. */
   onNeverServed(reason: ServerError): void {
     this.#served.reject(reason);
   }

@@ -46,7 +46,7 @@ export async function makeLogger(options: LoggerOptions, serverId: number | null
   );
 }
 
-/** Characters of a message, and of each of its fields. Clients and other servers have a say in what stands there. */
+/** Maximum of characters of a message and of each field, as they may quote clients and other servers. */
 const CHARACTERS_MAX = 2000;
 
 /** What is left out at the end of a long text is counted. */
@@ -71,7 +71,7 @@ export class TextLogger implements Logger {
   log(level: LogLevel, message: string): void {
     if (LEVELS.indexOf(level) < this.#least) return;
     const time = new Date().toISOString().replace('T', ' ').replace('Z', '');
-    // One event is one line, whatever a client managed to put into it.
+    // One event is one line: control characters from clients are removed.
     const line = cutText(message).replace(/\p{Cc}+/gu, ' ');
     this.#write(`${time} ${level.toUpperCase().padEnd(5)} ${line}\n`);
   }

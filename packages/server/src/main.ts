@@ -7,11 +7,11 @@ import type { RunningServer, StartOptions } from './running-server.ts';
 import { startServer } from './server.ts';
 import { ServiceManager } from './service-manager.ts';
 
-/** So long a member of an ensemble may look for a leader before what waits for this service goes on: another member, perhaps. */
+/** How long a member may look for a leader before it reports ready anyway: other members may only start after that. */
 const MEMBER_READY_MS = 30_000;
 
 /**
- * Runs a server as this process, until it is told to end or cannot go on.
+ * Runs a server as this process, until it is stopped or fails.
  *
  * The first SIGTERM or SIGINT lets it finish what is in flight; a second one ends the process at once.
  *
@@ -72,7 +72,7 @@ function sayExit(logger: Logger, exitCode: ExitCode): ExitCode {
   return exitCode;
 }
 
-/** The manager sees roles change. Without one no event is handed on once more. */
+/** Forwards trace events to the service manager, if there is one. */
 function withManager(trace: Trace | undefined, manager: ServiceManager): { readonly trace?: Trace } {
   if (!manager.isThere) return {};
   return {

@@ -16,7 +16,7 @@ export interface RunningServer {
   stop(): Promise<void>;
   /**
    * Ends this server as kill -9 ends a process: nothing in flight is finished or answered, connections break, files are
-   * closed as they are. Resolves once nothing of it takes place any more.
+   * closed as they are. Resolves once all its activity has ceased.
    */
   kill(): Promise<void>;
   /**
@@ -25,16 +25,16 @@ export interface RunningServer {
    * did not take before still leave while the client reads them.
    */
   pause(): void;
-  /** Goes on where `pause` has stopped; the time between has passed. */
+  /** Continues after `pause`; the time in between has passed. */
   resume(): void;
   /**
-   * Ends a session now, as if nothing had been heard of it for its timeout.
+   * Expires a session now, as if its client had been silent for its timeout.
    *
    * @returns false when there is no such session; otherwise once its closeSession is committed, its ephemerals are gone,
    *     and the events and the end of its connection are on their way. While the server is paused that is after `resume`
    */
   expireSession(id: bigint): Promise<boolean>;
-  /** Resolves with the reason when the server cannot go on; it has stopped then. Stays pending otherwise. */
+  /** Resolves with the reason when the server has failed and stopped. Stays pending otherwise. */
   readonly failed: Promise<ServerError>;
 }
 
@@ -57,6 +57,6 @@ export interface StartOptions {
    * event at once, so it is not called from within an effect.
    */
   readonly decorateNetwork?: (network: Network, deliver: (event: () => void) => void) => Network;
-  /** Aborted: the start is given up, as soon as what is in flight allows it. */
+  /** Aborts the start, once what is in flight has finished. */
   readonly signal?: AbortSignal;
 }

@@ -102,7 +102,7 @@ test('two servers cannot have one directory, in one process either', async () =>
   await expect(start()).rejects.toMatchObject({ name: 'ServerError', exitCode: 3 });
 });
 
-test('a start that is given up leaves nothing behind', async () => {
+test('an aborted start leaves nothing behind', async () => {
   const controller = new AbortController();
   const configuration = makeConfiguration(directory, { server: { clientHost: '127.0.0.1', clientPort: 0 } });
   const starting = startServer(configuration, { signal: controller.signal });
@@ -145,7 +145,7 @@ test('a paused server does not move until it is resumed; stop resumes it', async
     answer += chunk;
   });
   socket.write('srvr');
-  // Another server in this process goes on meanwhile.
+  // Another server in this process continues to serve meanwhile.
   const configuration = makeConfiguration(join(directory, 'other'), {
     server: { clientHost: '127.0.0.1', clientPort: 0 },
   });

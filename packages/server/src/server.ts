@@ -93,7 +93,7 @@ class Server implements RunningServer {
   readonly #sessionSecrets: SessionSecrets | null = null;
   readonly #audit: AuditLog | null = null;
   readonly #sessionEnds = new SessionEnds();
-  /** Resolves once nothing takes place any more, after the end. */
+  /** Resolves once all activity has ceased, after the end. */
   #atRest: Promise<void> = Promise.resolve();
 
   constructor(configuration: Configuration, options: StartOptions, authenticator: Authenticator, metrics: Metrics) {
@@ -304,7 +304,7 @@ class Server implements RunningServer {
     this.#growthWatch.start();
     this.#http?.start();
     const onAbort = (): void => {
-      void this.stop().then(() => this.#giveUp(new ServerError(ExitCode.ok, 'the start was given up')));
+      void this.stop().then(() => this.#giveUp(new ServerError(ExitCode.ok, 'the start was aborted')));
     };
     if (signal?.aborted === true) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -387,7 +387,7 @@ class Server implements RunningServer {
     return this.#core.onStreamOpened(stream);
   }
 
-  /** The core told that it cannot go on, or threw. */
+  /** The core reported a failure, or threw. */
   #onFailed(error: unknown): void {
     const { state } = this.#lifetime;
     if (state === 'ended') return;
@@ -415,7 +415,7 @@ class Server implements RunningServer {
     this.#atRest = Promise.all([this.#disk.abandon(), this.#http?.stop(), this.#clientPorts.stop()]).then(() => {});
   }
 
-  /** Those who wait for something wait in vain. */
+  /** Rejects all pending waits. */
   #giveUp(reason: ServerError): void {
     this.#lifetime.giveUp(reason);
     this.#sessionEnds.fail(reason);

@@ -8,7 +8,7 @@ import { ServiceManager } from './service-manager.ts';
 let directory = '';
 let path: string | undefined;
 
-/** A systemd-notify that writes down what it is told. */
+/** A systemd-notify that records its arguments. */
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'meerkat-manager-'));
   const program = join(directory, 'systemd-notify');

@@ -51,7 +51,7 @@ export class ServiceManager {
       this.#start(message);
       return;
     }
-    // Of roles, which may change faster than they are told, the latest is enough.
+    // Roles may change faster than they are reported: only the latest one is sent.
     if (this.#waiting.at(-1)?.state === null) this.#waiting.pop();
     this.#waiting.push(message);
   }

@@ -5,7 +5,7 @@ type OnEnd = (error: Error | null) => void;
 
 /** Waits for the ends of sessions: a listener of the core's trace. */
 export class SessionEnds implements Trace {
-  /** Each that waits by itself: some give up before. */
+  /** Each waiter separately, as some stop waiting before. */
   readonly #waiting = new Map<bigint, Set<OnEnd>>();
 
   emit(event: TraceEvent): void {
@@ -17,7 +17,7 @@ export class SessionEnds implements Trace {
 
   /**
    * @param onEnd called once, when the session ends next; must not call back into the core
-   * @returns gives up waiting
+   * @returns stops waiting
    */
   onNext(sessionId: bigint, onEnd: OnEnd): () => void {
     const waiting = this.#waiting.get(sessionId);
@@ -29,7 +29,7 @@ export class SessionEnds implements Trace {
     };
   }
 
-  /** No session ends any more. */
+  /** The server ends: fails all waiters. */
   fail(error: Error): void {
     const all = [...this.#waiting.values()];
     this.#waiting.clear();

@@ -10,7 +10,7 @@ export function isSingleFile(): boolean {
  * What a thread of the executable evaluates.
  *
  * @param name one of the entries in `deploy/single/build.mjs`
- * @throws Node's error when there is none, or when this is no single executable
+ * @throws Node's error when it does not exist, or when this is not the single executable
  */
 export function threadScript(name: string): string {
   const found = sea();

@@ -24,7 +24,7 @@ test('a line names peer, session and reason; everyday ends are not shown', () =>
   expect(lines).toEqual(['WARN  client 10.0.0.1:4000 closed of session 0x10000abc0000: it does not read\n']);
 });
 
-test('a client that leaves without closing its session is told of', () => {
+test('a client that disconnects without closing its session is logged', () => {
   const { lines, log } = makeLog();
   log.emit({ kind: 'connection-closed', remote, sessionId: 0x1bn, reason: 'closed by peer' });
   log.emit({ kind: 'connection-closed', remote, sessionId: 0x1cn, reason: 'its session is closed' });
@@ -90,11 +90,11 @@ test('roles and synchronizations are told; what each txn does is not', () => {
     'INFO  follows server 3: round 1 has decided\n',
     'INFO  leads: round 2 has decided\n',
     'INFO  server 2 is at zxid 0x100000001 and is sent what follows\n',
-    'INFO  server 2 is at zxid 0x100000009 and has to give up what comes after zxid 0x100000007\n',
+    'INFO  server 2 is at zxid 0x100000009 and has to truncate its log to zxid 0x100000007\n',
     'INFO  server 4 is at zxid 0x0 and is sent a snapshot of zxid 0x100000007\n',
     'INFO  server 2 has the history up to zxid 0x100000007\n',
     'INFO  server 3 sends the txns that this server has not got\n',
-    'INFO  server 3 demands that what comes after zxid 0x100000007 is given up\n',
+    'INFO  server 3 demands that the log is truncated to zxid 0x100000007\n',
     'INFO  server 3 sends a snapshot of zxid 0x100000007\n',
     'INFO  the connection to server 2 for elections has ended: closed by peer\n',
     'INFO  epoch 2 is established: clients are served\n',
@@ -112,7 +112,7 @@ test('the environment chooses form and level, and nonsense counts as not set', (
   expect(readLoggerOptions({ MEERKAT_LOG: 'x', MEERKAT_LOG_LEVEL: 'x' })).toEqual({ format: 'text', level: 'info' });
 });
 
-test('a line is cut at 2000 characters, whoever is quoted in it', () => {
+test('a line is cut at 2000 characters', () => {
   const { lines, log } = makeLog();
   log.emit({ kind: 'auth-failed', remote, scheme: 'x'.repeat(1_000_000), reason: null });
   log.emit({ kind: 'warning', message: `server 3 follows ${'y'.repeat(500_000)}` });

@@ -10,7 +10,7 @@ import type { LogFields, Logger, LogLevel } from './logger.ts';
 export class TraceLog implements Trace {
   readonly #logger: Logger;
   readonly #clock: Clock;
-  /** What is being told, for the field `event` of its lines. */
+  /** The event being logged, for the field `event` of its lines. */
   #event = '';
   #second = 0;
   #linesInSecond = 0;
@@ -18,7 +18,7 @@ export class TraceLog implements Trace {
   /** Warnings that have just been said, and when they may be said again. */
   readonly #saidUntilMs = new Map<string, number>();
 
-  /** Reasons for which connections were refused, the second in which that was told last, and how many were not since. */
+  /** Per reason of refused connections: the second of its last line, and how many were not logged since. */
   readonly #refusals = new Map<string, { second: number; more: number }>();
 
   constructor(logger: Logger, clock: Clock) {
@@ -50,7 +50,7 @@ export class TraceLog implements Trace {
       }
       case 'session-created':
       case 'session-resumed': {
-        const what = event.kind === 'session-created' ? 'begins' : 'goes on with';
+        const what = event.kind === 'session-created' ? 'begins' : 'resumes';
         const text = `${what} session ${formatSession(event.sessionId)}, timeout ${event.timeoutMs} ms`;
         this.#logConnection('debug', event.remote, text, { session: formatSession(event.sessionId) });
         break;
@@ -118,7 +118,7 @@ export class TraceLog implements Trace {
         break;
       }
       case 'snapshot-failed':
-        this.#log('error', `snapshot ${event.file} failed, and the log goes on without it: ${event.error.message}`, {
+        this.#log('error', `snapshot ${event.file} failed, and the log continues without it: ${event.error.message}`, {
           file: event.file,
         });
         break;
@@ -206,17 +206,21 @@ export class TraceLog implements Trace {
       case 'proposed':
       case 'committed':
       case 'membership-changed':
-        // Metrics count these, or another line tells of them; a line for each would be noise.
+        // Counted by metrics, or covered by another line; a line for each would be noise.
         break;
       case 'failed':
-        // Whoever runs the server tells it once, with what to do about it.
+        // Reported once by the host of the server, with what to do about it.
         break;
       default:
         event satisfies never;
     }
   }
 
-  /** @returns how many refusals for this reason were not told since the last line, which is one a second; null: this one is not, too */
+  /**
+   * Limits the lines about a reason to one a second.
+   *
+   * @returns how many refusals were skipped since the last line; null: skip this one, too
+   */
   #refusalsBefore(reason: string): number | null {
     const second = Math.floor(this.#clock.monotonicMs() / 1000);
     const told = this.#refusals.get(reason);
@@ -229,7 +233,7 @@ export class TraceLog implements Trace {
     return told?.more ?? 0;
   }
 
-  /** What is told with every packet of another server is said once in a while. */
+  /** Limits warnings that every packet of another server would repeat. */
   #logWarning(message: string): void {
     const beginning = message.slice(0, SAID_CHARACTERS);
     const nowMs = this.#clock.monotonicMs();
@@ -287,7 +291,7 @@ function describeSync(mode: 'diff' | 'trunc' | 'snap', zxid: number): string {
     case 'diff':
       return 'is sent what follows';
     case 'trunc':
-      return `has to give up what comes after zxid 0x${zxid.toString(16)}`;
+      return `has to truncate its log to zxid 0x${zxid.toString(16)}`;
     case 'snap':
       return `is sent a snapshot of zxid 0x${zxid.toString(16)}`;
   }
@@ -298,13 +302,13 @@ function describeCatchingUp(mode: 'diff' | 'trunc' | 'snap', zxid: number): stri
     case 'diff':
       return 'sends the txns that this server has not got';
     case 'trunc':
-      return `demands that what comes after zxid 0x${zxid.toString(16)} is given up`;
+      return `demands that the log is truncated to zxid 0x${zxid.toString(16)}`;
     case 'snap':
       return `sends a snapshot of zxid 0x${zxid.toString(16)}`;
   }
 }
 
-/** How reasons begin that are about a connection from another server, or of whoever says to be one. */
+/** Prefixes of reasons about a connection from a peer that is, or claims to be, another server. */
 const OF_A_SERVER = /^(on the election port|between servers): /;
 
 /** Milliseconds for which the same warning is not said again, and how many are remembered. */
@@ -322,11 +326,11 @@ function isOrdinary(reason: string): boolean {
 }
 
 const ORDINARY_BEGINNINGS: readonly string[] = [
-  // One line tells of all of them.
+  // One line covers all of them.
   'a limit of this server is reached: ',
   'it asked "',
   'the server has no leader any more',
-  // There are thousands of these, and a warning tells of all of them.
+  // There may be thousands of these, and one warning covers all of them.
   'there are as many connections of clients as the descriptors',
   'it has not said who it is, and the descriptors',
 ];

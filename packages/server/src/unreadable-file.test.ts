@@ -8,13 +8,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CertificateAuthority } from './tls/certificate-authority.ts';
 
 const NOBODY = 65534;
-/** Root reads everything, so its servers run as nobody; those of another user meet files that nobody may read. */
+/** Root reads everything, so its servers run as the user nobody; any other user gets files with mode 0. */
 const isRoot = getuid?.() === 0;
 const user = isRoot ? NOBODY : getuid?.();
 const group = isRoot ? NOBODY : getgid?.();
 const RUNS = `and this process runs as user ${user} and group ${group}`;
 
-/** Starts a server by each zoo.cfg of its argument, and says what came of it. */
+/** Starts a server with each zoo.cfg of its argument, and prints the outcome. */
 const STARTS = `
 import { readZooCfg, startServer } from '${built('index.js')}';
 const said = {};
@@ -62,7 +62,7 @@ function run(script: string, ...args: readonly string[]): Record<string, unknown
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-/** Nobody must be able to read the sources. */
+/** The user nobody must be able to read the sources. */
 function canRun(): boolean {
   if (user === undefined) return false;
   return !isRoot || spawnSync(process.execPath, [built('index.js')], { uid: NOBODY, gid: NOBODY }).status === 0;
@@ -87,7 +87,7 @@ describe.skipIf(!canRun())('a file without permission', () => {
   };
   const jaas = 'java.security.auth.login.config';
 
-  /** By the key of zoo.cfg that is told, or by what the file is. */
+  /** By the key of zoo.cfg in the message, or by the kind of file. */
   const CASES: Readonly<Record<string, { readonly file: string; readonly lines: Readonly<Record<string, string>> }>> = {
     [jaas]: { file: closed('jaas.conf'), lines: { [jaas]: closed('jaas.conf') } },
     'sasl.usersFile': { file: closed('users'), lines: { 'sasl.usersFile': closed('users') } },

@@ -39,7 +39,7 @@ class MemoryPlace implements DataPlace {
   readonly directory = null;
   readonly dataDirectory = 'memory:';
   readonly disk: MemoryHost = new MemoryHost();
-  // Old logs would be kept for ever, and here for ever is memory.
+  // Old logs would fill the memory.
   readonly coreDefaults = { purgeIntervalMs: 10_000 };
 
   loseUnsynced(): void {

@@ -48,7 +48,7 @@ test('a port between servers that is taken is known to the caller that has chose
   });
 });
 
-test('a connection behind a cut is made when the cut ends, unless it was given up', () => {
+test('a connection behind a cut is made when the cut ends, unless it was cancelled', () => {
   const ensemble = new EnsembleNetwork(OWNERS);
   const { network, sockets } = networkOf(ensemble, 1);
   ensemble.partition([[1]]);

@@ -6,7 +6,7 @@ type Waiting =
   /** The source sends no more (FIN), or broke (RST). */
   | { readonly kind: 'end' | 'reset'; readonly dueMs: number };
 
-/** Ends a flow in the middle: so many more bytes are passed on, and no more. */
+/** Ends a flow after a number of further bytes. */
 interface Limit {
   bytesLeft: number;
   /** The last byte is being handed to the kernel. */
@@ -66,7 +66,7 @@ export class Flow {
     this.#readOrNot();
   }
 
-  /** What arrives from now on is passed on that much later; it never overtakes what came before. */
+  /** Delays what arrives from now on; it never overtakes earlier bytes. */
   delay(ms: number): void {
     this.#delayMs = ms;
   }
@@ -81,7 +81,7 @@ export class Flow {
     this.#pass();
   }
 
-  /** Nothing is passed on any more; what waits is dropped. */
+  /** Stops forwarding and drops what waits. */
   stop(): void {
     this.#isStopped = true;
     this.#waiting.length = 0;

@@ -27,7 +27,7 @@ async function connect(server: TestServer, timeoutMs = 30_000): Promise<RawClien
 const createRequest = (path: string, flags = 0): Buffer =>
   record().ustring(path).buffer('').acls(OPEN_ACL).int(flags).build();
 
-/** Work of another server in this process: whatever would have come by itself has come meanwhile. */
+/** Work of another server in this process, during which any pending event would have arrived. */
 async function workElsewhere(): Promise<void> {
   const other = await start();
   const client = await connect(other);
@@ -89,7 +89,7 @@ test('connections are accepted while the server is paused, and served after resu
   socket.destroy();
 });
 
-test('no client expires while the server is paused; after resume a client that is heard within a tick keeps its session', async () => {
+test('no session expires while the server is paused; one that pings within a tick of resume survives', async () => {
   const server = await start({ tickTimeMs: 50 });
   const heard = await connect(server, 100);
   const silent = await connect(server, 100);

@@ -33,7 +33,7 @@ test('counts the time in which the process works, and next to nothing of that in
   expect(clock.monotonicMs() - startMs).toBe(4080);
 });
 
-test('has a timer as long as somebody reads it, and counts all time beyond', () => {
+test('has a timer as long as it is read, and counts all time beyond', () => {
   const clock = new ProcessClock(() => nowMs, globalThis);
   expect(vi.getTimerCount()).toBe(0);
   const startMs = clock.monotonicMs();

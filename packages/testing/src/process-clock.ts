@@ -15,7 +15,7 @@ type Timers = Pick<typeof globalThis, 'setInterval' | 'clearInterval'>;
 export class ProcessClock implements Clock {
   readonly #now: () => number;
   readonly #timers: Timers;
-  /** null: nobody reads the clock. */
+  /** null: the clock is not read. */
   #beat: NodeJS.Timeout | null = null;
   #beatsUnread = 0;
   #seenMs = 0;
@@ -57,5 +57,5 @@ export class ProcessClock implements Clock {
 
 const BEAT_MS = 20;
 const GAP_MS_MAX = 40;
-/** After so many without a reader the clock rests: there is no server any more. */
+/** Beats without a reader after which the timer stops, as there is no server left. */
 const BEATS_UNREAD_MAX = 500;

@@ -15,8 +15,8 @@ export interface CutOptions {
 export interface CutRule extends CutOptions {
   readonly direction: Direction;
   /**
-   * The connection is cut as soon as so many bytes of that direction have been passed on, counted from now; 0 cuts it when
-   * the next byte comes, which is not passed on any more.
+   * The connection is cut as soon as so many bytes of that direction have been forwarded, counted from now; 0 cuts it
+   * when the next byte arrives, which is not forwarded.
    */
   readonly bytes: number;
 }

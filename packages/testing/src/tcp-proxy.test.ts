@@ -21,7 +21,7 @@ afterEach(async () => {
   target.stop();
 });
 
-/** A client of the proxy and its counterpart at the target, after a first byte has gone through. */
+/** A client of the proxy and its counterpart at the target, after a first byte was forwarded. */
 async function dial(port = proxy.port): Promise<[client: End, server: End]> {
   const index = target.ends.length;
   const client = new End(connect({ port, host: '127.0.0.1', noDelay: true }));

@@ -34,7 +34,7 @@ interface AwaitedConnection {
 }
 
 /**
- * A proxy between clients and a server, of whatever make, that does to their connections what networks do.
+ * A proxy between any clients and server that injects network faults into their connections.
  *
  *     await using proxy = await TcpProxy.start({ target: server.port });
  *     const client = await connect(proxy.connectString);
@@ -119,7 +119,7 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   /**
-   * Passes on later what arrives from now on; 0 ends that. Nothing overtakes what came before.
+   * Delays what arrives from now on; 0 ends that. Nothing overtakes earlier bytes.
    *
    *     proxy.delay(50);                 // a round trip takes 100 ms more
    *     proxy.delay(200, 'toClient');
@@ -131,7 +131,7 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   /**
-   * Lets nothing through any more: no bytes, no ends of connections. They stay open, and what is sent waits. New ones are
+   * Stops forwarding, both bytes and closes. Connections stay open, and what is sent waits. New connections are
    * accepted, and wait too.
    *
    *     proxy.freeze('toClient');        // requests arrive, replies do not
@@ -238,7 +238,7 @@ export class TcpProxy implements AsyncDisposable {
     const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#onClient(socket));
     listener.listen(this.#port, '127.0.0.1');
     await once(listener, 'listening');
-    // An accept that fails later, for want of file descriptors for instance, is one more way of refusing.
+    // An accept that fails later, for lack of file descriptors for instance, is another way of refusing.
     listener.on('error', () => {});
     return listener;
   }

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { TestEnsemble, type TestEnsembleOptions, type TestServer } from './index.ts';
 import { openedSince, openResources } from './testing/open-resources.ts';
 
-/** A silent server is given up after a second: short for a test, and longer than a busy machine keeps a server from running. */
+/** A silent server is dropped after a second: short for a test, and longer than a busy machine stalls a server. */
 const BRIEF_TICK_MS = 200;
 
 const ensembles: TestEnsemble[] = [];
@@ -277,7 +277,7 @@ describe('partitions', () => {
 });
 
 describe('expireSession', () => {
-  test('ends a session at all servers, whichever its client is connected to', async () => {
+  test('ends a session at all servers, regardless of which one its client is connected to', async () => {
     const ensemble = await start();
     const client = await connect(ensemble.followers[0]!);
     await client.create('/e', '', { mode: 'ephemeral' });

@@ -22,7 +22,7 @@ export interface TestEnsembleOptions
   readonly syncLimit?: number;
   /** Gets the log of a server; none by default. */
   readonly logger?: (serverId: number) => Logger;
-  /** Who sees every event of a server's core. */
+  /** Receives every event of a server's core. */
   readonly trace?: (serverId: number) => Trace;
 }
 
@@ -134,17 +134,17 @@ export class TestEnsemble implements AsyncDisposable {
   /** The id of a server, as in `server.N`. */
   idOf(server: TestServer): number {
     const i = this.servers.indexOf(server);
-    if (i < 0) throw new Error(`the server on ${server.connectString} is none of this ensemble`);
+    if (i < 0) throw new Error(`the server on ${server.connectString} does not belong to this ensemble`);
     return i + 1;
   }
 
   /**
-   * The server that leads: it serves, and a quorum that is awake and can reach it stands by it. A leader that is cut off from
-   * its quorum is none, although it may not have noticed yet.
+   * The leader: it serves, and a quorum follows it that is running and can reach it. A leader that is cut off from its
+   * quorum does not count, although it may not have noticed yet.
    *
    *     await ensemble.leader.kill();
    *
-   * @throws Error when there is none at the moment: `whenServing` waits for one
+   * @throws Error when there is none now: `whenServing` waits for one
    */
   get leader(): TestServer {
     const leader = this.#findLeader();
@@ -169,7 +169,7 @@ export class TestEnsemble implements AsyncDisposable {
    *     const successor = await ensemble.whenServing();
    *
    * @returns the leader
-   * @throws Error when there is none in time, with what each server does
+   * @throws Error on timeout, with the state of each server
    */
   async whenServing(options: WaitOptions = {}): Promise<TestServer> {
     await this.#until('a leader', () => this.#findLeader() !== null, options);
@@ -228,7 +228,7 @@ export class TestEnsemble implements AsyncDisposable {
   }
 
   /**
-   * Ends a session now, as if nothing had been learned of it for its timeout, whichever server its client is connected to.
+   * Expires a session now, as if its client had been silent for its timeout, whichever server it is connected to.
    *
    *     await ensemble.expireSession(client.sessionId);
    *
@@ -321,7 +321,7 @@ export class TestEnsemble implements AsyncDisposable {
     const endMs = performance.now() + waitMs;
     while (!holds()) {
       if (this.servers.every(({ state }) => state === 'stopped' || state === 'failed' || state === 'disposed')) {
-        throw new Error(`waits for ${what} in vain: ${this.#describe()}`);
+        throw new Error(`waits for ${what}, but no server is running: ${this.#describe()}`);
       }
       if (performance.now() >= endMs) throw new Error(`waited ${waitMs} ms for ${what}: ${this.#describe()}`);
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));

@@ -31,9 +31,9 @@ export interface TestServerOptions {
   readonly extendedTypesEnabled?: boolean;
   /** Clients, and servers between them, speak TLS with these certificates; by default none does. */
   readonly tls?: TestCertificates;
-  /** `user:base64(sha1("user:password"))` of the super user; without it there is none. */
+  /** `user:base64(sha1("user:password"))` of the super user; omitted: none. */
   readonly superDigest?: string;
-  /** Whatever else configuration decides, as in zoo.cfg, under the names of the server's packages. */
+  /** All other settings of zoo.cfg, under the names of the server's packages. */
   readonly core?: Partial<Omit<CoreOptions, 'snapshotDirectory' | 'logDirectory'>>;
   readonly server?: Partial<Omit<ServerOptions, 'dataDirectory' | 'dataLogDirectory' | 'clientHost' | 'clientPort'>>;
   /** Gets the log of the server; none by default. */
@@ -83,7 +83,7 @@ export class TestServer implements AsyncDisposable {
   readonly #place: DataPlace;
   #port: number;
   #state: State = { kind: 'stopped' };
-  /** Resolves once nothing takes place any more of the server that was killed last. */
+  /** Resolves once all activity of the server that was killed last has ceased. */
   #killed: Promise<void> = Promise.resolve();
   #failed: Promise<ServerError> = new Promise(() => {});
   /** The failure has been reported, or was asked for. */
@@ -201,7 +201,7 @@ export class TestServer implements AsyncDisposable {
     this.#state = { kind: 'running', server, isPaused: true };
   }
 
-  /** Continues after `pause`; the time between has passed. Clients get one more tick to be heard before they expire. */
+  /** Continues after `pause`; the time between has passed. Clients get one more tick to ping before they expire. */
   resume(): void {
     const server = this.#running;
     server.resume();
@@ -242,7 +242,7 @@ export class TestServer implements AsyncDisposable {
    */
   async restart(): Promise<void> {
     if (this.#state.kind === 'disposed') throw new Error(DISPOSED);
-    // Of a server that has failed, only that nothing of it takes place any more is waited for.
+    // A failed server has stopped already: only wait until its activity has ceased.
     if (this.#state.kind === 'failed') await this.#state.server.stop();
     else await this.stop();
     await this.#killed;
@@ -334,7 +334,7 @@ export class TestServer implements AsyncDisposable {
     throw this.#state.failure;
   }
 
-  /** When the failure of the server is why this rejects, it has been told. */
+  /** When this rejects because the server failed, the failure counts as reported. */
   async #tellFailure<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;

@@ -84,7 +84,7 @@ function isAddressIn(address: string, range: string): boolean {
 /** `127.0.0.1 (ip), ann (digest)` */
 export function describeIdentities(identities: readonly ClientInfo[]): string {
   if (identities.some(({ scheme }) => scheme === 'super')) return 'the administrator (super)';
-  // Servers tell them in an order of their own.
+  // The order differs between servers.
   const sorted = identities.toSorted((a, b) => Number(b.scheme === 'ip') - Number(a.scheme === 'ip'));
   return sorted.map(({ scheme, user }) => `${user} (${scheme})`).join(', ');
 }

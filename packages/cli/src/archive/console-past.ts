@@ -5,7 +5,7 @@ import { openPast } from './open-past.ts';
 import { openSource } from './source.ts';
 import type { SourceWords } from './source-words.ts';
 
-/** The trees of the past that the files of a server tell, for the console. Its methods throw ArchiveError. */
+/** Past trees from the files of a server, for the console. Its methods throw ArchiveError. */
 export function pastTrees(context: Context, words: SourceWords): PastTrees {
   const { signal } = context;
   const withFiles = async <T>(work: (files: ArchiveFiles) => Promise<T>): Promise<T> => {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 const FIRST_ROWS = 64 * 1024;
 
 /**
- * What each path holds, as two numbers: add all, sort, then take away what is met again.
+ * A hash of the contents of each path: add all paths of one file, sort, then take those of the other file.
  *
  *     rows   hash of the path, hash of the contents: 8 bytes each     order   rows by the first one
  *
@@ -36,7 +36,7 @@ export class Fingerprints {
     this.#left = this.#count;
   }
 
-  /** Whether the path was added, with these contents; it is not left any more. */
+  /** Marks a path as taken. @returns whether it was added, and with the same contents */
   take(path: string, contents: readonly (Uint8Array | string)[]): 'same' | 'different' | 'missing' {
     const at = this.#find(path);
     if (at < 0) return 'missing';

@@ -30,7 +30,7 @@ export function repairLog(context: Context, names: readonly string[], options: L
     }
     const what =
       plan.recomputed > 0
-        ? `give ${plan.recomputed} entries a new checksum, whatever their bytes are now, and cut what is behind the last of them`
+        ? `recompute the checksums of ${plan.recomputed} entries, and cut all that follows the last of them`
         : `cut ${path} at position ${plan.position}: ${plan.bytesBehind} bytes behind it are lost to every reader`;
     if (!(await confirm(context, `${what}?`))) {
       context.note('nothing was changed');

@@ -38,11 +38,11 @@ function bytesOf({ snapshots, logs }: BackupState): number {
   return [...snapshots, ...logs].reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Between two looks at the server's log. Milliseconds. */
+/** Interval between polls of the server's log, in milliseconds. */
 const POLL_MS = 300;
-/** After a server that did not answer. Milliseconds. */
+/** Delay after a server did not answer, in milliseconds. */
 const RETRY_MS = 1000;
-/** A file may go between the list and its opening, a few times. */
+/** A file may be purged between listing and opening: attempts before that is an error. */
 const TRIES = 5;
 
 export function runBackup(context: Context, words: BackupWords): Promise<CommandExit> {
@@ -117,7 +117,7 @@ class Rounds {
         if (!isPassing(error)) throw error;
         if (isAway(error) && complaint === null) {
           complaint = (error as Error).message;
-          this.#context.note(`${complaint}; the backup goes on when it, or another one, does`);
+          this.#context.note(`${complaint}; the backup resumes when this or another server answers`);
         }
         this.#at++;
         await pause(isAway(error) ? RETRY_MS : POLL_MS, signal);

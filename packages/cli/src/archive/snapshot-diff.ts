@@ -30,10 +30,10 @@ const COLUMNS: readonly Column<Difference>[] = [
 const CHANGES_AT_ONCE = 20_000;
 
 /**
- * `snapshot diff`: what has come, gone and changed between two files. Of each znode 16 bytes are kept, whatever it holds:
+ * `snapshot diff`: the znodes created, changed and deleted between two snapshots. It keeps 16 bytes per znode:
  *
- *     1. read the old one: a fingerprint of each znode
- *     2. read the new one: what has no equal is created or changed; what is left over in the end is deleted
+ *     1. read the old snapshot: a fingerprint of each znode
+ *     2. read the new one: a znode without an equal was created or changed; those left over were deleted
  *     3. read the old one again for the data of those
  */
 export function diffSnapshots(

@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<Sum>[] = [
   { name: 'bytes', value: ({ bytes }) => bytes, text: ({ bytes }) => byteCount(bytes), align: 'right' },
 ];
 
-/** A level with more znodes is told as one line. */
+/** A level with more znodes is summarized in one line. */
 const LINES_MAX = 100_000;
 
 /** `snapshot summary`: how much is below what, with memory for the lines that are printed. */
@@ -87,7 +87,7 @@ function depthOf(path: string): number {
   return path === '/' ? 0 : path.split('/').length - 1;
 }
 
-/** The path, as far as it has so many names at most, and its ancestors from some depth on. */
+/** The path, cut to a maximum depth, and its ancestors from a minimum depth on. */
 function* ancestorsOf(path: string, from: number, to: number): Generator<string> {
   if (from === 0) yield '/';
   if (path === '/') return;

@@ -58,7 +58,7 @@ export async function adminTls(context: Context): Promise<ConnectionOptions> {
   return typeof tls === 'object' && tls !== null ? tls : {};
 }
 
-/** Who has no credentials is what the certificate says, else an address: enough while the root is open to all. */
+/** Without credentials: the certificate if there is one, else the address. Sufficient while the root is open to all. */
 export function withoutCredentials(url: string, { cert }: ConnectionOptions): string {
   return url.startsWith('https:') && cert !== undefined ? 'x509' : 'ip';
 }

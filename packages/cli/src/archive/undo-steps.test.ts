@@ -31,7 +31,7 @@ async function undo(zxid: bigint): Promise<void> {
   await writeUndo(client, steps, Number(zxid), {});
 }
 
-/** What no client is told of a znode: whether it is a container, or has a TTL. */
+/** Not visible to clients: whether a znode is a container, or has a TTL. */
 async function lastOwner(): Promise<bigint | undefined> {
   const { znodes } = await effectsOf(client.lastZxid);
   const owner = znodes[0]?.after?.ephemeralOwner;

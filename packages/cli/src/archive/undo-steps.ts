@@ -6,14 +6,14 @@ import { CommandExit } from '../run/exit-code.ts';
 import { isBelow } from './one-file.ts';
 import { kindOfOwner, ttlOfOwner } from './znode-kind.ts';
 
-/** One znode on its way back. */
+/** How one znode is restored. */
 export type UndoStep =
   | { readonly kind: 'create'; readonly path: string; readonly to: ZnodeMoment }
   | { readonly kind: 'delete'; readonly path: string; readonly from: ZnodeMoment }
   | { readonly kind: 'set'; readonly path: string; readonly from: ZnodeMoment; readonly to: ZnodeMoment }
   | { readonly kind: 'acl'; readonly path: string; readonly from: ZnodeMoment; readonly to: ZnodeMoment };
 
-/** Parents are created before their children, and deleted behind them. */
+/** Parents are created before their children, and deleted after them. */
 export function undoSteps(
   { znodes }: TxnEffects,
   top: string | undefined,
@@ -41,7 +41,7 @@ export function undoSteps(
 }
 
 /**
- * Writes what was back, all of it or nothing, if nobody has changed the same znodes since.
+ * Restores the former state, unless one of the znodes has changed since: data in one transaction, then the ACLs.
  *
  * @throws CommandFailure which says what was changed; ZooKeeperError
  */
@@ -81,7 +81,7 @@ export async function writeUndo(
   }
 }
 
-/** What has happened between the look at a znode and the transaction, and what only that finds out. */
+/** Explains a failed transaction: a znode changed after it was checked, or has children. */
 function explain(error: unknown, written: readonly string[], zxid: number): unknown {
   const cause = error instanceof TransactionError ? error.cause : error;
   if (!isZooKeeperError(cause)) return error;

@@ -4,7 +4,7 @@
  */
 export type ZnodeKind = 'persistent' | 'ephemeral' | 'container' | 'ttl';
 
-/** What stands in logs and snapshots as the owner of a znode tells its kind; see docs/protocol. */
+/** The owner field of logs and snapshots encodes the kind of a znode; see docs/protocol. */
 export function kindOfOwner(owner: bigint): ZnodeKind {
   const bits = BigInt.asUintN(64, owner);
   if (bits === 0n) return 'persistent';

@@ -8,7 +8,7 @@ import { OrphanGuard } from './orphan-guard.ts';
 
 /** How a command ended. */
 export interface ChildEnd {
-  /** As a shell tells it: 128 + the number of the signal that ended it; 127 when there is no such program, 126 when it cannot be run. */
+  /** As in a shell: 128 + the signal that ended it; 127 when there is no such program, 126 when it cannot be run. */
   readonly exitCode: number;
   /** Why it could not be started; null when it was. */
   readonly fault: string | null;

@@ -15,7 +15,7 @@ test('the margin of the handle is the time to kill in and the margin, up to half
   expect(() => handleMargin(settings, clientOf(9999))).toThrow(InvocationFailure);
 });
 
-test('waits for ever and under the name of host and process, unless it is told otherwise', () => {
+test('by default waits without a limit and identifies itself by host and process', () => {
   expect(parseHoldSettings(WORDS)).toMatchObject({ acquireMs: undefined, id: expect.stringMatching(/^.+:\d+$/) });
   expect(parseHoldSettings({ ...WORDS, id: 'ann', acquireTimeout: '1m' })).toMatchObject({
     id: 'ann',

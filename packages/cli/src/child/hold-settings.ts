@@ -17,10 +17,10 @@ export interface HoldWords {
 export interface HoldSettings {
   readonly layout: Layout;
   readonly id: string;
-  /** undefined: for ever. */
+  /** undefined: no limit. */
   readonly acquireMs: number | undefined;
   readonly killAfterMs: number;
-  /** Before the client's deadline, when the command is to be dead. */
+  /** How long before the client's deadline the command must be dead. */
   readonly marginMs: number;
 }
 
@@ -31,8 +31,8 @@ export function addHoldOptions(command: Command): Command {
         .choices(['curator', 'kazoo'])
         .default('curator'),
     )
-    .option('--id <text>', 'who we are, for those who look (default host and process)')
-    .option('--acquire-timeout <time>', 'give up waiting after 500ms, 10s, 2m (default: never)')
+    .option('--id <text>', 'identifies this holder to others (default host and process)')
+    .option('--acquire-timeout <time>', 'stop waiting after 500ms, 10s, 2m (default: never)')
     .option(
       '--kill-after <time>',
       'what the command has between SIGTERM and SIGKILL, when ownership is no longer certain',
@@ -53,8 +53,8 @@ export function parseHoldSettings(words: HoldWords): HoldSettings {
 }
 
 /**
- * The margin of the handle: the command is notified much before the deadline. Pings are a third of the session timeout
- * apart, so a margin of two thirds would end a session that is well; half of it is what is taken at most.
+ * The margin of the handle: how long before the deadline the command is notified. Pings are a third of the session
+ * timeout apart, so a margin of two thirds would report the loss of a healthy session; at most half is allowed.
  *
  * @returns milliseconds
  */

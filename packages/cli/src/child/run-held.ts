@@ -4,36 +4,36 @@ import type { Context } from '../run/context.ts';
 import { ChildCommand, type ChildEnd } from './child-command.ts';
 import { takeSignals } from './signals.ts';
 
-/** How long the service may take to hear that something is given back. Milliseconds. */
+/** Timeout of the release, in milliseconds. */
 const RELEASE_MS = 5000;
 
-/** What runs, and what is held meanwhile. */
+/** The command to run, and what is held while it runs. */
 export interface HeldRun {
   readonly client: Client;
   readonly held: Held;
   readonly words: readonly string[];
-  /** What the child finds in its environment. */
+  /** Added to the environment of the child. */
   readonly env: Readonly<Record<string, string>>;
   /** Between SIGTERM and SIGKILL, when ownership is no longer certain. Milliseconds. */
   readonly killAfterMs: number;
-  /** So much before the client's deadline the child is dead. Milliseconds. */
+  /** How long before the client's deadline the child must be dead, in milliseconds. */
   readonly marginMs: number;
-  /** What is held, to people: `the lock /locks/x`. */
+  /** For messages: `the lock /locks/x`. */
   readonly shown: string;
 }
 
 export interface HeldEnd extends ChildEnd {
-  /** Why it was not ours for certain any more while the child ran; null when it was to the end. */
+  /** Why ownership became uncertain while the child ran; null if it never did. */
   readonly lossReason: string | null;
   /** The first signal that was passed on. */
   readonly signal: NodeJS.Signals | null;
 }
 
 /**
- * Runs a command as long as something is held, and gives it back once the command has ended.
+ * Runs a command while something is held, and releases it once the command has ended.
  *
- * Signals go to the command. When what is held is not certain any more, the command gets SIGTERM, and killed
- * `killAfterMs` later or at the deadline less `marginMs`, whatever comes first; the creator of `held` gives it a margin of
+ * Signals are passed to the command. When ownership is no longer certain, the command gets SIGTERM, and SIGKILL after
+ * `killAfterMs` or at the deadline less `marginMs`, whichever comes first. The creator of `held` gives it a margin of
  * the sum of both, so that there is time for this.
  */
 export async function runHeld(context: Context, run: HeldRun): Promise<HeldEnd> {
@@ -44,7 +44,7 @@ export async function runHeld(context: Context, run: HeldRun): Promise<HeldEnd> 
   let killTimer: NodeJS.Timeout | null = null;
   using _ = takeSignals((name) => {
     signal ??= name;
-    // From a terminal the child has had it already.
+    // The terminal has sent it to the child already.
     if (child?.isOnTerminal === true && (name === 'SIGINT' || name === 'SIGQUIT')) return;
     child?.signal(name);
   });
@@ -57,24 +57,24 @@ export async function runHeld(context: Context, run: HeldRun): Promise<HeldEnd> 
     killTimer = setTimeout(() => child?.signal('SIGKILL'), delayMs);
   };
   try {
-    // Who was told to stop just now begins nothing any more.
+    // Interrupted while acquiring: the command must not start.
     if (context.signal.aborted) throw new DOMException('interrupted before the command began', 'AbortError');
     child = new ChildCommand(words, env, killAfterMs);
     if (held.signal.aborted) onLost();
     else held.signal.addEventListener('abort', onLost, { once: true });
     const end = await child.ended;
-    // What the command has started may have outlived it.
+    // Processes that the command has started may have outlived it.
     if (lossReason !== null) child.signal('SIGKILL');
     return { ...end, lossReason, signal };
   } finally {
     if (killTimer !== null) clearTimeout(killTimer);
     held.signal.removeEventListener('abort', onLost);
-    // Confirmed or not, the end of the session gives it back too.
+    // Failures are ignored: the end of the session releases it too.
     await held.release({ timeoutMs: RELEASE_MS }).catch(() => {});
   }
 }
 
-/** How long no other client can have it, less the margin; below 0 when one may by now. */
+/** How long no other client can acquire it, less the margin; negative when one may have done so. Milliseconds. */
 function leftMs({ client, marginMs }: HeldRun): number {
   return client.lostAtMs - marginMs - client.surroundings.clock.monotonicMs();
 }

@@ -6,7 +6,7 @@ import { type DefineCommand, examples } from '../run/command.ts';
 export const backup: DefineCommand = (command, host) => {
   command.option('--to <directory>', 'where the backup is, or is to be; a later run copies what is new');
   addSourceOptions(command)
-    .option('-f, --follow', 'go on: each txn is in the backup within a second, until Ctrl-C')
+    .option('-f, --follow', 'keep running: each txn is in the backup within a second, until Ctrl-C')
     .option('--snapshot-every <time>', 'with --follow: copy a newer snapshot after so long (default 1h)')
     .option('--keep <snapshots>', 'remove all but so many snapshots, and the log before them (default: keep all)')
     .option('--keep-for <time>', 'remove what is older, but for what restoring to that time takes: 7d')

@@ -27,7 +27,7 @@ export const console: DefineCommand = (command, host) => {
   command
     .description(
       'Show tree, changes, sessions, locks and servers of a service in a browser, live, until Ctrl-C. Znodes are only read, ' +
-        'unless --write is given. Whoever opens the printed address logs in to the service; credentials of the command line ' +
+        'unless --write is given. Opening the printed address logs in; credentials of the command line ' +
         'can be used there.',
     )
     .option('--write', 'let znodes and members be changed')
@@ -35,7 +35,7 @@ export const console: DefineCommand = (command, host) => {
     .option('--also <profile>', 'another service, by the name of its profile; repeatable', collect, [])
     .option('--prefix <path>', 'where the page is below the root, behind a proxy that does not take it off', '')
     .option('--host-name <name>', 'a name under which browsers may ask, behind a proxy; repeatable', collect, [])
-    .option('--no-key', 'let in whoever can reach the port, without the key of the address')
+    .option('--no-key', 'let in anyone who can reach the port, without the key of the address')
     .option('--dir <directory>', 'tell the history of znodes of the first service from this dataDir or backup')
     .option('--log-dir <directory>', 'its dataLogDir, if that is another one')
     .option('--admin <url>', 'tell the history from the admin port of a running server of ours')
@@ -87,7 +87,7 @@ async function run(context: Context, options: Options): Promise<CommandExit> {
   return CommandExit.ok;
 }
 
-/** Whoever logs in shows a certificate of his own there, or that of the command line if it is what he asks for. */
+/** A user who logs in presents a certificate of their own to the admin port, or that of the command line on request. */
 function withAdmin(
   context: Context,
   { httpPort, https = false }: Options,

@@ -118,7 +118,7 @@ async function locateTarget(context: Context, source: Located, text: string, isI
   return { client: located.client, path: joinPath(located.path, name), shown: `${text.replace(/\/+$/, '')}/${name}` };
 }
 
-/** A tree that is copied into itself would grow for ever. */
+/** A tree that is copied into itself would grow forever. */
 async function refuseItself(context: Context, source: Located, target: Located): Promise<void> {
   const [from, to] = [placeOf(source), placeOf(target)];
   const isInside = isBelow(to.path, from.path);
@@ -132,7 +132,7 @@ async function refuseItself(context: Context, source: Located, target: Located):
   );
 }
 
-/** A service has many addresses: two see the same znode when it was made by the same txn at the same time. */
+/** A service has many addresses: two clients see the same znode when its czxid and ctime are equal. */
 async function isSeenByBoth({ call }: Context, source: Client, target: Client, path: string): Promise<boolean> {
   if (source.chroot !== '' || target.chroot !== '' || path === '') return false;
   const [a, b] = await Promise.all([source.exists(path, call), target.exists(path, call)]);

@@ -9,11 +9,11 @@ import { CommandExit } from '../run/exit-code.ts';
 const KILL_AFTER_MS = 2000;
 
 /**
- * Keeps the session, and with it an ephemeral znode, until it is told to stop or a command ends.
+ * Keeps the session, and with it an ephemeral znode, until a signal or the end of a command.
  *
  * @param line run by sh, with MEERKAT_PATH in its environment; null: until the signal
  * @returns the exit code of the command
- * @throws CommandFailure when the session is lost: the znode has gone or will go, and the command is ended
+ * @throws CommandFailure when the session is lost: the znode is or will be deleted, and the command is ended
  */
 export async function holdZnode(context: Context, client: Client, path: string, line: string | null): Promise<number> {
   if (line !== null) return runMeanwhile(context, client, path, line);
@@ -24,11 +24,11 @@ export async function holdZnode(context: Context, client: Client, path: string, 
   throw lost(path, 'is gone');
 }
 
-/** Signals go to the command: whatever it makes of them, its end is ours. */
+/** Signals are passed to the command, and its exit code is returned. */
 async function runMeanwhile({ signal }: Context, { lostSignal }: Client, path: string, line: string): Promise<number> {
   let child: ChildCommand | null = null;
   using _ = takeSignals((name) => {
-    // From a terminal the command has had it already.
+    // The terminal has sent it to the command already.
     if (child?.isOnTerminal === true && (name === 'SIGINT' || name === 'SIGQUIT')) return;
     child?.signal(name);
   });
@@ -43,7 +43,7 @@ async function runMeanwhile({ signal }: Context, { lostSignal }: Client, path: s
   const timer = setTimeout(() => child.signal('SIGKILL'), KILL_AFTER_MS);
   await child.ended;
   clearTimeout(timer);
-  // What the command has started may have outlived it.
+  // Processes that the command has started may have outlived it.
   child.signal('SIGKILL');
   throw lost(path, 'is gone, and the command was ended');
 }

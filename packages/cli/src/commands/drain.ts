@@ -29,7 +29,7 @@ export const drain: DefineCommand = (command, host) => {
     .option('--undo', 'take clients again')
     .addHelpText(
       'after',
-      `\nThe one server of --server takes no sessions any more, and is not ready (/readyz); its clients move to the other
+      `\nThe one server of --server accepts no more sessions, and is not ready (/readyz); its clients move to the other
 servers of their connect strings, with their sessions, watches and ephemerals. Then stop it. Ours only.\n${examples([
         ['meerkat drain --server zk2 && ssh zk2 sudo systemctl restart meerkat', 'a restart that no client waits for'],
         ['meerkat drain --server zk2 --undo', 'it was not needed after all'],

@@ -40,9 +40,9 @@ export const lock: DefineCommand = (command, host) => {
     .argument('<command...>', 'what to run, behind "--"')
     .option('--read', 'a read-write lock: shared with other readers; writers say --write')
     .option('--write', 'a read-write lock: alone, among those who say --read and --write')
-    .option('--leases <n>', 'a semaphore: up to so many hold it at a time; all have to say the same number');
+    .option('--leases <n>', 'a semaphore: up to so many hold it at a time; all have to pass the same number');
   addHoldOptions(command)
-    .option('--no-wait', 'give up at once if it is held (exit code 1)')
+    .option('--no-wait', 'fail at once if it is held (exit code 1)')
     .option('-E, --conflict-exit-code <n>', 'how to exit when it is not acquired (default 1 with --no-wait, else 124)')
     .addHelpText(
       'after',
@@ -97,10 +97,10 @@ async function run(context: Context, text: string, words: readonly string[], opt
   return end.exitCode;
 }
 
-/** Another client has it, and we wait no longer. */
+/** Another client holds it, and the wait is over. */
 class NotAcquired extends CommandFailure {}
 
-/** Whatever is locked. */
+/** A mutex, a read-write lock or a semaphore. */
 interface Lockable {
   acquire(options: { signal: AbortSignal; timeoutMs: number | undefined }): Promise<HeldZnode>;
   tryAcquire(options: Context['call']): Promise<HeldZnode | null>;
@@ -146,7 +146,7 @@ async function makeLockable(client: Client, path: string, kind: Kind, settings: 
         tryAcquire: (call) => semaphore.tryAcquire(call),
         holders: async (call) => {
           const holders = await semaphore.holders(call);
-          // Who waits as the next one stands among them, as the youngest.
+          // The next contender is among them, as the youngest.
           return holders.toSorted((a, b) => (a.token < b.token ? -1 : 1)).slice(0, kind.leasesMax);
         },
       };
@@ -191,7 +191,7 @@ async function acquire(
   const acquired = lockable.acquire({ signal, timeoutMs: acquireMs });
   const timer = setTimeout(async () => {
     const holders = await findHolders();
-    // Where there is none, the servers are slow to say that it is acquired.
+    // Without a holder, only the reply of the server is outstanding.
     if (isWaiting && holders !== '') context.note(`waiting for ${path}, which is locked by ${holders}`);
   }, QUIET_MS);
   let isWaiting = true;

@@ -92,7 +92,7 @@ async function* childrenBelow(
       const stat = await client.exists(child, call);
       return stat === null ? null : { path: child, stat };
     } catch (error) {
-      // Newer servers keep the Stat from those who may not read the znode; its name is the parent's.
+      // Newer servers hide the Stat without READ permission; the name is known from the parent.
       if (error instanceof NoAuthError) return { path: child, stat: null };
       throw error;
     }

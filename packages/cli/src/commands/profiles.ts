@@ -101,7 +101,7 @@ function tlsText({ tls }: Profile): string {
   return tls.cert === undefined ? 'yes' : 'with certificate';
 }
 
-/** Who the profile connects as: names, and the paths of files, never what proves it. */
+/** The identity of the profile: names and paths of files, never secrets. */
 function credentialsOf({ auth = [], sasl }: Profile): readonly string[] {
   return [...auth.map(withoutSecret), ...(sasl === undefined ? [] : [withoutSecret(`sasl:${sasl}`)])];
 }

@@ -73,7 +73,7 @@ function readWords(values: Readonly<Record<string, string>>): ReadConfiguration 
 /** Says where the server listens, where its data is, and what to try; on standard output. */
 function greet(server: RunningServer, { core, server: options }: ReadConfiguration): void {
   const { host, port } = server.address;
-  // An address that stands for all of them is none to connect to.
+  // One cannot connect to the wildcard address.
   const target = host === '::' || host === '0.0.0.0' ? '127.0.0.1' : host;
   const shownHost = host.includes(':') ? `[${host}]` : host;
   const logs = options.dataLogDirectory === options.dataDirectory ? '' : `, log in ${options.dataLogDirectory}`;

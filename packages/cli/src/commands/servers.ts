@@ -25,7 +25,7 @@ export function addServerCommands(program: Command, onEnd: (exitCode: number) =>
     .option('--dir <directory>', 'where the servers have their data', 'meerkat-data/up')
     .option('--port <port>', 'the client port of the first server; the others have the next ones', '2181')
     .option('--tls', 'TLS for clients and between servers, with certificates made at the start')
-    .option('--tick-time <ms>', 'milliseconds of a tick: a silent server is given up after five', '500')
+    .option('--tick-time <ms>', 'milliseconds of a tick: a silent server is dropped after five', '500')
     .option('--set <key=value>', 'a line of zoo.cfg for all servers; may be repeated', collect, [])
     .exitOverride()
     .addHelpText('after', `${UP_EXAMPLES}\n\nWhile it runs, it reads ${COMMANDS_HELP}`)

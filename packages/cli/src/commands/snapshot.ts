@@ -43,5 +43,5 @@ export const snapshot: DefineCommand = (command, host) => {
     );
 };
 
-const EXPLANATION = `A snapshot is written while the server goes on: what is in one is the state of no moment
-until the log behind it is replayed. "meerkat restore" and "--at" do that.`;
+const EXPLANATION = `A snapshot is written while the server is running: it is the state of no single moment
+until the log after it is replayed. "meerkat restore" and "--at" do that.`;

@@ -20,7 +20,7 @@ export interface UpWords {
 }
 
 /**
- * `meerkat up`: an ensemble on this machine for development, each server a process of its own, until it is told to end.
+ * `meerkat up`: an ensemble on this machine for development, each server a process of its own, until it is stopped.
  *
  * @returns the code to exit with
  */

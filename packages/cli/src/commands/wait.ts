@@ -29,10 +29,7 @@ export const wait: DefineCommand = (command, host) => {
     .option('--value <text>', 'its data are exactly this text')
     .option('--value-matches <regexp>', 'its data are text in which this regular expression is found')
     .option('--data-version <comparison>', "its version: '>=5', '!=2', 7")
-    .option(
-      '--for <time>',
-      'give up after 500ms, 10s, 2m, all in all (exit code 124; default: never); --timeout is the same',
-    )
+    .option('--for <time>', 'fail after 500ms, 10s, 2m in total (exit code 124; default: never); --timeout is the same')
     .addHelpText(
       'after',
       examples([

@@ -111,7 +111,7 @@ function tellLosses(client: Client, note: Note): Disposable {
 
 type Note = (line: string) => void;
 
-/** Takes changes, and says what is left to tell in the end. */
+/** Consumes changes, and returns what is left to report at the end. */
 interface ChangeSink extends AsyncDisposable {
   add(change: Change): Promise<void> | undefined;
   /** Something for people that is no change. */

@@ -12,7 +12,7 @@ export const whoBlocks: DefineCommand = (command, host) => {
     .addHelpText(
       'after',
       `\nThe first one holds it. Of read-write locks and semaphores several of the first may. Where clients are is known of
-servers that allow cons. Exit code 1 when nobody stands there.\n${examples([
+servers that allow cons. Exit code 1 when there are no contenders.\n${examples([
         ['meerkat who-blocks /locks/job', 'who holds it since when, and who waits'],
         ['meerkat who-blocks /locks/job -o json', 'for a script'],
       ])}`,
@@ -29,7 +29,7 @@ async function run(context: Context, text: string): Promise<CommandExit> {
   const list = await context.report.list(columnsFor(line));
   for (const contender of line) await list.add(contender);
   await list.end();
-  if (line.length === 0) context.note(`nobody stands at ${path}`);
+  if (line.length === 0) context.note(`no contenders at ${path}`);
   return line.length === 0 ? CommandExit.no : CommandExit.ok;
 }
 

@@ -111,7 +111,7 @@ function wantsTls(words: ConnectionWords, env: Io['env'], profile: Profile | nul
   return profile?.tls !== undefined || variables.some((name) => envValue(env, name) !== undefined);
 }
 
-/** `@file`: what the file holds, so that a secret need not stand in the list of processes. */
+/** `@file`: the contents of the file, so that a secret does not appear in the process list. */
 function fromFile(text: string, origin: string, env: Io['env']): string {
   if (!text.startsWith('@')) return text;
   try {

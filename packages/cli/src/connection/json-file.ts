@@ -43,7 +43,7 @@ function withoutPlace(message: string): string {
 }
 
 function describeIssue(issue: v.BaseIssue<unknown>): string {
-  // A message of ours stands in the schema.
+  // The schema has a message of its own.
   if (issue.type === 'strict_object' && issue.expected === 'never') return 'there is no such field';
   if (issue.type === 'strict_object' && issue.received === 'undefined') return 'it is missing';
   if (issue.kind === 'validation') return issue.message;

@@ -27,7 +27,7 @@ describe('a time on the command line', () => {
     expect(parseDuration(text, '--timeout')).toBe(ms);
   });
 
-  test.each(['', '-1s', 's', '1 week', '1e3', 'ten', '0.1ms'])('"%s" is none', (text) => {
+  test.each(['', '-1s', 's', '1 week', '1e3', 'ten', '0.1ms'])('rejects "%s"', (text) => {
     expect(() => parseDuration(text, '--timeout')).toThrow(
       `--timeout: expected a time such as 500ms, 10s or 2m, found "${text}"`,
     );

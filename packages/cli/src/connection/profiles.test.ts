@@ -39,7 +39,7 @@ describe('the place of the profiles', () => {
 });
 
 describe('profiles', () => {
-  test('are none when there is no file', () => {
+  test('are empty when there is no file', () => {
     expect(readProfiles(env)).toMatchObject({ default: null, profiles: [] });
     expect(findProfile(null, env)).toBeNull();
     expect(() => findProfile('prod', env)).toThrow(/there is no profile "prod" in .*profiles\.json: it has none/);

@@ -79,7 +79,7 @@ test('the newer of two wins with --update, and an ACL follows data that are the 
   expect(await steps([locked], [old], policy)).toMatchObject([{ action: 'change', what: ['acl'] }]);
 });
 
-test('what an interrupted copy has left with an entry too many in its ACL is finished, whatever the policy', async () => {
+test('an interrupted copy that left an extra ACL entry is finished, under every policy', async () => {
   const source = makeEntry('/', { acl: [acl.world('r')] });
   const target = makeEntry('/', { acl: [acl.world('r'), acl.ip('10.0.0.1', 'ca')] });
   for (const existing of ['refuse', 'skip', 'update', 'overwrite'] as const) {

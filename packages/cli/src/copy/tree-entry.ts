@@ -5,7 +5,7 @@ import type { ZnodeKind } from '../archive/znode-kind.ts';
 export interface TreeEntry {
   /** From the root of that tree: "/" is the root itself, "/a/b" is below it. */
   readonly path: string;
-  /** null is a value of its own: ZooKeeper tells it from empty. */
+  /** null and empty are different values in ZooKeeper. */
   readonly data: Uint8Array | null;
   /** null: not known, or not asked for. */
   readonly acl: readonly Acl[] | null;

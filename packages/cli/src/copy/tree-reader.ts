@@ -81,7 +81,7 @@ function begin(client: Client, path: string, reading: TreeReading): Promise<Foun
   return found;
 }
 
-/** @returns null when it is not there (any more) */
+/** @returns null when it does not exist, or was deleted meanwhile */
 async function readZnode(client: Client, path: string, reading: TreeReading): Promise<Found | null> {
   const { withAcl, isRecursive, signal, timeoutMs } = reading;
   const call: CallOptions = { signal, timeoutMs };
@@ -103,7 +103,7 @@ async function readZnode(client: Client, path: string, reading: TreeReading): Pr
 
 const NO_CHILDREN: readonly string[] = [];
 
-/** Who has no permission "a" is shown `user:x` in place of user and hash. Set elsewhere, that would lock every user out. */
+/** Without ADMIN permission the hash is masked, as `user:x`. Set elsewhere, such an ACL would lock every user out. */
 function refuseMasked(path: string, acl: readonly Acl[]): void {
   if (!acl.some(({ scheme, id }) => scheme === 'digest' && id?.endsWith(':x') === true)) return;
   throw new CommandFailure(

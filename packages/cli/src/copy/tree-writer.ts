@@ -86,7 +86,7 @@ export class TreeWriter {
     this.#onDone = onDone;
   }
 
-  /** @throws whatever a step before this one has run into */
+  /** @throws the error of an earlier step */
   async add(step: WriteStep): Promise<void> {
     await this.#release(step.path);
     await this.#leave(step.path);
@@ -117,12 +117,12 @@ export class TreeWriter {
     this.#throwFailure();
   }
 
-  /** More than was told of may have happened. */
+  /** More changes than were reported may have been made. */
   get isInDoubt(): boolean {
     return this.#hasDoubt || this.#inFlight.size > 0;
   }
 
-  /** Waits for what is in flight, whatever becomes of it. */
+  /** Waits until nothing is in flight, whatever the outcome. */
   async settle(): Promise<void> {
     await Promise.all(this.#inFlight);
   }
@@ -144,7 +144,7 @@ export class TreeWriter {
       const last = this.#leaving.at(-1);
       if (last === undefined || (next !== null && isBelow(next, last.path))) return;
       this.#leaving.pop();
-      // No transaction can set an ACL: what comes before goes before.
+      // A transaction cannot set an ACL: flush the steps before it first.
       await this.#send();
       const path = absolutePath(this.#root, last.path);
       const { acl, completes } = last;
@@ -232,7 +232,7 @@ async function findPassage(client: Client, call: CallOptions): Promise<readonly 
     if (identities.some(({ scheme }) => scheme !== 'ip')) return [{ scheme: 'auth', id: '', perms }];
     return identities.map(({ scheme, user }) => ({ scheme, id: user, perms }));
   } catch (error) {
-    // Servers before 3.7 do not tell.
+    // Servers before 3.7 do not say.
     if (error instanceof UnimplementedError) return [{ scheme: 'world', id: 'anyone', perms }];
     throw error;
   }

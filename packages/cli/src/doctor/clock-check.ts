@@ -3,7 +3,7 @@ import type { MonitoredServer } from '@meerkat/console/monitoring';
 import { askHttp } from '@meerkat/server/archive';
 import type { Finding } from './faults.ts';
 
-/** What a server's clock is ahead of ours, in milliseconds, and how far that may be wrong; null when it tells no time. */
+/** How far a server's clock is ahead of ours, in milliseconds, and the possible error; null when it reports no time. */
 export interface ClockOffset {
   readonly name: string;
   readonly offsetMs: number;
@@ -20,7 +20,7 @@ export async function readClock(
 ): Promise<ClockOffset | null> {
   const scheme = tls === null ? 'http' : 'https';
   const shown = host.includes(':') ? `[${host}]` : host;
-  // Apache's server tells no time along with what it has not.
+  // Apache's server sends no Date with a 404, so both paths are tried.
   for (const path of ['/commands/ruok', '/metrics']) {
     const url = `${scheme}://${shown}:${port}${path}`;
     const offset = await askDate(name, url, tls ?? {}, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));

@@ -110,7 +110,7 @@ function compareMembers(read: readonly ReadFile[]): Finding[] {
   return findings;
 }
 
-/** From here; the servers themselves may see it otherwise, which their logs tell. */
+/** Seen from here; the servers may see it differently, which their logs show. */
 async function probeElectionPorts(
   read: readonly ReadFile[],
   timeoutMs: number,

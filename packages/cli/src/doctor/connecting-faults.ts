@@ -40,13 +40,13 @@ export const CONNECTING: Readonly<Record<ConnectingFault, FaultEntry>> = {
   },
   'address-dead': {
     about: 'connecting',
-    meaning: 'nobody serves at some addresses of the name: clients that try these lose time',
+    meaning: 'no server listens at some addresses of the name: clients that try these lose time',
     advice:
       'take the wrong addresses out of the name service or /etc/hosts, or let the server listen there (clientPortAddress)',
   },
   'port-closed': {
     about: 'connecting',
-    meaning: 'the machine answers, nobody listens at the port',
+    meaning: 'the machine answers, but nothing listens at the port',
     advice: 'start the server; if it runs, compare clientPort and clientPortAddress with the connect string',
   },
   'no-route': {

@@ -8,13 +8,13 @@ export interface SeenServer {
   readonly state: ServerState | null;
   /** The answer to `mntr` by key; null when there is none. */
   readonly monitor: ReadonlyMap<string, string> | null;
-  /** Whether it said that it serves nobody. */
+  /** Whether it said that it is not serving. */
   readonly isLooking: boolean;
   /** Whether its port could be connected to. */
   readonly isReached: boolean;
 }
 
-/** What the servers say of themselves, taken together. Pure. */
+/** Compares what the servers report of themselves. Pure. */
 export function checkEnsemble(servers: readonly SeenServer[]): Finding[] {
   const states = servers.flatMap(({ state }) => (state === null ? [] : [state]));
   return [...checkQuorum(servers), ...checkRoles(states), ...servers.flatMap((server) => checkServer(server, states))];

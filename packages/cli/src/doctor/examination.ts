@@ -13,7 +13,7 @@ import { probeReach } from './tcp-probe.ts';
 export interface ExaminationOptions {
   /** How to connect as the client that complains. */
   readonly settings: ConnectionSettings;
-  /** Port that answers by HTTP, of each server, the last one for all that follow; it tells the time. */
+  /** The HTTP port of each server, from which its time is read; the last one is used for all that follow. */
   readonly httpPorts: readonly number[];
   /** What they are asked with; null: plain HTTP. */
   readonly httpTls: ConnectionOptions | null;

@@ -1,10 +1,10 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 
-/** What came back for some bytes. */
+/** The answer to some bytes. */
 export interface Exchange {
   readonly bytes: Buffer;
-  /** How it ended: closed by the server, no more within the time, or an error. */
+  /** How it ended: closed by the server, timeout, or an error. */
   readonly end: 'closed' | 'silent' | 'failed';
   readonly error: NodeJS.ErrnoException | null;
   /** Whether the TLS handshake was finished; true without TLS. */
@@ -18,7 +18,7 @@ export interface ExchangeTarget {
   readonly tls: ConnectionOptions | null;
 }
 
-/** Connects, sends, and collects what comes back until the server closes or the time is over. Never rejects but at `signal`. */
+/** Connects, sends, and collects the answer until the server closes or on timeout. Rejects only on `signal`. */
 export function exchange(
   { host, port, tls }: ExchangeTarget,
   text: string,
@@ -61,5 +61,5 @@ export function exchange(
   });
 }
 
-/** A server that streams without end is none of ours. */
+/** Chunks kept of one answer; a server that sends more is not ZooKeeper. */
 const CHUNKS_MAX = 1000;

@@ -34,7 +34,7 @@ const QUORUM: Readonly<Record<QuorumFault, FaultEntry>> = {
   },
   'not-serving': {
     about: 'quorum',
-    meaning: 'this server has not joined the others and serves nobody',
+    meaning: 'this server has not joined the others and serves no clients',
     advice: 'give doctor its log with --log: the reason is between it and the leader',
   },
   'read-only': {
@@ -156,7 +156,7 @@ const SLOWNESS: Readonly<Record<SlownessFault, FaultEntry>> = {
   'disk-full': {
     about: 'slowness',
     meaning: 'the disk of the data is full, or nearly',
-    advice: 'make room: autopurge.purgeInterval removes old snapshots and logs; a server without a log cannot go on',
+    advice: 'make room: autopurge.purgeInterval removes old snapshots and logs; a server stops if it cannot log',
   },
   'disk-slow': {
     about: 'slowness',
@@ -172,7 +172,7 @@ const SLOWNESS: Readonly<Record<SlownessFault, FaultEntry>> = {
     about: 'slowness',
     meaning: 'requests take long on the average',
     advice:
-      'its disk first (fsynctime in mntr), then its processors and memory; srvr counts since the start, srst begins anew',
+      'its disk first (fsynctime in mntr), then its processors and memory; srvr counts since the start, srst resets it',
   },
   'server-behind': {
     about: 'slowness',
@@ -274,7 +274,7 @@ const LOCK: Readonly<Record<LockFault, FaultEntry>> = {
   'lock-held': {
     about: 'lock',
     meaning: 'a client that is connected holds it',
-    advice: 'look at what that client does; nobody can take it away but by ending its session',
+    advice: 'look at what that client does; the lock can only be taken away by ending its session',
   },
   'lock-holder-away': {
     about: 'lock',
@@ -284,11 +284,11 @@ const LOCK: Readonly<Record<LockFault, FaultEntry>> = {
   'lock-not-ephemeral': {
     about: 'lock',
     meaning: 'the first znode in the line belongs to no session, so it never goes away by itself',
-    advice: 'find out who made it; if nobody works under it, delete it',
+    advice: 'find out who created it; if it protects no running work, delete it',
   },
   'lock-free': {
     about: 'lock',
-    meaning: 'nobody stands in the line',
+    meaning: 'there are no contenders',
     advice: 'compare the path with that of the program, its chroot included',
     isNote: true,
   },

@@ -11,7 +11,7 @@ export interface Greeting {
   readonly findings: readonly Finding[];
 }
 
-/** Asks `srvr`, and finds out what stands in the way if no answer comes. */
+/** Sends `srvr`, and finds the reason if there is no answer. */
 export async function probeGreeting(
   server: MonitoredServer,
   timeoutMs: number,
@@ -50,7 +50,7 @@ function isTlsRecord(bytes: Uint8Array): boolean {
   return bytes.length >= 3 && (bytes[0] === 0x15 || bytes[0] === 0x16) && bytes[1] === 0x03;
 }
 
-/** Whether a TLS handshake gets anywhere, whatever certificates it comes to. */
+/** Whether the server speaks TLS, regardless of its certificate. */
 async function speaksTls({ host, port }: MonitoredServer, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
   const { isConnected, error } = await exchange(
     { host, port, tls: { rejectUnauthorized: false } },

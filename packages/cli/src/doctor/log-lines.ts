@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileFailure } from '../run/command-failure.ts';
 
-/** One line of the log of a server or client, of whatever make. */
+/** One line of the log of a server or client: Meerkat's, Apache's, or another implementation's. */
 export interface LogLine {
   /** The text without time and level, as far as these were found. */
   readonly text: string;

@@ -1,11 +1,11 @@
 import type { FaultName, Finding } from './faults.ts';
 import type { LogLine } from './log-lines.ts';
 
-/** What a line of a server's log shows. The first group of the pattern, if any, is what is told beside the line. */
+/** The fault that a line of a server's log shows. The first group of the pattern, if any, is reported with the line. */
 interface LogRule {
   readonly pattern: RegExp;
   readonly fault: FaultName;
-  /** True: it is over once the server serves again. */
+  /** True: it is resolved once the server serves again. */
   readonly isOverWhenServing?: true;
 }
 
@@ -76,7 +76,7 @@ const RULES: readonly LogRule[] = [
   },
 ];
 
-/** After such a line the server serves clients, and what kept it from that is over. */
+/** After such a line the server serves clients, and faults that prevented it are resolved. */
 const SERVES =
   /clients are served|Peer state changed: (leading|following|observing) - broadcast|(?<!leader, it )serves clients on/;
 

@@ -52,7 +52,7 @@ describe('doctor', () => {
     expect(reach).toMatchObject({ isReached: false, findings: [{ fault: 'name-service-silent' }] });
   });
 
-  test('names a name that nobody knows, and one of whose addresses some are dead', async () => {
+  test('reports a host name that does not resolve, and one with dead addresses', async () => {
     const { port, name } = await listen(() => {});
     const server = { host: 'zk.example', port, name, tls: null };
     const unknown = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' });

@@ -38,7 +38,8 @@ export class SessionHistory {
 
   addClientLine(line: LogLine): void {
     const { text } = line;
-    // Java's client: how long it has heard nothing. Ours: how late a ping was. One that runs notices long before its timeout.
+    // Java's client reports how long the server was silent, ours how late a ping was. A client that was not stalled
+    // notices long before its timeout.
     const silence = /have not heard from server in (\d+)ms/.exec(text);
     if (silence !== null) {
       if (!this.#concerns(text)) return;

@@ -12,7 +12,7 @@ export async function probeSession(
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const finding = (fault: FaultName, found: string): Finding[] => [{ fault, where: name, found }];
-  // The chroot is looked at by hand: that it is missing has to be told from what else is.
+  // The chroot is checked separately, to distinguish that it is missing from other errors.
   const { servers, chroot: given, ...rest } = options;
   const chroot = given ?? (typeof servers === 'string' ? /\/.*$/.exec(servers)?.[0] : undefined) ?? '/';
   const one: ConnectOptions = { ...rest, servers: name, connectTimeoutMs: timeoutMs, signal };

@@ -112,13 +112,13 @@ function someOf({ ephemerals, paths }: FoundSession): string {
   return `${znodes} (${shown}${rest > 0 ? ` and ${count(rest)} more` : ''})`;
 }
 
-/** Who has it, where servers tell. */
+/** The client that has it, where servers report it. */
 async function clientOf(context: Context, session: string): Promise<ConnectionLine | null> {
   const lines = await tell(context, 'cons', parseConnections);
   return lines?.find((line) => line.session === session) ?? null;
 }
 
-/** Paths that it watches at its server; null: not every server tells. */
+/** Paths that it watches at its server; null: not every server reports them. */
 async function watchesOf(context: Context, session: string): Promise<number | null> {
   const held = await tell(context, 'wchc', parseHeld, true);
   return held?.filter((one) => one.session === session).length ?? null;

@@ -58,7 +58,7 @@ function commandSections(command: Command, helper: Help): readonly string[] {
 export function optionGroups(command: Command, helper: Help): readonly (readonly [title: string, Item[]])[] {
   const groups = new Map<string, Item[]>();
   for (const option of helper.visibleOptions(command)) {
-    // Who reads a help knows how to get it.
+    // Obvious to a reader of the help.
     if (option.long === '--help') continue;
     const title = option.helpGroupHeading ?? 'Options:';
     const items = groups.get(title) ?? [];
@@ -71,7 +71,7 @@ export function optionGroups(command: Command, helper: Help): readonly (readonly
 /** A term, and what it means. */
 export type Item = readonly [term: string, description: string];
 
-/** A title and a line or more for each item; nothing when there is none. */
+/** A title and a line or more for each item; empty without items. */
 export function section(title: string, items: readonly Item[], width: number, helper: Help): string {
   if (items.length === 0) return '';
   const lines = items.map(([term, description]) => helper.formatItem(term, width, description, helper));

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 
-/** Mistakes on the command line of this command are reported in our words. Not inherited: a parent would tell its own usage. */
+/** Reports usage errors of this command in our format. Not inherited: a parent would show its own usage. */
 export function tellMistakes(command: Command): Command {
   return command.configureOutput({ outputError: (message, write) => write(describeMistake(command, message)) });
 }
 
-/** A mistake on the command line, as it is told: what is wrong, how the command is used, where more stands. */
+/** The message of a usage error: what is wrong, the usage, and where to find more. */
 function describeMistake(command: Command, message: string): string {
   const name = nameOf(command);
   const words = message

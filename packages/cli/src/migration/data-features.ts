@@ -96,7 +96,7 @@ const NEEDS: Readonly<Record<string, string | null>> = {
   ensemble: 'authProvider.N=org.apache.zookeeper.server.auth.EnsembleAuthenticationProvider is needed',
 };
 
-/** jute.maxbuffer, where nobody has set it. */
+/** The default of jute.maxbuffer. */
 const FRAME_BYTES_MAX = 0xfffff;
 
 function some(found: number, one: string, more = `${one}s`): string {

@@ -18,7 +18,7 @@ import { checkDirectory, foretoldMegabytes } from './migration-check.ts';
 /** Written by Apache's 3.8.0: txns 1 to 0xb, then from 0xc on. */
 const APACHE = fileURLToPath(new URL('../../../core/src/storage/fixtures/apache-3.8.0', import.meta.url));
 
-/** A copy of it, and what is told of one of its files. */
+/** A copy of it, and what is reported of one of its files. */
 function copyOfApaches(): { readonly files: string; notesOf(name: string): Promise<readonly string[]> } {
   const directory = mkdtempSync(join(tmpdir(), 'migration-check-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

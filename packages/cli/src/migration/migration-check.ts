@@ -164,7 +164,7 @@ export async function checkDirectory(directory: string, signal: AbortSignal): Pr
   return notes;
 }
 
-/** What stands in the newest snapshot; the logs behind it are a little newer. */
+/** From the newest snapshot; the logs after it are a little newer. */
 async function checkData(path: string, signal: AbortSignal): Promise<MigrationNote[]> {
   try {
     return describeFeatures(await readFeatures(path, signal), path);

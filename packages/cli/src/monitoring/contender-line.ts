@@ -12,7 +12,7 @@ export interface Contender {
   client: string | null;
 }
 
-/** Everybody who stands in line, the first one first. @throws NoNodeError when there is no such znode */
+/** All contenders, the first one first. @throws NoNodeError when there is no such znode */
 export async function readLine({ call }: Context, client: Client, path: string): Promise<Contender[]> {
   const { children } = await client.children(path, call);
   const found = await Promise.all(

@@ -5,7 +5,7 @@ export interface ServerState {
   readonly server: MonitoredServer;
   /** `leader`, `follower`, `observer`, `standalone`, `read-only`; `looking` without a leader, null of a server that does not answer. */
   readonly role: string | null;
-  /** Why there is nothing more to tell; null when there is. */
+  /** Why nothing more is known; null when the server has answered. */
   readonly problem: string | null;
   readonly version: string | null;
   /** A zxid as 64 bits; null when it is not known. */
@@ -95,7 +95,7 @@ export interface HealthFinding {
   readonly text: string;
 }
 
-/** What an operator has to know of a service, from the states of all its servers. */
+/** The health of a service, from the states of all its servers. */
 export function judge(states: readonly ServerState[]): HealthFinding[] {
   const findings: HealthFinding[] = states.map(({ server, role, problem }) => ({
     server: server.name,

@@ -46,7 +46,7 @@ export class TopScreen {
   #follow(state: ServerState, elapsedMs: number): void {
     const trail = this.#trailOf(state);
     const isCounted = trail.received >= 0 && state.problem === null && elapsedMs > 0;
-    // A restart, or srst, begins anew; the question itself is a request too.
+    // A restart and srst reset the count; the poll itself counts as a request.
     const requests = Math.max(0, state.received - trail.received - 1);
     trail.rates.push(isCounted ? (requests * 1000) / elapsedMs : 0);
     trail.latencies.push(state.latencyAverage);

@@ -32,7 +32,7 @@ export class Paint {
     return this.#style(['bold', 'blue'], text);
   }
 
-  /** What came, or is right. */
+  /** What was added, or is right. */
   good(text: string): string {
     return this.#style('green', text);
   }

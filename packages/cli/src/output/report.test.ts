@@ -54,7 +54,7 @@ describe('a list', () => {
     expect(lines.map((line) => JSON.parse(line))).toEqual(objects);
   });
 
-  test('has a line a thing in fields, whatever is in them', async () => {
+  test('prints one line per item as fields, with tabs, backslashes and newlines escaped', async () => {
     expect(await listed('fields', [PLUM, MELON])).toBe('plum\t30\ta\\ttab, a\\\\ and\\na line\n西瓜\t3000\t\n');
   });
 

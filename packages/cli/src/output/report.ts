@@ -22,7 +22,7 @@ export function parseFormat(text: string, origin: string): Format {
   return format;
 }
 
-/** Things that are told one after the other. */
+/** A list whose items are printed one after the other. */
 export interface ListReport<T> {
   /** Resolves, or returns nothing, when the next one may come. */
   add(item: T): Promise<void> | undefined;
@@ -88,7 +88,7 @@ export class Report {
     }
   }
 
-  /** Tells one thing: a name and a value each line for people. */
+  /** Prints one item: for people, one field per line, as a name and a value. */
   one<T>(columns: readonly Column<T>[], item: T): Promise<void> | undefined {
     const data = dataColumns(columns);
     switch (this.format) {

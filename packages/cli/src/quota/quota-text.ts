@@ -25,7 +25,7 @@ export const NO_LIMITS: QuotaLimits = { countSoft: null, countHard: null, bytesS
 /** What a new znode of usage holds until the server has counted, which it does at once. */
 export const NO_USAGE = 'count=0,bytes=0';
 
-/** Any client may have written it: whatever is no number counts as no limit, as in the servers. */
+/** Any client may have written it: a value that is not a number counts as no limit, as in the servers. */
 export function parseLimits(text: string): QuotaLimits {
   const values = parseTrack(text);
   const limit = (key: string): number | null => {

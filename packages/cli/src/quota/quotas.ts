@@ -64,10 +64,10 @@ export async function* quotasBelow(client: Client, path: string, call: CallOptio
 }
 
 /**
- * Changes the limits of a path, and makes its quota when it has none. A quota without limits is taken away.
+ * Changes the limits of a path, and creates its quota when it has none. A quota without limits is removed.
  *
- * @param change gets the limits that there are
- * @returns null when there is no quota any more
+ * @param change is passed the present limits
+ * @returns null when the quota was removed
  */
 export async function changeQuota(
   client: Client,

@@ -15,7 +15,7 @@ export interface RollOptions {
   readonly timeoutMs: number;
 }
 
-/** One server whose turn is over. */
+/** The result for one server. */
 export interface RolledServer extends SeenPause {
   readonly server: string;
   /** Before. */

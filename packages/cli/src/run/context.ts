@@ -14,11 +14,11 @@ import type { Io } from './io.ts';
 export interface Context {
   readonly io: Io;
   readonly report: Report;
-  /** Ctrl-C, SIGTERM, or the reader of the output has gone: stop where you are. Every request takes it. */
+  /** Aborted by Ctrl-C, SIGTERM, or when the reader of the output is gone. Passed to every request. */
   readonly signal: AbortSignal;
   /** True for a line of the shell: watches may stay behind, and the session continues. */
   readonly isShell: boolean;
-  /** Milliseconds that one request may take; undefined: for ever. */
+  /** Timeout of one request in milliseconds; undefined: no limit. */
   readonly timeoutMs: number | undefined;
   /** For every request: `client.get(path, context.call)`. */
   readonly call: { readonly signal: AbortSignal; readonly timeoutMs: number | undefined };

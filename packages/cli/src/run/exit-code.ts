@@ -51,7 +51,7 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof CommandExit, string>> =
   notEmpty: 'The znode has children.',
   badVersion: 'The znode has another version.',
   noAuth: 'The ACL does not allow it.',
-  invalidAcl: 'The ACL is none that the service takes.',
+  invalidAcl: 'The service rejects the ACL.',
   ephemeralParent: 'Ephemeral znodes have no children.',
   quotaExceeded: 'A quota allows no more.',
   badArguments: 'The service refuses a path, a name or a number.',

@@ -48,7 +48,7 @@ export class Interruption implements Disposable {
   }
 
   readonly #onOutputError = (error: NodeJS.ErrnoException): void => {
-    // Only a reader that has gone is no failure; a full disk behind a redirection is reported.
+    // Only a reader that is gone is not a failure; a full disk behind a redirection is reported.
     if (error.code !== 'EPIPE') this.outputError ??= error;
     this.#abort(error.code === 'EPIPE' ? CommandExit.pipeClosed : CommandExit.file, error.message);
   };

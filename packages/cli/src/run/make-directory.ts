@@ -2,10 +2,10 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Creates a directory and those above it that are missing; one that exists is no error.
+ * Creates a directory and its missing parents; one that exists is no error.
  *
- * In place of Node's own `recursive`: where a directory cannot be made although the one above it is there (in `/proc`),
- * that one tries again for ever.
+ * Node's own `recursive` is not used: it retries forever where a directory cannot be created although its parent exists
+ * (in `/proc`).
  *
  * @throws Node's error
  */

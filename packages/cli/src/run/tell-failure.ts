@@ -3,7 +3,7 @@ import { type Io, writeAll } from './io.ts';
 
 /** A failure on standard error: a line for people, an object for scripts that read JSON. */
 export async function tellFailure(error: unknown, report: Report, io: Io): Promise<void> {
-  // It loads the client, which what does not fail may not need.
+  // Loaded only on failure: it imports the client.
   const { explainFailure } = await import('./failure.ts');
   const { exitCode, code, message, path } = explainFailure(error);
   const isJson = report.format === 'json' || report.format === 'ndjson';
@@ -11,7 +11,7 @@ export async function tellFailure(error: unknown, report: Report, io: Io): Promi
   await writeAll(io.stderr, `${text}\n`);
 }
 
-/** It ended because it was told to. */
+/** Whether a run was aborted on request. */
 export function isAbortion(error: unknown): boolean {
   return error instanceof Error && (error.name === 'AbortError' || ('code' in error && error.code === 'ABORTED'));
 }

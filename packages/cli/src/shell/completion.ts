@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { FORMATS } from '../output/report.ts';
 import { type Quote, scan } from './words.ts';
 
-/** What stands at the cursor, and what could stand there. */
+/** The word at the cursor, and its completions. */
 export type Slot =
   | { readonly kind: 'command'; readonly typed: string }
   /** A word of a command that is not its first. `before` are the words between. */

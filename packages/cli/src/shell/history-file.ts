@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Io } from '../run/io.ts';
 import { makeDirectory } from '../run/make-directory.ts';
 
-/** Commands that are kept. Past twice as many lines the file is written again. */
+/** Commands that are kept. The file is rewritten when it has twice as many lines. */
 const KEPT_MAX = 2000;
 
 /**
@@ -66,7 +66,7 @@ export class HistoryFile {
   }
 }
 
-/** Where passwords stand in commands: addauth, --auth, --sasl, and the ACL entry password:user:…. */
+/** Passwords in commands: addauth, --auth, --sasl, and the ACL entry password:user:…. */
 const CREDENTIALS = /\baddauth\b|--(?:auth|sasl)\b|(?:^|[\s,'"])password:|\b[a-z]+:\/\/[^/\s]*@/i;
 
 /** A command with credentials is not kept, nor one that begins with a blank: that is how one asks for it. */

@@ -7,12 +7,12 @@ import type { Completion } from './completion.ts';
 
 const TAB = 0x09;
 
-/** What came of reading a line. */
+/** The result of reading a line. */
 export type LineRead =
   | { readonly kind: 'line'; readonly text: string }
   /** Ctrl-C. */
   | { readonly kind: 'interrupt'; readonly wasEmpty: boolean }
-  /** Ctrl-D, or the terminal has gone. */
+  /** Ctrl-D, or the terminal was closed. */
   | { readonly kind: 'end' };
 
 /**
@@ -121,7 +121,7 @@ export class LineEditor implements Disposable {
     this.#history.unshift(command);
   }
 
-  /** What Tab asked for is known: it is pressed once more, unless something else was typed. */
+  /** The completions for Tab have arrived: Tab is replayed, unless something else was typed. */
   completionArrived(): void {
     const tabbed = this.#tabbed;
     this.#tabbed = null;

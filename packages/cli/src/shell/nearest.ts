@@ -1,10 +1,10 @@
-/** The name that a mistyped one was meant to be; null when none is near. Letters of either case are alike. */
+/** The most similar name to a mistyped one, ignoring case; null when none is similar enough. */
 export function nearestTo(typed: string, names: readonly string[]): string | null {
   const bound = Math.max(1, Math.floor(typed.length / 3));
   let nearest: string | null = null;
   let best = bound + 1;
   for (const name of names) {
-    // So many letters are to be put in or taken out at least.
+    // Lower bound of the distance: the difference in length.
     if (Math.abs(typed.length - name.length) >= best) continue;
     const distance = editDistance(typed.toLowerCase(), name.toLowerCase());
     if (distance < best) {

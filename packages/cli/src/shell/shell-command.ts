@@ -59,6 +59,6 @@ export interface ShellCommands {
   /** Of the help, in its order. */
   readonly groups: readonly string[];
   find(name: string): ShellCatalogEntry | null;
-  /** Of a name that is none: in zkCli's words, and what was meant. */
+  /** The message for an unknown name: zkCli's text, and similar names. */
   describeUnknown(name: string): string;
 }

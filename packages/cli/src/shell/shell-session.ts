@@ -12,7 +12,7 @@ const CLOSE_MS = 2000;
 /** What the prompt says of the session, in zkCli's words where it has one. */
 export type SessionState = ClientState | 'closed';
 
-/** The session of a shell: opened when the first command needs it, replaced by `connect`, and told about. */
+/** The session of a shell: opened for the first command that needs it, replaced by `connect`. Reports state changes. */
 export class ShellSession {
   readonly #io: Io;
   readonly #onChange: (change: StateChange) => void;
@@ -21,7 +21,7 @@ export class ShellSession {
   #opening: Promise<Client> | null = null;
   /** `close` was typed: only `connect` opens another. */
   #isClosed = false;
-  /** There was a session, whatever has become of it. */
+  /** Whether a session was ever opened. */
   hasBeenOpen = false;
 
   constructor(io: Io, words: CommonWords, onChange: (change: StateChange) => void) {

@@ -15,7 +15,7 @@ import type { ShellState } from './shell-command.ts';
 import { ShellSession } from './shell-session.ts';
 import { WatchList } from './watch-list.ts';
 
-/** Closing takes the service so long at most. Milliseconds. */
+/** Timeout of closing the session, in milliseconds. */
 const CLOSE_MS = 2000;
 
 /** A shell, wherever its lines come from: the session, the current znode, the watches, and what a line does. */

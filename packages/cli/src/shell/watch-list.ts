@@ -9,7 +9,7 @@ export interface LastingWatch {
   readonly stream: WatchStream;
 }
 
-/** The watches that lines of the shell have left, and what they tell. */
+/** The watches left by commands of the shell, and their output. */
 export class WatchList {
   readonly #tell: (text: string) => void;
   readonly #paint: Paint;
@@ -17,7 +17,7 @@ export class WatchList {
   /** `printwatches`. */
   isPrinting = true;
 
-  /** @param tell prints a line of text, whatever else is going on */
+  /** @param tell prints a line of text; may be called at any time */
   constructor(paint: Paint, tell: (text: string) => void) {
     this.#paint = paint;
     this.#tell = tell;
@@ -27,7 +27,7 @@ export class WatchList {
     return this.#lasting;
   }
 
-  /** A watch that tells one change. */
+  /** A one-shot watch. */
   leave(changed: Promise<WatchEvent>): void {
     // It rejects when the watch is removed or the session closed, which is reported there.
     changed.then((event) => this.#print(event)).catch(() => {});

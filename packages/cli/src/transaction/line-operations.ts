@@ -68,7 +68,7 @@ async function parseStatement(context: Pick<Context, 'io' | 'signal'>, statement
   if (form === undefined) {
     throw new InvocationFailure(`"${name?.text}" is no operation of a transaction: check, create, set or delete`);
   }
-  /** What was quoted is no option, whatever it begins with: commander sees a stand-in for it. */
+  /** A quoted word is never an option, even with a leading dash: commander is passed a placeholder for it. */
   const quoted: string[] = [];
   const words = rest.flatMap(({ text, isQuoted }) => {
     if (!isQuoted) return /^@./.test(text) ? ['--file', text.slice(1)] : [text];

@@ -17,7 +17,7 @@ export interface Outcome {
   readonly kind: Operation['kind'];
   /** Of a create: with the number that the server has appended. */
   readonly path: string;
-  /** null where there is none: of a check or a delete, and of a create on a server before 3.8.1. */
+  /** null for a check or a delete, and for a create on a server before 3.8.1. */
   readonly stat: Stat | null;
 }
 

@@ -9,7 +9,7 @@ function faultOf(line: string | object): string | null {
   return parsed.kind === 'fault' ? parsed.fault : null;
 }
 
-test('what is written of a znode is read again, whatever it holds', () => {
+test('an exported znode is parsed back to the same znode', () => {
   const options = { letters: ODD_LETTERS, kinds: ['persistent', 'ephemeral', 'container'] } as const;
   fc.assert(
     fc.property(arbitraryTree(options), (entries) => {

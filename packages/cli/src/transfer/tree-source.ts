@@ -17,7 +17,7 @@ export interface TreeSource {
   read(): TreeEntries;
 }
 
-/** A file or a directory. @throws CommandFailure when there is none, or it does not begin as one */
+/** Opens an export. @throws CommandFailure when it does not exist, or is not an export */
 export async function openFile(file: ExportFile, selection: TreeSelection): Promise<TreeSource> {
   const { name, path } = file;
   let isDirectory: boolean;

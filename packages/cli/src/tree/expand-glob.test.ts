@@ -54,7 +54,7 @@ describe('a pattern stands for the znodes that are like it', () => {
     expect(await expanded('/n*/shut')).toEqual(['/near/shut']);
   });
 
-  test('and for nothing when there is none', async () => {
+  test('and expands to nothing without a match', async () => {
     for (const pattern of ['/app/x*', '/nowhere/*', '/nowhere/**', '/app/*/nothing', '/app/\\[y\\]']) {
       expect(await expanded(pattern), pattern).toEqual([]);
     }

@@ -6,12 +6,12 @@ import { walkTree } from './tree-walk.ts';
 /*
  * Patterns of paths:
  *
- *     *        any characters of one name, also none
+ *     *        any characters of one name, or none
  *     ?        one character of a name
- *     [a-c]    one of these characters; [!a-c] one that is none of these
+ *     [a-c]    one of these characters; [!a-c] one other character
  *     {a,b}    either; {1..20} a number of these, {01..20} with its zeros
- *     **       as a name of its own: any znodes, however deep
- *     \        takes the meaning from the next character
+ *     **       as a name of its own: znodes at any depth
+ *     \        the next character stands for itself
  *
  * Everything else stands for itself: names of znodes are not names of files, so that a dot at the beginning hides nothing
  * and quotes, parentheses, plus and exclamation marks are characters like others. (The libraries for names of files have
@@ -81,7 +81,7 @@ async function childrenLike(
   return found;
 }
 
-/** @returns none when the znode is not there (any more), or may not be read */
+/** @returns an empty list when the znode does not exist, was deleted meanwhile, or may not be read */
 async function childrenOf(client: Client, path: string, call: CallOptions): Promise<readonly string[]> {
   try {
     return (await client.children(path, call)).children.toSorted();
@@ -187,7 +187,7 @@ function translateBraces(inner: string): string {
   return expanded === null ? `\\{${translate(inner)}\\}` : `(?:${expanded.join('|')})`;
 }
 
-/** Between commas that stand in no inner braces. */
+/** Splits at commas outside of inner braces. */
 function membersOf(inner: string): readonly string[] {
   const members: string[] = [];
   let start = 0;

@@ -34,7 +34,7 @@ function withoutSlash(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-/** Whether a command was given one path, so that it tells one thing and no list, however many there are. */
+/** Whether a command was given one path without a pattern, so that it prints one item instead of a list. */
 export function isOnePath(texts: readonly string[]): boolean {
   return texts.length === 1 && !hasWildcard(texts[0] ?? '');
 }

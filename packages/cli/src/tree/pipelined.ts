@@ -2,10 +2,10 @@
 const IN_FLIGHT_MAX = 64;
 
 /**
- * Works on many things at once and gives the results in the order of the things. At most `inFlightMax` have been begun
- * and not been taken, so that memory stays bounded however many there are.
+ * Works on many things concurrently and yields the results in the order of the things. At most `inFlightMax` results
+ * are pending or not yet taken, so that memory stays bounded.
  *
- * @throws whatever `work` rejects with, when its turn comes; what was begun behind it is left to itself
+ * @throws what `work` rejects with, in order; work that was begun after it continues, and its results are ignored
  */
 export async function* pipelined<T, R>(
   things: Iterable<T>,

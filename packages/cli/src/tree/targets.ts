@@ -3,7 +3,7 @@ import type { Context } from '../run/context.ts';
 import { expandGlob, hasWildcard } from './glob.ts';
 import { isSystemPath } from './protection.ts';
 
-/** What a command that changes znodes was told to work on. */
+/** The targets of a command that changes znodes. */
 export interface Targets {
   /** Absolute, each once, in the order of the words; of a pattern, parents first. */
   readonly paths: readonly string[];

@@ -31,7 +31,7 @@ export interface TreeLimits {
 export class TreeDrawing<T extends Drawn> {
   readonly #limits: TreeLimits;
   readonly #label: (drawn: T, text: string) => string;
-  /** The parents of what comes next, the nearest last. */
+  /** The ancestors of the next znode, the nearest last. */
   readonly #parents: Parent[] = [];
 
   /**

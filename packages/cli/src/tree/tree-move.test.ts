@@ -43,7 +43,7 @@ describe('a move', () => {
 
   test('in steps deletes nothing when the source has changed since it was copied', async () => {
     const moved = moveInSteps(client, '/from', '/to', {}, ({ step, znodes }) => {
-      // Sent before whatever is read to compare.
+      // Sent before the reads of the comparison.
       if (step === 'copied' && znodes === 4) void client.set('/from/a/x', 'newer');
     });
     await expect(moved).rejects.toMatchObject({

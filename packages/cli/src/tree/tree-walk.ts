@@ -21,7 +21,7 @@ export interface WalkOptions extends CallOptions {
   readonly onRefused?: (path: string, depth: number) => void;
   /** Continues behind a root that is not there. Default: the walk throws the NoNodeError. */
   readonly onMissing?: (error: NoNodeError) => void;
-  /** Visits at most so many children of each, the first ones. Default: all. */
+  /** Visits at most this many children of each znode, the first ones. Default: all. */
   readonly childrenMax?: number;
   /** Not asked for, and nothing below it. */
   readonly isLeftOut?: (path: string) => boolean;
@@ -31,11 +31,11 @@ export interface WalkOptions extends CallOptions {
 const IN_FLIGHT_MAX = 64;
 
 /**
- * Visits znodes and everything below them: parents before their children, children in the order of their names, many
- * requests in flight. It is no snapshot: what changes meanwhile is seen or not, and a znode that goes is left out.
+ * Visits znodes and everything below them: parents before their children, children in the order of their names, with
+ * many requests in flight. It is not a snapshot: concurrent changes may be seen or not, and deleted znodes are skipped.
  *
- * @param roots where walks begin, one after the other; none should lie below another
- * @throws NoNodeError when a root is not there; whatever a read throws
+ * @param roots are walked one after the other; none should lie below another
+ * @throws NoNodeError when a root does not exist; the errors of the reads
  */
 export async function* walkTree(
   client: Client,

@@ -12,7 +12,7 @@ export interface CommandFault {
 export const COMMANDS_HELP = `commands: kill N, pause N, resume N, restart N, isolate N, partition 1 | 2 3, heal, status, quit
           N is the number of a server, or "leader"`;
 
-/** Who may be named. */
+/** The servers that commands may name. */
 export interface Known {
   readonly ids: readonly number[];
   /** Null while there is none. */

@@ -31,7 +31,7 @@ export class LocalEnsemble {
     return this.members.map(({ id }) => id);
   }
 
-  /** The server that leads, with a quorum that is awake and can reach it; null while there is none. */
+  /** The leader, if a quorum is running and can reach it; otherwise null. */
   get leader(): number | null {
     for (const { id, status } of this.members) {
       if (status?.role !== 'leading' || !status.isServing) continue;

@@ -30,7 +30,7 @@ export class MemberProcess {
   #status: MemberStatus | null = null;
   #cutFrom: readonly number[] = [];
   #isPaused = false;
-  /** Its end has been asked for. */
+  /** It is being stopped or killed. */
   #isEnding = false;
 
   constructor(files: MemberFiles, clientPort: number, events: MemberEvents) {
@@ -48,7 +48,7 @@ export class MemberProcess {
     return this.#isPaused;
   }
 
-  /** Null until it has told for the first time in this life. */
+  /** Null until the first report since its start. */
   get status(): MemberStatus | null {
     return this.#status;
   }
@@ -60,7 +60,7 @@ export class MemberProcess {
   start(): void {
     if (this.#process !== null) return;
     const log = openSync(this.#files.log, 'a');
-    // In a process group of its own: Ctrl-C is for the parent, which stops everything in its order.
+    // In a process group of its own: Ctrl-C is for the parent, which stops the members in order.
     const child = fork(entry(), [this.#files.configuration, this.#cutFrom.join(',')], {
       detached: true,
       stdio: ['ignore', log, log, 'ipc'],
@@ -74,7 +74,7 @@ export class MemberProcess {
       this.#status = status;
       this.#events.onChanged();
     });
-    // Not there any more, or never: its end says so.
+    // It was not started, or has ended: `#ended` reports it.
     child.on('error', () => {});
     this.#ended = once(child, 'exit').then(
       ([code, signal]) => this.#onEnded(signal === null ? `with code ${code}` : `by ${signal}`),
@@ -82,7 +82,7 @@ export class MemberProcess {
     );
   }
 
-  /** Ends it as kill -9 does, which it does. */
+  /** Sends SIGKILL. */
   async kill(): Promise<void> {
     this.#isEnding = true;
     this.#process?.kill('SIGKILL');

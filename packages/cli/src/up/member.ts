@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { CuttableNetwork, type RunningServer, readZooCfg, runServer } from '@meerkat/server/run';
 import { type MemberStatus, parseCuts } from './messages.ts';
 
-/** Milliseconds between two looks at what is to be told. */
+/** Polling interval of the status, in milliseconds. */
 const STATUS_MS = 100;
 
 /**

@@ -1,21 +1,21 @@
-/** What a server of `meerkat up` and the process that has started it tell each other. */
+/** Messages between a server of `meerkat up` and its parent process. */
 
-/** What a server does, as it tells its parent whenever that changes. */
+/** The status of a server, sent to its parent whenever it changes. */
 export interface MemberStatus {
   readonly role: 'looking' | 'leading' | 'following' | 'observing';
   readonly isServing: boolean;
   readonly leader: number | null;
-  /** That it has served in last; 0 before the first. */
+  /** The epoch in which it last served; 0 before the first. */
   readonly epoch: number;
   readonly lastZxid: number;
 }
 
-/** Server ids that a server is to be cut off from, from now on. */
+/** The ids of the servers from which a server is cut off from now on. */
 export interface Cuts {
   readonly cutFrom: readonly number[];
 }
 
-/** Null when it is nothing of the kind. */
+/** Null for any other message. */
 export function parseCuts(message: unknown): Cuts | null {
   if (typeof message !== 'object' || message === null || !('cutFrom' in message)) return null;
   const { cutFrom } = message;
@@ -24,7 +24,7 @@ export function parseCuts(message: unknown): Cuts | null {
 
 const ROLES: readonly string[] = ['looking', 'leading', 'following', 'observing'] satisfies MemberStatus['role'][];
 
-/** Null when it is nothing of the kind. */
+/** Null for any other message. */
 export function parseStatus(message: unknown): MemberStatus | null {
   return isStatus(message) ? message : null;
 }

@@ -16,7 +16,7 @@ const PORT_MAX = 65_535;
 /**
  * Chooses ports that are free at this moment: client ports from `first` on, the others as far from it as ZooKeeper's are.
  *
- * @param onTaken told of each client port that is taken
+ * @param onTaken called for each client port that is in use
  * @returns null when there are not enough
  */
 export async function choosePorts(

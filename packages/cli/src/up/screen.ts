@@ -45,7 +45,7 @@ export class LineScreen implements Screen {
 }
 
 /**
- * For a terminal: messages scroll, and below them stands what all servers do, above the line that is being typed.
+ * For a terminal: messages scroll; below them is the state of all servers, above the line that is being typed.
  *
  *     server 2 was killed
  *     server 1  127.0.0.1:2181  leader      epoch 2  zxid 0x200000001
@@ -85,7 +85,7 @@ export class TerminalScreen implements Screen {
 
   close(): void {
     this.#isClosed = true;
-    // What was being typed is not meant any more.
+    // Discard the line that was being typed.
     this.#write('\r\u001b[J');
   }
 

@@ -105,7 +105,7 @@ const LETTERS: Readonly<Record<string, number>> = {
   a: Perm.admin,
 };
 
-/** A password is not told again. */
+/** Does not show the password. */
 function bad(entry: string, detail: string): InvocationFailure {
   const shown = entry.startsWith('password:') ? 'password:…' : `"${entry}"`;
   return new InvocationFailure(`the entry ${shown} of the ACL: ${detail}`);

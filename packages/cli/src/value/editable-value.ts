@@ -14,7 +14,7 @@ export interface EditableValue {
   readonly text: string;
   /** For the name of the file, by which editors choose their colours. */
   readonly suffix: '.json' | '.txt' | '.hex';
-  /** What "meerkat set" must be told to make the same of the file. */
+  /** The options of "meerkat set" that produce the same value from the file. */
   readonly setOptions: string;
   /** @throws CommandFailure when it is not what it was: no JSON, no hex */
   toData(text: string): Promise<Uint8Array>;

@@ -8,7 +8,7 @@ export interface FoundLine {
 }
 
 /**
- * Finds the lines in which an expression matches, and so many before and behind each.
+ * Finds the lines in which an expression matches, with context lines before and after each.
  *
  * @param expression with the flag g
  * @param context lines on each side

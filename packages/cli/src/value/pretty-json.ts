@@ -14,7 +14,7 @@ export function prettyJson(text: string): string {
     const isOpening = token === '{' || token === '[';
     const isClosing = token === '}' || token === ']';
     if (isClosing) depth--;
-    // Nothing stands in empty brackets; everything else that follows one of them is on a line of its own.
+    // Empty brackets stay on one line; everything else after a bracket starts a new line.
     if (hasJustOpened !== isClosing) parts.push(newLine(depth));
     if (isOpening) depth++;
     hasJustOpened = isOpening;

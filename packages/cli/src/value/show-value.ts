@@ -74,7 +74,7 @@ function readable(data: Uint8Array): string {
   }
 }
 
-/** The text that data are, unpacked when they are gzip. @throws CommandFailure when they are none */
+/** Decodes data as text, gunzipped if necessary. @throws CommandFailure when they are not UTF-8 */
 export function textFrom(data: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(unpacked(data));
@@ -84,7 +84,7 @@ export function textFrom(data: Uint8Array): string {
   }
 }
 
-/** The JSON that data are, laid out. @throws CommandFailure when they are none */
+/** Decodes data as JSON, indented. @throws CommandFailure when they are not JSON */
 export function jsonFrom(data: Uint8Array): string {
   const text = textFrom(data);
   try {

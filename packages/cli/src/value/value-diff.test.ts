@@ -33,12 +33,12 @@ test('a line feed at the end is reported when it is the difference', () => {
   expect(diff('a', 'a\n')).toBe('-a\n\\ No newline at end of file\n+a');
 });
 
-test('two JSON values are compared field by field, whatever their order and layout', () => {
+test('two JSON values are compared field by field, regardless of order and layout', () => {
   expect(diff('{"b":1,"a":{"y":2,"x":1}}', '{"a":{"x":1,"y":3},"b":1}')).toBe(
     ' {\n   "a": {\n     "x": 1,\n-    "y": 2\n+    "y": 3\n   },\n   "b": 1\n }',
   );
   expect(diff('{"a":1}', '{ "a": 1 }')).toBe('the same JSON, with other white space');
-  // As numbers they are one; only the text tells them apart.
+  // Equal as JavaScript numbers, but different as text.
   expect(diff('{"a":9007199254740993}', '{"a":9007199254740992}')).toBe(
     '-{"a":9007199254740993}\n+{"a":9007199254740992}',
   );
@@ -58,7 +58,7 @@ test('of other bytes the sizes and the first difference are told', () => {
   expect(diff(Uint8Array.of(0), Uint8Array.of(0, 7))).toBe('1 B → 2 B, the first difference at byte 1: the end → 0x07');
 });
 
-test('texts that have nothing in common are not searched for ever', () => {
+test('the diff of texts that have nothing in common is bounded', () => {
   const lines = (word: string) => Array.from({ length: 20_000 }, (_, i) => `${word} ${i}`).join('\n');
   expect(diff(lines('left'), lines('right'))).toMatch(/^\d+ KiB → \d+ KiB, the first difference at byte 0/);
 });

@@ -51,7 +51,7 @@ function textsOf(a: Uint8Array, b: Uint8Array): Texts | null {
   if (leftJson === null || rightJson === null) return { left, right, note: null };
   const normal = { left: formatJson(leftJson), right: formatJson(rightJson) };
   if (normal.left !== normal.right) return { ...normal, note: null };
-  // Numbers beyond 2^53 and repeated names look alike once they are parsed; then the texts themselves tell.
+  // Numbers beyond 2^53 and repeated names are equal once parsed: compare the texts.
   return stripSpace(left) === stripSpace(right)
     ? { ...normal, note: 'the same JSON, with other white space' }
     : { left, right, note: null };

@@ -2,12 +2,12 @@ import { type Client, isZooKeeperError, NoNodeError } from '@meerkat/client';
 import type { Condition, ZnodeState } from './conditions.ts';
 
 /**
- * Waits until all conditions hold of a znode at one moment, through lost connections and sessions.
+ * Waits until a znode meets all conditions at once, across lost connections and sessions.
  *
- * The znode is read after the watch is armed and after each event, so that no change goes by unseen: whatever the znode
- * becomes and stays is found. What it was for less than the time between an event and the read is not.
+ * The znode is read after the watch is armed and after each event, so that every lasting state is seen. A state that
+ * lasts for less than the time between an event and the read may be missed.
  *
- * @param onState told of each state that was read
+ * @param onState called with each state that was read
  * @returns the state of which they hold
  */
 export async function awaitState(
@@ -32,9 +32,9 @@ export async function awaitState(
     if (conditions.every(({ holds }) => holds(state))) return state;
     await stream.arrival();
   }
-  // Over by a failure, which it throws, or by the signal.
+  // The stream ends by an error, which it throws, or by the signal.
   for await (const _ of stream);
-  throw new DOMException('not awaited any more', 'AbortError');
+  throw new DOMException('the wait was aborted', 'AbortError');
 }
 
 /** @returns null when there is no session to read with */

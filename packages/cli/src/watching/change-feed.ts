@@ -83,7 +83,7 @@ export class ChangeFeed {
       }
       return;
     }
-    /** Where each path is told last: there its data are of use. */
+    /** Index of the last event of each path: only that one needs data. */
     const last = new Map<string, number>();
     for (const [i, { type, path }] of events.entries()) if (type !== 'children') last.set(path, i);
     const readings = events.map((event, i) => {
@@ -110,7 +110,7 @@ export class ChangeFeed {
     }
   }
 
-  /** @returns null when it is not there any more */
+  /** @returns null when it was deleted */
   async #read(path: string): Promise<Seen | 'unreadable' | null> {
     try {
       const { data, stat } = await this.#client.get(path, { signal: this.#options.signal });
@@ -165,7 +165,7 @@ export class ChangeFeed {
           continue;
         }
         if (before === null && picture.isFull) {
-          // Whatever is not in the picture may have been there before.
+          // A znode that is not in the picture may have existed before.
           picture.isWhole = false;
           return;
         }
@@ -174,7 +174,7 @@ export class ChangeFeed {
         if (before !== null || isNew) yield change;
       }
     } catch (error) {
-      // Another gap follows, or what cannot be read is told without data.
+      // Another gap follows, or it cannot be read and is reported without data.
       if (!isPassing(error)) throw error;
       picture.isWhole = false;
       return;

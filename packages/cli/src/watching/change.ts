@@ -7,9 +7,9 @@ export interface Change {
   readonly timeMs: number;
   readonly kind: WatchEvent['type'] | 'gap';
   readonly path: string;
-  /** Of the txn that made the change; null when the server does not tell, and it cannot be found out for certain. */
+  /** Of the txn that made the change; null when the server does not report it and it cannot be determined. */
   readonly zxid: bigint | null;
-  /** Whether the server has told it, or it was found by comparison behind a gap. */
+  /** Whether the server reported it, or it was found by comparison after a gap. */
   readonly source: 'event' | 'comparison';
   readonly before: Seen | null;
   readonly after: Seen | null;

@@ -24,9 +24,9 @@ export function seenOf(stat: Stat, data: Uint8Array | null): Seen {
 }
 
 /**
- * How znodes were when they were read last, so that a change can be reported as a difference. Its size has an end: where there
- * is no room for a value, the ones that were written longest ago are forgotten; where there is none for a znode, it is not
- * taken in, and the picture is not whole any more.
+ * The state of znodes as last read, so that a change can be reported as a difference. Its size is bounded: for a new
+ * value the ones that were written longest ago are evicted; a znode for which there is no room is not added, and the
+ * picture is incomplete from then on.
  */
 export class Picture {
   readonly #limits: PictureLimits;

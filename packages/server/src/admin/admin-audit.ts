@@ -1,7 +1,7 @@
 import type { AdminEvent } from '../audit/audit-line.ts';
 import type { AdminAuthorization, Caller } from './authorization.ts';
 
-/** Writes to the audit log who asked the admin port for a change, and what came of it. */
+/** Audits changes requested over the admin port: the caller and the result. */
 export class AdminAudit {
   readonly #authorization: Pick<AdminAuthorization, 'describe'>;
   readonly #log: { add(event: AdminEvent): void } | null;

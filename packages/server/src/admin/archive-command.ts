@@ -10,7 +10,7 @@ export interface ArchiveCommandParts {
   readonly snapshotDirectory: string;
   readonly logDirectory: string;
   isServing(): boolean;
-  /** Of the last txn applied, which no leader takes back. */
+  /** Of the last applied txn, which no leader truncates. */
   lastZxid(): number;
 }
 
@@ -55,7 +55,7 @@ export class ArchiveCommand {
   }
 
   async #list(): Promise<ArchiveAnswer> {
-    // Whatever is in the log up to here is in the files that are listed behind it.
+    // Read before the files are listed, so that they contain all txns up to here.
     const lastZxid = this.#parts.lastZxid();
     const { snapshotDirectory, logDirectory } = this.#parts;
     const files = await filesOf(snapshotDirectory);

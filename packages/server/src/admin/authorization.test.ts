@@ -45,7 +45,7 @@ test('who says nothing, or nothing that is understood, is not let in', () => {
   expect(statusOf([annMay(ALL)], 'sasl ann')).toBe(401);
 });
 
-test('without a tree nobody but a super user may do anything, and a stranger does not learn that there is none', () => {
+test('without a tree only the super user is authorized, and others do not learn that there is none', () => {
   expect(statusOf(null, null)).toBe(401);
   expect(statusOf(null, 'sasl ann')).toBe(401);
   expect(statusOf(null, ANN)).toBe(503);
@@ -65,7 +65,7 @@ test('an address is that of the connection (CVE-2024-51504)', () => {
 
 test.each([
   ['10.0.0.1', null],
-  // The first one is what the caller has told the proxy.
+  // The first address was sent by the caller and is not trustworthy.
   ['10.0.0.9, 10.0.0.1', null],
   ['10.0.0.1,10.0.0.9', 403],
   ['10.0.0.1, unknown', 401],
@@ -74,7 +74,7 @@ test.each([
   expect(statusOf(acl, 'ip', '127.0.0.1', null, { forwardedFor, usesForwardedFor: true })).toBe(status);
 });
 
-test('a certificate is who it says, and a word without one is nobody', () => {
+test('x509 authenticates the subject of the certificate, and fails without one', () => {
   const authority = new CertificateAuthority();
   const der = (name: string): Uint8Array => new X509Certificate(authority.issue(name).certificate).raw;
   const acl = [{ perms: ALL, scheme: 'x509', id: 'CN=ann' }];
@@ -84,6 +84,6 @@ test('a certificate is who it says, and a word without one is nobody', () => {
   expect(statusOf(acl, 'x509')).toBe(401);
   expect(statusOf(acl, 'x509 CN=ann')).toBe(401);
   expect(statusOf(acl, 'x509', '10.0.0.1', Buffer.from('no certificate'))).toBe(401);
-  // It is shown by the connection, and asked for by the header.
+  // The connection presents it; it counts only if the header asks for x509.
   expect(statusOf(acl, 'ip', '10.0.0.1', der('ann'))).toBe(403);
 });

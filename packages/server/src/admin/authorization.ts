@@ -10,13 +10,13 @@ export interface Refusal {
   readonly error: string | null;
 }
 
-/** Who asks. */
+/** The sender of a request. */
 export interface Caller {
-  /** The header of that name; null when there is none. */
+  /** The Authorization header. */
   readonly authorization: string | null;
   /** The address, as text. */
   readonly remote: string;
-  /** X-Forwarded-For; null when there is none. */
+  /** The X-Forwarded-For header. */
   readonly forwardedFor: string | null;
   /** In DER, checked; null when none was shown. */
   readonly certificate: Uint8Array | null;
@@ -31,7 +31,8 @@ export interface AuthorizationParts {
 }
 
 /**
- * Who may read or replace all data, end sessions, or send clients away, by HTTP: whoever has each of the five permissions of the root (3.9.4 and later).
+ * Authorizes HTTP requests that read or replace all data, end sessions or send clients away: the caller needs each of
+ * the five permissions of the root (as ZooKeeper since 3.9.4).
  *
  *     Authorization: digest ann:secret
  *     Authorization: ip
@@ -45,7 +46,7 @@ export class AdminAuthorization {
   }
 
   /**
-   * Asked before anything else, so that a stranger is told nothing of the state of this server.
+   * Called before anything else, so that an unauthorized caller learns nothing about the state of this server.
    *
    * @param withoutTree the refusal while there is no tree to find the root's ACL in: of a server that looks for a leader
    */
@@ -72,7 +73,7 @@ export class AdminAuthorization {
   }
 
   #hostOf({ remote, forwardedFor }: Caller): string {
-    // What stands before the last one is what the caller has told the proxy (CVE-2024-51504).
+    // Addresses before the last one were sent by the caller and are not trustworthy (CVE-2024-51504).
     return this.#parts.usesForwardedFor ? (forwardedFor?.split(',').at(-1)?.trim() ?? remote) : remote;
   }
 

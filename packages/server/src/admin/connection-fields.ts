@@ -10,7 +10,7 @@ function* briefly(connection: ConnectionView): Fields {
   yield ['packets_sent', connection.packetsSent];
 }
 
-/** Plain connections, and those by TLS, as Apache's server tells them apart by their port. */
+/** Plain and TLS connections, distinguished by port as in Apache's server. */
 export function* showConnections(view: ServerView, show: (connection: ConnectionView) => JsonFields): Fields {
   for (const [name, isSecure] of [
     ['connections', false],

@@ -18,7 +18,7 @@ export interface Drained {
   readonly isDraining: boolean;
   /** Connections that are still open, those without a session among them. */
   readonly connections: number;
-  /** Closed by this command so far; `drain` goes on. */
+  /** Closed by this command so far; `drain` closes more in the background. */
   readonly closed: number;
 }
 
@@ -58,7 +58,7 @@ export class DrainCommand {
     const refusal = authorization.refusalOf(caller, NO_TREE);
     if (!isOrder) {
       if (refusal !== null) return refusal;
-      // An older command drains by GET: what it is told must not look as if it had.
+      // Older versions of the command drain by GET: the answer must not look like success.
       if (name !== 'drain' || query['per_second'] !== undefined) return { status: 405, error: BY_POST };
       return this.#outcome(0);
     }
@@ -67,7 +67,7 @@ export class DrainCommand {
     return outcome;
   }
 
-  /** The server ends: nothing is shed any more. */
+  /** Called when the server stops. */
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;

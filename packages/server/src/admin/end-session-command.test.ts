@@ -82,7 +82,7 @@ test('a session has ended once its closeSession is applied, not when it was aske
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('what is only looked at goes on, and the first ephemerals are named', async () => {
+test('an inspection does not end the session, and lists its first ephemerals', async () => {
   const { command, asked, audited } = make();
   const found = await command.run(false, QUERY, CALLER);
   expect(found).toMatchObject({ sessionId: ID, ephemerals: 25, isEnded: false });
@@ -101,7 +101,7 @@ test('an end that no quorum confirms within the limit is in doubt, and the next 
   expect(await again).toMatchObject({ isEnded: true });
 });
 
-test('two who end the same session do not answer for each other: one gives up, the other one goes on waiting', async () => {
+test('two requests to end the same session are independent: one times out, the other continues to wait', async () => {
   const { command, ends } = make();
   const first = command.run(true, QUERY, CALLER);
   await vi.advanceTimersByTimeAsync(3000);
@@ -123,8 +123,8 @@ test.each([
   ['without a quorum nothing is asked for', {}, { endsSessions: [false] }, 503],
   ['a leader that hands over when the turn comes is asked for nothing', {}, { endsSessions: [true, false] }, 503],
   ['a session that is not known is not found', { timeoutMsOf: nobody }, {}, 404],
-  ['a session that has gone before its turn is not found', {}, { knows: false }, 404],
-  ['who lacks a permission of the root ends nothing', {}, { refusal: { status: 403, error: 'Not authorized' } }, 403],
+  ['a session that ends before its turn is not found', {}, { knows: false }, 404],
+  ['without all permissions of the root: refused', {}, { refusal: { status: 403, error: 'Not authorized' } }, 403],
 ])('%s', async (_title, view, options, status) => {
   const { command, asked } = make(view, options);
   expect(await command.run(true, QUERY, CALLER)).toMatchObject({ status });
@@ -168,7 +168,7 @@ test.each([
 });
 
 test.each(['', '0x', '0x1g', '1.5', '9223372036854775808', '0x10000000000000000', 'all'])(
-  'the id "%s" is none',
+  'rejects the session id "%s"',
   async (text) => {
     const { command, asked } = make();
     expect(await command.run(true, { session: text }, CALLER)).toMatchObject({ status: 400 });

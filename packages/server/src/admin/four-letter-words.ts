@@ -54,7 +54,7 @@ const WORDS: ReadonlySet<string> = new Set([
   'wchp',
   'wchs',
 ]);
-/** What telnet sends when it is interrupted; ZooKeeper knows it as a word that nobody may execute. */
+/** What telnet sends when it is interrupted; a four-letter word in ZooKeeper, but not in its whitelist by default. */
 const TELNET_CLOSE = '\u00ff\u00f4\u00ff\u00fd';
 const NOT_SERVING = 'This ZooKeeper instance is not currently serving requests';
 
@@ -74,7 +74,7 @@ class Words implements FourLetterWords {
   }
 
   isWord(word: string): boolean {
-    // Where it is allowed there is nothing to execute, and ZooKeeper goes on to read it as a length.
+    // When it is whitelisted, ZooKeeper has no command for it and reads it as a length.
     return WORDS.has(word) || (word === TELNET_CLOSE && !this.#allowed.has(word));
   }
 

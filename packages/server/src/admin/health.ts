@@ -18,10 +18,10 @@ export interface Health {
 
 export interface HealthSource {
   readonly view: ServerView;
-  /** Why the server cannot go on; null while it can. */
+  /** Why the server has failed; null while it has not. */
   failure(): string | null;
   isStopping(): boolean;
-  /** Clients are sent elsewhere. */
+  /** Clients are sent to other servers. */
   isDraining(): boolean;
 }
 
@@ -37,7 +37,7 @@ export function checkHealth({ view, failure, isStopping, isDraining }: HealthSou
   const stopping: HealthCheck = {
     name: 'stopping',
     isOk: !isStopping(),
-    detail: isStopping() ? 'the server is being stopped' : 'nobody has asked for it',
+    detail: isStopping() ? 'the server is being stopped' : 'not requested',
   };
   const draining: HealthCheck = {
     name: 'draining',
@@ -53,7 +53,7 @@ function checkServing(view: ServerView): HealthCheck {
     return { name: 'serving', isOk: isServing, detail: isServing ? 'standalone' : 'the data directory is being read' };
   }
   const name = 'quorum';
-  if (view.isReadOnly) return { name, isOk: false, detail: 'there is none: only reads are answered (read-only)' };
+  if (view.isReadOnly) return { name, isOk: false, detail: 'no quorum: only reads are answered (read-only)' };
   if (isServing)
     return { name, isOk: true, detail: `${modeOf(view)}, led by server ${ensemble.leader ?? view.serverId}` };
   const { connectedServers, leader, role } = ensemble;

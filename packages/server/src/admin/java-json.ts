@@ -32,7 +32,7 @@ export class JsonList {
   }
 }
 
-/** A bigint is written as its digits, whatever JavaScript would make of them. */
+/** A bigint is written as a number with all its digits. */
 export type JsonValue = string | number | bigint | boolean | null | JavaDouble | JsonFields | JsonList;
 
 /** The text in pieces, each short. */

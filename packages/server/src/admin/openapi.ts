@@ -84,7 +84,7 @@ export function makeOpenApi(commandUrl: string): object {
         },
         post: {
           operationId: 'end_session',
-          summary: 'ends a session, whatever its client does',
+          summary: 'ends a session, even if its client is alive',
           description:
             'The caller needs each permission of the root. Any server does it for any session, but for local ones. Not a command of ZooKeeper.',
           ...OF_SESSION,
@@ -99,7 +99,7 @@ export function makeOpenApi(commandUrl: string): object {
         },
         post: {
           operationId: 'drain',
-          summary: 'sends clients to other servers, with their sessions, and takes no sessions any more',
+          summary: 'sends clients to other servers, with their sessions, and accepts no more sessions',
           ...ofDrain(query('per_second', 'how many in a second, from 1 to 100000; 500 without it')),
         },
       },

@@ -52,7 +52,7 @@ test('one restore at a time; when the thread that receives a snapshot ends, anot
   expect(command.begin(CALLER, true)).toHaveProperty('path');
 });
 
-test('a restore that the core has begun goes on without the thread, and none begins beside it', async () => {
+test('a restore that the core has begun continues without the thread, and no other one starts meanwhile', async () => {
   const { command, metrics, done } = make();
   command.begin(CALLER, true);
   const finished = command.finish({ zxid: 7 });
@@ -63,7 +63,7 @@ test('a restore that the core has begun goes on without the thread, and none beg
   expect(metrics.restoreErrors).toBe(0);
 });
 
-test('each restore stands once in the audit log: when it is refused, when its body is none, when it is done', async () => {
+test('each restore is audited once: when it is refused, when its body is invalid, when it is done', async () => {
   const refused = make({ status: 403, error: 'Not authorized' });
   refused.command.begin(CALLER, true);
   expect(refused.audited).toEqual(['failure']);

@@ -75,7 +75,7 @@ export class RestoreCommand {
     return { path: join(snapshotDirectory, UPLOAD_NAME), freeBytesMin: diskFreeBytesMin, bytesMax };
   }
 
-  /** Who receives the body has gone, and with it the body. What the core has been given goes on. */
+  /** The thread that receives the body has ended. A restore that the core has begun continues. */
   abandon(): void {
     if (this.#begun === null || this.#isExchanging) return;
     this.#parts.audit.add('restore', this.#begun.caller, 'failure');

@@ -47,7 +47,7 @@ export class SnapshotCommand {
     try {
       return await this.#parts.take();
     } catch {
-      // The log tells why.
+      // The reason is in the log.
       return { status: 500, error: null };
     }
   }

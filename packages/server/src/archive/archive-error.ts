@@ -1,7 +1,7 @@
 /**
- * - `missing`: a file or directory is not there, or not any more.
+ * - `missing`: a file or directory does not exist, or was removed meanwhile.
  * - `damaged`: a file is not what it should be.
- * - `unusable`: nothing is wrong with the files, but what was asked for cannot be had from them.
+ * - `unusable`: the files are intact, but do not contain what was asked for.
  * - `unreachable`: the server whose files they are does not answer, or refuses.
  * - `disk`: the system refuses to read or write.
  */

@@ -163,7 +163,7 @@ describe('a log', () => {
     expect(readFileSync(path)).toEqual(before);
   });
 
-  test('has its mode again when it was written anew', async () => {
+  test('keeps its mode when it is rewritten', async () => {
     const path = damagedLog();
     chmodSync(path, 0o640);
     await repairLogFile(path, { recomputes: true, isDryRun: false });

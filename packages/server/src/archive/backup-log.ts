@@ -15,7 +15,7 @@ const FILE_BYTES_MAX = 64 * 1024 * 1024;
 interface WrittenFile {
   readonly path: string;
   readonly handle: FileHandle;
-  /** Its header says what comes before it, and there are no holes in it. */
+  /** Its header names its predecessor, and it has no gaps. */
   readonly isOurs: boolean;
   size: number;
 }
@@ -98,7 +98,7 @@ export class BackupLog {
     return this.#lastMs;
   }
 
-  /** The next entry begins a file of its own, because what comes before it is missing or unknown. */
+  /** The next entry starts a new file, because its predecessor is missing or unknown. */
   async startAfter(zxid: Zxid): Promise<void> {
     await this.close();
     this.#last = zxid;
@@ -182,7 +182,7 @@ export class BackupLog {
   }
 }
 
-/** It says nothing of what comes before, so that a reader accepts the holes that Apache's servers leave. */
+/** Names no predecessor, so that a reader accepts the gaps that Apache's servers leave. */
 function apachesHeader(): Uint8Array {
   const header = logHeader(ZXID_ZERO);
   header.fill(0, 8);

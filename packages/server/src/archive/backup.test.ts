@@ -133,7 +133,7 @@ describe('a backup', () => {
     await backup.close();
   });
 
-  test('that was killed anywhere in its log goes on, and has what it had', async () => {
+  test('killed at any position of its log resumes without loss', async () => {
     cpSync(APACHE, source, { recursive: true });
     await run();
     const whole = await digestAt(APACHE, null);
@@ -202,7 +202,7 @@ describe('a backup', () => {
     expect(own).toEqual([0xf, 0x10]);
   });
 
-  test('goes on behind the next snapshot when the server has purged what is between', async () => {
+  test('resumes after the next snapshot when the server has purged the txns before it', async () => {
     copyFileSync(join(APACHE, 'snapshot.0'), join(source, 'snapshot.0'));
     await copyUpTo('log.1', 5);
     await run();

@@ -1,15 +1,15 @@
 /**
- * A copy of what a server has written, with which every state since its oldest snapshot can be had again:
+ * A copy of the files of a server, from which every state since the oldest snapshot can be restored:
  *
  *     <directory>/version-2/snapshot.<zxid>   as the server wrote it, unpacked or not
  *                          /log.<zxid>        its txns, without a hole from the oldest snapshot on
  *
- * It reads as a data directory does. What makes it safe to end at any moment:
+ * It has the layout of a data directory. It is safe to kill at any moment:
  *
- * 1. A batch of txns is appended and synced; what a crash has torn of it is cut at the next start, and copied again.
- * 2. A snapshot is copied under a name that nobody reads, verified, and renamed once the log reaches the zxid at which it was
- *    complete: so each one under its own name can be restored.
- * 3. What an uncommitted txn of the server's directory was replaced by takes its place here, too; the old one is kept.
+ * 1. A batch of txns is appended and synced; a torn batch is cut off at the next start and copied again.
+ * 2. A snapshot is copied under a temporary name, verified, and renamed once the log reaches the zxid at which it was
+ *    complete. So every snapshot with its final name can be restored.
+ * 3. When the server has replaced an uncommitted txn, it is replaced here, too; the old one is kept.
  */
 import { type FileHandle, mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ export interface BackupOptions {
   readonly snapshotEveryMs: number;
   /** How many snapshots stay, at least 1, with the log behind the oldest; null: all. */
   readonly keepCount: number | null;
-  /** States of the last so many milliseconds stay; null: all. */
+  /** Retention in milliseconds: states younger than this stay restorable; null: all. */
   readonly keepMs: number | null;
   readonly onWarning: (text: string) => void;
   /** What an operator may want to know, now and then. */
@@ -42,7 +42,7 @@ export interface BackupOptions {
 export interface BackupState {
   /** Everything up to here is durable. */
   readonly zxid: Zxid;
-  /** When that txn was made, milliseconds; null when there is none in the log yet. */
+  /** Time of that txn in milliseconds; null while the log is empty. */
   readonly timeMs: number | null;
   readonly snapshots: readonly ZxidFile[];
   readonly logs: readonly ZxidFile[];
@@ -265,7 +265,7 @@ export class Backup {
     if (removed.snapshots.length + removed.logs.length > 0) await syncDirectory(this.directory);
   }
 
-  /** Txns between this backup and the server's log are gone: it goes on behind the next snapshot. */
+  /** Txns between this backup and the server's log were purged: resumes after the next snapshot. */
   async #leap(files: ArchiveFiles, reason: string, signal?: AbortSignal): Promise<void> {
     const { snapshots } = await listOf(this.directory);
     if (this.#pending === null || this.#pending.zxid <= this.#log.last) {
@@ -278,13 +278,13 @@ export class Backup {
       );
     }
     this.#options.onWarning(
-      `${files.place}: ${reason}. The backup goes on with ${this.#pending.name}: states between zxid ${hexZxid(this.#log.last)} and ` +
+      `${files.place}: ${reason}. The backup resumes with ${this.#pending.name}: states between zxid ${hexZxid(this.#log.last)} and ` +
         'that one cannot be had. A backup that runs more often than the server purges its log has no such gap',
     );
     await this.#log.startAfter(this.#pending.zxid);
   }
 
-  /** Looks how far the histories of backup and server are the same, and cuts the backup there. */
+  /** Finds where the histories of backup and server diverge, and cuts the backup there. */
   async #settlePast(files: ArchiveFiles, own: readonly ZxidFile[], signal?: AbortSignal): Promise<void> {
     const ownFiles = await DirectoryFiles.open(this.directory, null);
     const past: CommonPast = await findCommonPast(files, ownFiles, this.#log.last, signal);
@@ -309,7 +309,7 @@ export class Backup {
   }
 }
 
-/** Of the backup. That its directory has gone is no passing fault, as a file that its server has purged is. */
+/** Of the backup. A missing backup directory is permanent, unlike a file that the server has purged. */
 async function listOf(
   directory: string,
 ): Promise<{ readonly snapshots: readonly ZxidFile[]; readonly logs: readonly ZxidFile[] }> {

@@ -28,7 +28,7 @@ export interface CheckedLog {
   readonly notes: readonly string[];
 }
 
-/** @param previous the file before, as it was checked; null: whatever comes before this one is of no interest */
+/** @param previous the result for the file before; null: continuity with earlier files is not checked */
 export async function checkLog(path: string, previous: CheckedLog | null, signal?: AbortSignal): Promise<CheckedLog> {
   const [file] = logFilesOf([{ name: basename(path), size: 0 }]);
   await using opened = await openFile(path);

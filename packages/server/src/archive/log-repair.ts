@@ -107,7 +107,7 @@ async function repairHeld(path: string, { recomputes, isDryRun }: LogRepairOptio
   return { ...found, recomputed: repaired?.count ?? 0, kept };
 }
 
-/** Walks on over entries whose frame is right, whatever their checksum; ends where there is none any more. */
+/** Continues over entries with a valid frame, ignoring their checksums, up to the first invalid frame. */
 async function recompute(path: string, from: number): Promise<{ readonly bytes: Uint8Array; readonly count: number }> {
   const bytes = await readFile(path);
   const jute = new JuteReader(undefined, PAYLOAD_BYTES_MAX);

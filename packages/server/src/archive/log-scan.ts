@@ -1,8 +1,8 @@
 /**
  * Reads one log file from its beginning or a place in it, with memory for a slice and the longest entry.
  *
- * It stops where no valid entry follows; `judge` says what is there, by the rule of a start (docs/storage.md, "Damage in
- * the log").
+ * It stops where no valid entry follows; `judgeEnd` classifies what is there, by the rule of a start (docs/storage.md,
+ * "Damage in the log").
  */
 import {
   ENTRY_FRAME_BYTES,

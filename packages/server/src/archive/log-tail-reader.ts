@@ -1,8 +1,8 @@
 /**
- * Follows the log of a server that runs: each `poll` tells what has been appended since, across new files.
+ * Follows the log of a running server: each `poll` returns the txns appended since the last one, across new files.
  *
- * A leader may take txns away again that it has not seen, and then writes others in their place. So before each poll the last
- * entry is looked for where it was; when it is not there any more `poll` says so, and the caller decides.
+ * A new leader may truncate txns that it does not know, and others are then written in their place. So each poll first
+ * checks that the last entry is still where it was; if it is not, `poll` says so, and the caller decides.
  */
 import { LogSequence, type ZxidFile } from '@meerkat/core/files';
 import { epochOf, hexZxid, type Zxid } from '@meerkat/protocol';
@@ -86,7 +86,7 @@ export class LogTailReader {
   #purgedBefore({ name, zxid }: ZxidFile): string | null {
     const last = this.#last;
     if (last < 0 || zxid <= last + 1 || epochOf(zxid) !== epochOf(last)) return null;
-    return `its log begins with ${name}, and the txns behind zxid ${hexZxid(last)} are not there any more`;
+    return `its log begins with ${name}, and the txns behind zxid ${hexZxid(last)} are gone`;
   }
 
   async #open(file: ZxidFile): Promise<void> {

@@ -1,8 +1,8 @@
 /**
- * A service in this process that shows a past state: a server core with a disk in memory and streams in memory, so that nobody
- * else can reach it. What reads the state is an ordinary client, so all that works with a service works with the past.
+ * A service in this process that shows a past state: a server core with disk and streams in memory, which no other
+ * process can reach. The state is read by an ordinary client, so all that works with a service works with the past.
  *
- * Nothing of it changes by itself: its sessions do not expire while it lives, and containers and TTL znodes stay.
+ * Nothing changes by itself: sessions do not expire while it lives, and containers and TTL znodes stay.
  */
 import {
   type ByteStream,
@@ -54,7 +54,7 @@ export class PastService {
 
   /** Takes the database over: it is of no use to anybody else afterwards. */
   static async start({ database }: Pick<Rebuilt, 'database'>): Promise<PastService> {
-    // Whoever had a session then is not here to keep it.
+    // The clients of these sessions are not here to ping.
     for (const id of database.sessions.keys()) database.sessions.set(id, LONG_MS);
     const disk = new TurnedMemoryDisk();
     await new Promise<void>((resolve, reject) => {

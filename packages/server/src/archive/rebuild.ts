@@ -209,7 +209,7 @@ export async function readInto(database: Database, file: OpenFile, signal?: Abor
     if (body.fault !== null) fail(body.fault);
     checksum = adler32(checksum, bytes, 0, at);
     rest = bytes.subarray(at);
-    if (body.isComplete && rest.length > END_BYTES_MAX) fail('it goes on behind its end');
+    if (body.isComplete && rest.length > END_BYTES_MAX) fail('bytes follow its end');
   }
   if (!body.isComplete) fail(`it is cut short (${body.position})`);
   return readSnapshotEnd(rest, checksum) ?? fail('its checksum is wrong');

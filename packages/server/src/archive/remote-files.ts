@@ -79,7 +79,7 @@ export class RemoteFiles implements ArchiveFiles {
     }
     if (answer.status === 200) return answer;
     if (answer.status === 404)
-      throw new ArchiveError('missing', `${url} has no ${query['file'] ?? 'command archive'} any more`);
+      throw new ArchiveError('missing', `${url} no longer has ${query['file'] ?? 'the command archive'}`);
     const { error = null } = jsonOf(answer) as Listed;
     throw this.#refused(error ?? `HTTP ${answer.status}`);
   }

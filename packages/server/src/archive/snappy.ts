@@ -18,7 +18,7 @@ const HEADER = Uint8Array.of(...MAGIC, 0, 0, 0, 1, 0, 0, 0, 1);
 const HEADER_BYTES = HEADER.length;
 /** As snappy-java's. */
 const PACKED_BLOCK_BYTES = 32 * 1024;
-/** snappy-java's blocks have 32 KiB; whoever sets another size takes a few MiB at most. */
+/** snappy-java's default is 32 KiB; block sizes in use are a few MiB at most. */
 const BLOCK_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Unpacks a stream chunk by chunk. @param path for messages */
@@ -68,7 +68,7 @@ export class SnappyUnpacker {
       at = end;
     }
     this.#position += at;
-    // What came belongs to whoever gave it.
+    // Copied: the input buffer belongs to the caller.
     this.#rest = new Uint8Array(rest.subarray(at));
     return blocks;
   }

@@ -125,7 +125,7 @@ class SnapshotScan {
     this.#position += at;
     this.#rest = bytes.subarray(at);
     if (this.#phase === 'end' && this.#rest.length > END_BYTES_MAX)
-      this.#fail(0, 'the snapshot goes on behind its end');
+      this.#fail(0, 'bytes follow the end of the snapshot');
   }
 
   end(): SnapshotScanned {

@@ -24,7 +24,7 @@ export interface TxnEffects {
   readonly timeMs: number;
   readonly session: bigint;
   readonly record: TxnRecord;
-  /** By path, a parent before its children. null: it was not there, it is not there any more. */
+  /** By path, a parent before its children. `before` is null if it was created, `after` if it was deleted. */
   readonly znodes: readonly {
     readonly path: string;
     readonly before: ZnodeMoment | null;

@@ -83,9 +83,9 @@ export async function readZnodeHistory(files: ArchiveFiles, options: ZnodeHistor
 
 class Tracker {
   readonly #options: ZnodeHistoryOptions;
-  /** undefined: it is there, as nobody knows. */
+  /** undefined: it exists, in an unknown state. */
   readonly #states = new Map<string, ZnodeState | undefined>();
-  /** True: what is not among the states is not there. */
+  /** True: a znode without a state does not exist. */
   knowsAll = false;
 
   constructor(options: ZnodeHistoryOptions) {

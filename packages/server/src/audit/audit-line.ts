@@ -13,7 +13,7 @@ export interface AdminEvent {
   /** The one that was to end; null of other operations, and when what was given is no id. Who asks has none. */
   readonly sessionId: bigint | null;
   readonly caller: { readonly users: readonly string[]; readonly host: string };
-  /** `invoked`: nobody knows what came of it. */
+  /** `invoked`: the outcome is unknown. */
   readonly result: 'success' | 'failure' | 'invoked';
 }
 

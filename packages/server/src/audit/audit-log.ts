@@ -18,8 +18,8 @@ const WAITING_MAX = 16 * 1024 * 1024;
 /**
  * The audit log: a line for each change that clients of this server have made or tried to make.
  *
- * The file is opened anew for each batch of lines, so that it may be renamed at any time. Nothing waits for it: lines that a
- * full or slow disk does not take are lost, and the server's log says how many.
+ * The file is reopened for each batch of lines, so that it may be renamed at any time. No request waits for it: lines
+ * that a full or slow disk does not take are dropped, and the server's log reports how many.
  */
 export class AuditLog implements Audit {
   readonly #options: AuditOptions;
@@ -35,7 +35,7 @@ export class AuditLog implements Audit {
   #timer: NodeJS.Timeout | null = null;
   #idle: (() => void)[] = [];
 
-  /** @param warn hears of lines that are lost */
+  /** @param warn is notified of dropped lines */
   constructor(options: AuditOptions, warn: (message: string) => void) {
     this.#options = options;
     this.#warn = warn;
@@ -113,7 +113,7 @@ export class AuditLog implements Audit {
   };
 }
 
-/** Java's `user.name`; a container may run as a number that nobody has named. */
+/** Java's `user.name`; a container may run as a user id without a name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -8,14 +8,14 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 describe('ensemble', () => {
   const named = makeAuthenticator({ ...DEFAULT_AUTH_OPTIONS, ensembleNames: ['blue', 'green'] });
 
-  test('lets clients go on that mean this ensemble, or say nothing, and makes nobody known', () => {
+  test('accepts clients that name this ensemble or none, and grants no identity', () => {
     for (const auth of [bytes('blue'), bytes('green'), bytes(''), null])
       expect(named.authenticate('ensemble', auth, remote, null)).toEqual([]);
     const nameless = makeAuthenticator({ ...DEFAULT_AUTH_OPTIONS, ensembleNames: [] });
     expect(nameless.authenticate('ensemble', bytes('red'), remote, null)).toEqual([]);
   });
 
-  test('refuses others without an answer', () => {
+  test('refuses others without a reply', () => {
     expect(named.authenticate('ensemble', bytes('red'), remote, null)).toBeNull();
     expect(named.refusesSilently('ensemble')).toBe(true);
     expect(named.refusesSilently('digest')).toBe(false);

@@ -10,10 +10,11 @@ export interface EnsembleAnswers {
 }
 
 /**
- * `ensemble` (EnsembleAuthenticationProvider): the client says which ensemble it means. It makes nobody known, and keeps clients
- * with an old list of servers out of the wrong ensemble. A refusal is not answered, so that the client tries another server.
+ * `ensemble` (EnsembleAuthenticationProvider): the client names the ensemble that it expects. It grants no identity,
+ * and keeps clients with an outdated list of servers out of the wrong ensemble. A refusal is not answered, so that the
+ * client tries another server.
  *
- * @param names of this ensemble; none: every client is right
+ * @param names of this ensemble; empty: every client is accepted
  */
 export function makeEnsembleScheme(names: readonly string[], answers: EnsembleAnswers): Scheme {
   return {

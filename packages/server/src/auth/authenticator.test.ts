@@ -18,7 +18,7 @@ describe('a provider that is not known', () => {
     );
   });
 
-  test('is none of a server that is told of none: its ACLs are kept as they are, and grant nobody anything', () => {
+  test('is ignored when no authProvider is configured: its ACLs are kept as they are, and grant nothing', () => {
     expect(makeAuthenticator(DEFAULT_AUTH_OPTIONS).refusalOf(new Set(['badge']))).toBeNull();
   });
 });
@@ -26,7 +26,7 @@ describe('a provider that is not known', () => {
 describe('digest', () => {
   const authenticator = makeAuthenticator(DEFAULT_AUTH_OPTIONS);
 
-  test('an offer becomes user:base64(sha1(user:password))', () => {
+  test('credentials become user:base64(sha1(user:password))', () => {
     expect(authenticator.authenticate('digest', bytes('super:test'), remote, null)).toEqual([
       { scheme: 'digest', id: SUPER },
     ]);
@@ -67,7 +67,7 @@ describe('digest', () => {
     expect(authenticator.userName({ scheme: 'digest', id: SUPER })).toBe('super');
   });
 
-  test('switched off, the scheme does not exist and nobody becomes super', () => {
+  test('disabled, the scheme does not exist and there is no super user', () => {
     const off = makeAuthenticator({ ...DEFAULT_AUTH_OPTIONS, digestEnabled: false, superDigest: SUPER });
     expect(off.authenticate('digest', bytes('super:test'), remote, null)).toBeNull();
     expect(off.isValidAclId('digest', SUPER)).toBe(false);

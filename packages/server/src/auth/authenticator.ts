@@ -102,7 +102,7 @@ function describeMissing(
   const schemes = missing.map((scheme) => JSON.stringify(scheme)).join(', ');
   return (
     `ACLs of this directory name the scheme ${schemes}, and authProvider names ${unknown.join(', ')}, which this server does not have: ` +
-    'nobody would get what these ACLs grant. Change them under the program that has the provider, or take the authProvider line out of the configuration to start without it'
+    'these ACLs would grant nothing. Change them on a server with the provider, or take the authProvider line out of the configuration to start without it'
   );
 }
 

@@ -5,7 +5,7 @@
  * address is written as eight groups without `::` (`Inet6Address.getHostAddress`).
  */
 
-/** The 4 or 16 bytes of an address written as text; null when it is none. A zone (`%eth0`) is ignored. */
+/** The 4 or 16 bytes of an address written as text; null when it is not an address. A zone (`%eth0`) is ignored. */
 export function parseIp(text: string): Uint8Array | null {
   const length = readIp(text, text.length, SCRATCH);
   return length === 0 ? null : SCRATCH.slice(0, length);
@@ -55,7 +55,7 @@ export class IpNetwork {
 
 const SCRATCH = new Uint8Array(16);
 
-/** Reads the address that stands before `end`. @returns how many bytes it has; 0 when it is none */
+/** Reads the address before `end`. @returns its length in bytes; 0 when it is not an address */
 function readIp(text: string, end: number, bytes: Uint8Array): number {
   const colon = text.indexOf(':');
   if (colon < 0 || colon >= end) return readIpv4(text, 0, end, bytes, 0) ? 4 : 0;

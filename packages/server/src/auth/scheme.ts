@@ -3,8 +3,8 @@ import type { Identity, PeerAddress, PeerCertificate } from '@meerkat/core';
 /**
  * One scheme (ZooKeeper's AuthenticationProvider).
  *
- * `world` is none: it has no credentials, and the core knows it. `super` is none either: it is granted by `digest` and
- * cannot be named in an ACL.
+ * `world` is not one of them: it has no credentials and is built into the core. Nor is `super`: it is granted by
+ * `digest` and cannot be named in an ACL.
  */
 export interface Scheme {
   readonly isAuthenticated: boolean;

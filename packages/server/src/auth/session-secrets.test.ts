@@ -42,7 +42,7 @@ describe('secrets of sessions', () => {
     ['# nothing', null, 'no secret'],
     ['short', 1, 'a secret of 5 characters'],
     [`${OLD}\n${OLD}`, 2, 'a line again'],
-  ])('%j are none', (text, line, found) => {
+  ])('rejects %j', (text, line, found) => {
     expect(parseSessionSecrets(text)).toEqual({ fault: { line, found } });
   });
 

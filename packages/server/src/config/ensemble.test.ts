@@ -208,8 +208,8 @@ describe('what contradicts itself is explained', () => {
       'server.4',
       'd:3888 is the election port of server.4 already, and the client port of server.4',
     ],
-    ['a member that is none', 'server.4=d:2888', 'server.4', '"d:2888" is not host:quorumPort:electionPort[:role]'],
-    ['a role that is none', 'server.4=d:2888:3888:leader', 'server.4', '"leader" is neither participant nor observer'],
+    ['an invalid member', 'server.4=d:2888', 'server.4', '"d:2888" is not host:quorumPort:electionPort[:role]'],
+    ['an unknown role', 'server.4=d:2888:3888:leader', 'server.4', '"leader" is neither participant nor observer'],
     ['an id that no session id can hold', 'server.256=d:2888:3888', 'server.256', 'a number from 0 to 255'],
     ['several addresses', 'server.4=d:2888:3888|e:2888:3888', 'server.1', 'members that can form an ensemble'],
   ])('%s', (_title, line, key, message) => {

@@ -56,12 +56,12 @@ export interface Membered {
   readonly secureClient: HostPort | null;
 }
 
-/** Reads the members. Null when no member is listed, or after a fault has been told. */
+/** Reads the members. Null when no member is listed, or after a reported fault. */
 export function readEnsemble(source: EnsembleSource, findings: Findings): Membered | null {
   return new EnsembleReader(source, findings).read();
 }
 
-/** A line of the list, with the file that it stands in. */
+/** A line of the list, with its file. */
 interface MemberLine extends Property {
   readonly file: string;
 }
@@ -327,7 +327,7 @@ class EnsembleReader {
 
   #requireLimit(key: string, value: number | null, example: number): void {
     const line = this.#source.lines.get(key);
-    // A line that is there but wrong has been told already.
+    // An invalid line was reported already.
     if (value === null ? line !== undefined : value > 0) return;
     const expected = `a line such as ${key}=${example}: an ensemble needs it`;
     this.#findings.fault(this.#placeOfKey(key), line === undefined ? 'no such line' : line.value, expected);

@@ -19,7 +19,7 @@ export type Tier = 'supported' | 'accepted' | 'security';
 export interface Key {
   readonly name: string;
   readonly tier: Tier;
-  /** As it would stand in the file; '' for none. */
+  /** As written in the file; '' for none. */
   readonly default: string;
   readonly meaning: string;
   readonly expected: string;

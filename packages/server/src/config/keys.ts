@@ -18,7 +18,7 @@ export const KEYS: readonly Key[] = [
   ...OTHER_KEYS,
 ];
 
-/** The key of that name, with or without ZooKeeper's prefix for system properties; null when nobody knows it. */
+/** The key of that name, with or without ZooKeeper's prefix for system properties; null when it is unknown. */
 export function findKey(name: string): Key | null {
   const bare = withoutPrefix(name);
   const exact = KEYS_BY_NAME.get(bare);
@@ -32,7 +32,7 @@ export function findKey(name: string): Key | null {
   return longest;
 }
 
-/** A name that differs only by its case, which ZooKeeper does not forgive; null when there is none. */
+/** A key that differs only in case, which ZooKeeper does not accept; null when there is none. */
 export function findSimilarName(name: string): string | null {
   const lower = withoutPrefix(name).toLowerCase();
   return KEYS.find((key) => key.name.toLowerCase() === lower)?.name ?? null;

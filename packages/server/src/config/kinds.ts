@@ -7,7 +7,7 @@ import type { Compression } from '@meerkat/core';
 export interface Kind<T> {
   /** What is expected, for people: "a whole number from 0 to 65535". */
   readonly expected: string;
-  /** The value, or null when the text is none of this kind. */
+  /** The value; null when the text is invalid. */
   parse(text: string): T | null;
 }
 

@@ -4,7 +4,7 @@
  *     # a comment, as is a line that starts with "!"
  *     key = value        the first unescaped "=", ":" or blank ends the key
  *     key  value
- *     key = one \        a backslash at the end of the line goes on in the next one,
+ *     key = one \        a backslash at the end of the line continues it on the next one,
  *           value        whose leading blanks do not count
  *     \u00e9, \t, \n, \r, \f, \\ and a backslash before any other character, which stands for that character
  *
@@ -15,7 +15,7 @@
 export interface Property {
   readonly key: string;
   readonly value: string;
-  /** The line on which the key stands, from 1; null when it does not stand in the file. */
+  /** The line of the key, from 1; null when it is not in the file. */
   readonly line: number | null;
   /** Where it stands otherwise: the name of an environment variable. */
   readonly origin?: string;
@@ -73,7 +73,7 @@ export function hideSecrets(text: string): string {
   for (const index of comments) lines[index] = '# ***';
   for (const { key, line } of secrets) {
     if (line === null) continue;
-    // A value may go on over several lines.
+    // A value may span several lines.
     let end = line;
     while (end < lines.length && endsInsideEscape(lines[end - 1] ?? '')) end++;
     lines.fill('', line - 1, end);

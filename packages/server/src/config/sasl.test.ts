@@ -61,11 +61,11 @@ describe('the login of SASL', () => {
   test('has another password for super where a key says so', () => {
     const lines = `${JAAS}\nSASLAuthenticationProvider.superPassword=secret3`;
     expect(saslOf(lines).login?.users.of('super')).toBe('secret3');
-    // As with Apache, who is not in the file is nobody.
+    // As in Apache, a user who is not in the file is unknown.
     expect(saslOf(`${lines}\nsasl.serverconfig=Other`).login?.users.of('super')).toBeNull();
   });
 
-  test('is none when nothing is said', () => {
+  test('is null without configuration', () => {
     expect(saslOf('').login).toBeNull();
     const { server, warnings } = read('java.security.auth.login.config=empty.conf');
     expect(server.auth.sasl.login).toBeNull();

@@ -15,7 +15,7 @@ import type { ServerOptions } from './options.ts';
 import { placeOfProperty } from './properties.ts';
 
 /** The part of the configuration that depends on several of these keys, or on other files. */
-/** The secrets of sessions; null when there is no file of them, or a fault has been told. */
+/** The secrets of sessions; null without a file, or after a reported fault. */
 export function readSessionSecrets(source: EnsembleSource, findings: Findings): ServerOptions['sessionSecrets'] {
   const { sessionSecretFile } = source.draft.sasl;
   if (sessionSecretFile === null) return null;
@@ -28,7 +28,7 @@ export function readSessionSecrets(source: EnsembleSource, findings: Findings): 
   return null;
 }
 
-/** SASL between servers; null when it is off, or a fault has been told. */
+/** SASL between servers; null when it is off, or after a reported fault. */
 export function readQuorumSasl(source: EnsembleSource, findings: Findings): QuorumSaslOptions | null {
   const { isQuorumEnabled, learnerRequires, serverRequires, ...draft } = source.draft.sasl;
   const demand = (key: string, expected: string): null => {
@@ -64,7 +64,7 @@ export function readQuorumSasl(source: EnsembleSource, findings: Findings): Quor
   return { ...common, credentials: learnerRequires ? new QuorumLogin(username, password) : null };
 }
 
-/** With what this server logs in at others; null after a fault has been told. */
+/** The credentials with which this server logs in at others; null after a reported fault. */
 function readTickets(
   source: EnsembleSource,
   findings: Findings,

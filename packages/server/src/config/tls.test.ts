@@ -126,16 +126,16 @@ describe('a start is stopped by', () => {
     ],
     ['a class that makes TLS', `${STORES}ssl.context.supplier.class=org.example.Tls`, 'there is no Java here'],
     ['a class that makes identities', `${STORES}ssl.authProvider=mine`, 'ssl.authProvider: found "mine"'],
-    ['a cipher suite that nobody knows', 'ssl.ciphersuites=TLS_RSA_WITH_RC4_128_MD5', 'names of cipher suites'],
+    ['an unknown cipher suite', 'ssl.ciphersuites=TLS_RSA_WITH_RC4_128_MD5', 'names of cipher suites'],
     ['old versions alone', 'ssl.enabledProtocols=TLSv1,TLSv1.1', 'TLSv1.2, TLSv1.3, or both'],
     ['a store of Bouncy Castle', 'ssl.keyStore.type=BCFKS', 'JKS, PEM or PKCS12'],
-    ['a word that is none of need, want and none', 'ssl.clientAuth=yes', 'none, want or need'],
+    ['an unknown value of clientAuth', 'ssl.clientAuth=yes', 'none, want or need'],
   ])('%s', (_, lines, message) => {
     expect(faultsOf(BASE, lines)).toContain(message.startsWith('there') ? 'ssl.context.supplier.class' : message);
   });
 });
 
-test('a secret stands in no message', () => {
+test('a secret is not shown in messages', () => {
   expect(faultsOf(BASE, 'clientPort=1\nDigestAuthenticationProvider.superDigest=s3cret')).toMatch(
     /superDigest: found a value that is not shown, expected user:hash/,
   );

@@ -5,7 +5,7 @@ import type { TlsDraft } from './draft.ts';
 /** A key whose line is missing or contradicts others: what was found there, and what is expected instead. */
 export interface TlsFault {
   readonly key: string;
-  /** Null: what its line says, or that there is none. */
+  /** Null: the value of the line, or that the line is missing. */
   readonly found: string | null;
   readonly expected: string;
 }

@@ -281,7 +281,7 @@ describe('zoo.cfg', () => {
     expect(faultsOf(`${REQUIRED}metricsProvider.className=com.example.Mine`)).toHaveLength(1);
   });
 
-  test('what the admin port shows of the file has no secrets in it, in whatever lines they are written', () => {
+  test('secrets are masked in the file as shown by the admin port, in any notation', () => {
     const secrets =
       '#ssl.quorum.keyStore.password=hush\n  ! superDigest was super:abc\nssl.keyStore.password=hu\\\nsh\nDigestAuthenticationProvider.superDigest : super:abc\n  ssl.trustStore.passwordPath\thush\n';
     const text = read(`${REQUIRED}# a comment\n${secrets}snapCount=7\n`).server.admin?.configurationText ?? '';
@@ -292,7 +292,7 @@ describe('zoo.cfg', () => {
     expect(read(`${REQUIRED}snapCount=7\n`).server.admin?.configurationText).toBe(`${REQUIRED}snapCount=7\n`);
   });
 
-  test('values of security keys that ask for nothing are silent', () => {
+  test('values of security keys that require nothing cause no warning', () => {
     const { warnings } = read(
       `${REQUIRED}admin.enableServer=false\nsslQuorum=false\nenforce.auth.enabled=False\nclient.portUnification=false
       authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider\nquorum.auth.enableSasl=false`,

@@ -268,7 +268,7 @@ class ZooCfgReader {
   }
 
   #requireValue<T>(value: T | null, key: string, example: string): T | null {
-    // A line that is there but wrong has been told already.
+    // An invalid line was reported already.
     if (value === null && !this.#lines.has(key)) this.#fault(null, key, 'no such line', `a line such as ${example}`);
     return value;
   }
@@ -305,7 +305,7 @@ function isHarmless(key: Key, value: string): boolean {
   return key.harmless.some((harmless) => harmless.toLowerCase() === value.toLowerCase());
 }
 
-/** Keys whose values nobody must read in a log. */
+/** Keys whose values must not be logged. */
 const SECRET_KEY = /password$|superDigest$/i;
 
 function formatFault({ file, line, key, found, expected }: ConfigurationFault): string {

@@ -23,7 +23,7 @@ export class HttpFigures {
     return Atomics.load(this.#cells, EXCEEDED);
   }
 
-  /** Whole days until the certificate of the admin port expires; null where there is none. */
+  /** Whole days until the certificate of the admin port expires; null without one. */
   get adminDaysLeft(): number | null {
     return Atomics.load(this.#cells, HAS_DAYS) === 0 ? null : Atomics.load(this.#cells, DAYS);
   }

@@ -15,23 +15,23 @@ import { PARTS_MAX } from './messages.ts';
 import { isSystemFault } from './options.ts';
 import { WorkBudget } from './work-budget.ts';
 
-/** What the service answers to a question. */
+/** The answer to a question. */
 export interface Answer extends AnswerHead {
-  /** The text in pieces, looked at a few at a time while others are served. */
+  /** The text in pieces, which are generated a few at a time while others are served. */
   readonly pieces: Iterable<string>;
 }
 
-/** Who answers questions. */
+/** Answers questions. */
 export interface Desk {
-  /** An error that it throws or rejects with is a mistake of ours. */
+  /** An error that it throws or rejects with is a bug. */
   answer(question: Question): Answer | Promise<Answer>;
-  /** The thread that asked has ended, and what it was doing with it: no upload that has begun will be told of. */
+  /** The HTTP thread has ended: uploads in progress will not be reported. */
   onThreadLost(): void;
-  /** Nothing is asked any more. */
+  /** Called when the server stops: no more questions follow. */
   stop(): void;
 }
 
-/** What is needed of a thread: of Node.js', unless a test has another one. */
+/** The part of `Worker` that is used; tests pass a fake. */
 export type HttpWorker = Pick<Worker, 'on' | 'postMessage' | 'terminate' | 'unref'>;
 
 /**
@@ -68,7 +68,7 @@ export class HttpThread {
     this.#logger = logger;
   }
 
-  /** Where a port is open; null while it is not. */
+  /** The address of an open port; null while it is closed. */
   addressOf(port: HttpPort): ListenPlace | null {
     return this.#listening.get(port) ?? null;
   }
@@ -76,13 +76,13 @@ export class HttpThread {
   start(): void {
     const worker = this.#spawn({ ...this.#data, console: this.#console() });
     this.#worker = worker;
-    // What one that has ended has said last is of no use.
+    // Late messages of a former thread are ignored.
     worker.on('message', (message: ToService) => {
       if (this.#worker === worker) this.#onMessage(message);
     });
     worker.on('error', (error) => this.#onDead(worker, error.message));
     worker.on('exit', (code) => this.#onDead(worker, `exit code ${code}`));
-    // It keeps no process alive by itself.
+    // It does not keep the process alive.
     worker.unref();
   }
 
@@ -177,7 +177,7 @@ export class HttpThread {
         this.#tell({ kind: 'part', id, text: '', isLast: true });
       },
       (steps) => {
-        // A few lines, and whoever asks ends a server that does not answer: that must not wait for what others have used up.
+        // Not subject to the budget: the answer is short, and a prober that gets none restarts the server.
         if (question.kind === 'health') while (steps.next().done !== true);
         else this.#budget.add(steps);
       },

@@ -1,14 +1,14 @@
 import type { HttpTls } from './options.ts';
 import type { PastFiles } from './past/messages.ts';
 
-/* What the thread of the HTTP servers and the thread of the service say to each other. */
+/* Messages between the thread of the HTTP servers and the thread of the service. */
 
 export interface ListenPlace {
   readonly host: string;
   readonly port: number;
 }
 
-/** What the HTTP thread is told when it starts. */
+/** The worker data of the HTTP thread. */
 export interface HttpThreadData {
   readonly admin: AdminPlace | null;
   readonly metrics: readonly MetricsPlace[];
@@ -41,28 +41,28 @@ export interface MetricsPlace extends ListenPlace {
 
 export type HttpPort = 'admin' | 'metrics' | 'secure-metrics';
 
-/** What somebody wants to know, or to be done. */
+/** A request to the thread of the service. */
 export type Question =
   | {
       readonly kind: 'command';
       readonly method: string;
       readonly name: string;
       readonly query: Readonly<Record<string, string>>;
-      /** The header of that name; null when there is none. */
+      /** The Authorization header. */
       readonly authorization: string | null;
-      /** Where the caller is, as text. */
+      /** The address of the caller, as text. */
       readonly remote: string;
-      /** X-Forwarded-For; null when there is none. */
+      /** The X-Forwarded-For header. */
       readonly forwardedFor: string | null;
-      /** The certificate that the caller has shown, in DER, checked; null when it has shown none. */
+      /** The verified certificate of the caller, in DER; null without one. */
       readonly certificate: Uint8Array | null;
       readonly hasBody: boolean;
     }
-  /** What came of an upload that an answer has asked for. */
+  /** The result of an upload that an answer has asked for. */
   | { readonly kind: 'uploaded'; readonly uploaded: Uploaded }
   | { readonly kind: 'metrics' }
   | { readonly kind: 'health' }
-  /** The last one that is applied, which no leader takes back. */
+  /** The last applied zxid; no leader truncates it. */
   | { readonly kind: 'last-zxid' }
   | { readonly kind: 'index' }
   | { readonly kind: 'openapi' };
@@ -72,25 +72,25 @@ export interface AnswerHead {
   readonly status: number;
   readonly contentType: string | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** The body is this file; there are no parts then. */
+  /** The body is this file, and there are no parts. */
   readonly file: string | null;
   /** Only these bytes of the file. */
   readonly filePart?: FilePart;
-  /** The body of the request is to be received first; what comes of it is the next question. */
+  /** The body of the request is to be received first; the result is sent as an `uploaded` question. */
   readonly upload?: RestoreUpload;
 }
 
 /** A snapshot is expected. */
 export interface RestoreUpload {
-  /** Where it is written; what is there already is replaced. */
+  /** Where it is written; an existing file is replaced. */
   readonly path: string;
-  /** Room that it leaves on the disk. */
+  /** Bytes that must stay free on the disk. */
   readonly freeBytesMin: number;
-  /** Bytes that it may have, unpacked. */
+  /** Maximum size, unpacked. */
   readonly bytesMax: number;
 }
 
-/** It is there, synced and whole, and nothing in it is later than this; or why not. */
+/** The snapshot is complete and synced, and holds no later txn than `zxid`; or why it was rejected. */
 export type Uploaded = { readonly zxid: number } | { readonly fault: string };
 
 export interface FilePart {
@@ -105,9 +105,9 @@ export type ToService =
   /** About certificates and handshakes. */
   | { readonly kind: 'log'; readonly level: 'info' | 'warn'; readonly text: string }
   | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
-  /** Parts of an answer have been taken: as many more may come. */
+  /** Flow control: parts of an answer were consumed, as many more may be sent. */
   | { readonly kind: 'taken'; readonly id: number; readonly parts: number }
-  /** Nobody wants the rest of the answer. */
+  /** The rest of the answer is not needed. */
   | { readonly kind: 'drop'; readonly id: number };
 
 export type ToHttp =

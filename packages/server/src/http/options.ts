@@ -22,9 +22,9 @@ export interface AdminOptions {
   readonly port: number;
   /** Where ZooKeeper's commands are. */
   readonly commandUrl: string;
-  /** Milliseconds for which a connection may say nothing. */
+  /** Idle timeout of a connection, in milliseconds. */
   readonly idleTimeoutMs: number;
-  /** A snapshot may follow another one after as many microseconds, a restore another one after as many milliseconds. */
+  /** Minimum interval: milliseconds between restores, the same number of microseconds between snapshots. */
   readonly rateLimitMs: number;
   readonly snapshotEnabled: boolean;
   readonly restoreEnabled: boolean;
@@ -58,7 +58,7 @@ export const DEFAULT_ADMIN_OPTIONS: AdminOptions = {
   tls: null,
 };
 
-/** As Apache's, which asks for no certificate unless told so. */
+/** As Apache's, which by default requests no certificate. */
 export const DEFAULT_ADMIN_TLS_OPTIONS: TlsOptions = {
   ...DEFAULT_TLS_OPTIONS,
   prefix: 'admin.ssl',
@@ -70,7 +70,7 @@ export interface MetricsPortOptions {
   readonly host: string;
   /** 0 = any free port; null = no port without TLS. */
   readonly port: number | null;
-  /** With TLS; null = there is none. One port when it is the same. */
+  /** The TLS port; null = none. May be the same port. */
   readonly secure: { readonly port: number; readonly options: TlsOptions } | null;
 }
 

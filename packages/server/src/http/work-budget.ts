@@ -1,10 +1,10 @@
 import { performance } from 'node:perf_hooks';
 
 /**
- * Work for administrators beside the service: in slices of a millisecond, and of longer spans a twentieth.
+ * Runs administrative work beside the service: in slices of a millisecond, and for 5 % of the time in the long run.
  *
- * There is a store of time, full at the start; work takes from it, and it fills again by a twentieth of the time that goes
- * by. So a single question is answered at once, and whoever asks without end has 5 % of the loop, no more.
+ * A token bucket of time: it starts full, work takes from it, and it refills by a twentieth of the elapsed time. So a
+ * single question is answered at once, and endless questions get 5 % of the event loop, no more.
  */
 export class WorkBudget {
   readonly #queue: Iterator<void>[] = [];

@@ -30,7 +30,7 @@ describe('a zoo.cfg that lists its members', () => {
     );
   });
 
-  test('names no client port any more once the list of members does, nor an older file', () => {
+  test('loses its client port once the list of members has it, and the reference to an older file', () => {
     const edited = editStaticFile(`${STATIC}dynamicConfigFile=/old\npeerType=observer\n`, '/new', true);
     expect(edited).not.toMatch(/clientPort|peerType|old/);
     expect(edited.match(/dynamicConfigFile/g)).toHaveLength(1);

@@ -20,7 +20,7 @@ export function editStaticFile(text: string, dynamicFile: string, saysClientPort
     const name = key.startsWith('zookeeper.') ? key.slice('zookeeper.'.length) : key;
     if (line === null) continue;
     if (!MEMBER_KEY.test(name) && !(saysClientPort && CLIENT_KEY.test(name))) continue;
-    // A value may go on over several lines.
+    // A value may span several lines.
     for (let at = line; ; at++) {
       dropped.add(at);
       if (at >= lines.length || !/(^|[^\\])(\\\\)*\\$/.test(lines[at - 1] ?? '')) break;

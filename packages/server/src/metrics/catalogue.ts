@@ -16,7 +16,7 @@ export interface MetricsSource {
   tls(): TlsFigures;
 }
 
-/** What there is to tell about TLS, and about the ports for HTTP. */
+/** The source of the metrics of TLS and of the HTTP ports. */
 export interface TlsFigures {
   /** Connections of clients whose handshake is not done. */
   readonly handshakes: number;
@@ -146,7 +146,7 @@ export const GAUGES: readonly Gauge[] = [
   gauge('watch_count', ({ view }) => view.watches.count),
   gauge('ephemerals_count', ({ view }) => view.ephemeralCount),
   gauge('approximate_data_size', ({ view }) => view.approximateDataSize),
-  // Where the system does not tell, as Java's server says it.
+  // -1 where it is unknown, as in Java's server.
   gauge('open_file_descriptor_count', () => countOpenFiles() ?? -1),
   gauge('max_file_descriptor_count', () => readOpenFilesMax() ?? -1),
   ofLeader('learners', (leader) => leader.learners.all),

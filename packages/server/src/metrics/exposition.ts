@@ -18,8 +18,8 @@ import { processMetrics } from './process-metrics.ts';
  * The page that Prometheus reads: ZooKeeper's metrics as its provider of 3.8 and 3.9 writes them (counters without `_total`,
  * the help of a family is its name), then those of the process, then Meerkat's own.
  *
- * Numbers are read and text is made when somebody asks. Quantiles are of the last ten minutes or so: of what came since a
- * copy of the counts that is at least eight minutes old, or since the start.
+ * Numbers are read and formatted per request. Quantiles cover about the last ten minutes: what was counted since a copy
+ * of the counts that is at least eight minutes old, or since the start.
  */
 export class Exposition {
   readonly #source: MetricsSource;
@@ -208,7 +208,7 @@ function describe(name: string, type: string, help: string): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
 }
 
-/** Whatever clients have put into a name. */
+/** Names may hold any text of clients. */
 function quote(text: string): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { Histogram } from '@meerkat/core';
 
-/** How late the event loop is: a timer of 20 ms that looks at the clock when it rings. Runs while somebody reads it. */
+/** The delay of the event loop: how late a timer of 20 ms fires. It runs only while it is read. */
 export class LoopDelay {
   /** Microseconds. */
   readonly delays: Histogram = new Histogram();

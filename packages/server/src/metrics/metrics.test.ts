@@ -9,7 +9,7 @@ const PEER = { ip: Uint8Array.of(10, 0, 0, 1), host: '10.0.0.1', port: 40_000 };
 
 test('everything that is counted is shown', () => {
   const shown = ['catalogue.ts', 'exposition.ts'].map((file) => readFileSync(new URL(file, import.meta.url), 'utf8'));
-  // Private names are none of the object's keys.
+  // Private fields are not among the keys.
   const counted = Object.keys(new Metrics(CLOCK, SLOW_MS));
   expect(counted.length).toBeGreaterThan(30);
   const hidden = counted.filter((name) => !new RegExp(`metrics\\.${name}\\b`).test(shown.join('')));

@@ -11,8 +11,8 @@ export interface Counted {
 }
 
 /**
- * What `srst` sets back, for those who show values since then: `mntr` and `monitor`. The counts themselves go on, for
- * Prometheus takes a counter that falls for a restart.
+ * The values at the last `srst`, which `mntr` and `monitor` subtract. The counters themselves are not reset, as
+ * Prometheus takes a counter that decreases for a restart.
  */
 export class MonitorBaseline {
   readonly #numbers = new Map<string, number>();

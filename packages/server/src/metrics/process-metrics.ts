@@ -11,7 +11,7 @@ export interface ProcessMetric {
   readonly value: number;
 }
 
-/** What Prometheus' clients tell of every process, under the same names; and the heap as the JVM's, for alerts that ask for it. */
+/** The process metrics of Prometheus' client libraries; and the heap under the JVM's names, for existing alerts. */
 export function* processMetrics(): Generator<ProcessMetric> {
   const { user, system } = process.cpuUsage();
   const { rss } = process.memoryUsage();
@@ -42,7 +42,7 @@ function counter(name: string, help: string, value: number): ProcessMetric {
   return { name, type: 'counter', help, value };
 }
 
-/** Linux tells it; other systems do not. */
+/** On Linux only. */
 function readVirtualBytes(): number | null {
   try {
     const pages = readFileSync('/proc/self/statm', 'utf8').split(' ', 1)[0];

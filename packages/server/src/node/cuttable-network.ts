@@ -1,23 +1,23 @@
 import type { ConnectEvents, Endpoint, ListenEvents, Network } from '@meerkat/core';
 import { LinkStream } from './link-stream.ts';
 
-/** Who decides what is cut. */
+/** Decides which connections are cut. */
 export interface CutHost {
   /** Whether the server that listens at this port cannot be reached. */
   isCutFrom(port: number): boolean;
-  /** Nobody else hears of it in time to take another port. */
+  /** Called before the server is notified, so that the host can report the failure or choose another port. */
   onListenFailed?(port: number, reason: string): void;
 }
 
 /**
- * The network as one server sees it, when the machines of an ensemble are one and still are to be cut off from each other: for
- * tests and development. Of each stream between two servers, the one that dials holds the cuts.
+ * The network of one server when all servers of an ensemble are on one machine and partitions are to be injected, for
+ * tests and development. A cut is applied at the dialing end of each stream between two servers.
  */
 export class CuttableNetwork implements Network {
   readonly #sockets: Network;
   readonly #deliver: (event: () => void) => void;
   readonly #host: CutHost;
-  /** The port that each leads to. */
+  /** With the port that each is connected to. */
   readonly #links = new Map<LinkStream, number>();
   /** Connections that wait for the end of a cut, with the port that each leads to. */
   readonly #waiting = new Map<() => void, number>();
@@ -39,7 +39,7 @@ export class CuttableNetwork implements Network {
     });
   }
 
-  /** Behind a cut nobody answers and nobody refuses: the attempt lasts until it is given up or the cut ends. */
+  /** Behind a cut an attempt is neither accepted nor refused: it lasts until it is cancelled or the cut ends. */
   connect(to: Endpoint, events: ConnectEvents): { cancel(): void } {
     if (!this.#host.isCutFrom(to.port)) return this.#dial(to, events);
     let attempt: { cancel(): void } | null = null;
@@ -55,7 +55,7 @@ export class CuttableNetwork implements Network {
     };
   }
 
-  /** The host's answers are different now. */
+  /** The answers of `isCutFrom` have changed. */
   onCutsChanged(): void {
     for (const [link, port] of this.#links) {
       if (this.#host.isCutFrom(port)) link.cut();
@@ -64,7 +64,7 @@ export class CuttableNetwork implements Network {
     for (const [dial, port] of this.#waiting) {
       if (this.#host.isCutFrom(port)) continue;
       this.#deliver(() => {
-        // It may have been given up, or cut again, while the server was paused.
+        // It may have been cancelled, or cut again, while the server was paused.
         if (this.#host.isCutFrom(port) || !this.#waiting.delete(dial)) return;
         dial();
       });

@@ -85,7 +85,7 @@ describe('a share', () => {
     const open: (CountedConnection & { gone: number })[] = [];
     for (let i = 0; i < 50; i++) {
       const crowds = share.open();
-      // The core tells the oldest to go.
+      // The core closes the oldest.
       if (crowds) share.linger(open.find(({ gone }) => gone === 0)!);
       open.push(connection());
     }

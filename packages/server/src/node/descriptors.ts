@@ -10,7 +10,7 @@ import type { CoreOptions } from '@meerkat/core';
 import type { ServerOptions } from '../config/options.ts';
 
 export interface DescriptorPlan {
-  /** Infinity where the system does not tell its limit. */
+  /** Infinity where the limit of the system is unknown. */
   readonly clientsMax: number;
   /** Of each port that listens for other servers. */
   readonly peersMax: number;
@@ -21,7 +21,7 @@ const PEERS_PART = 1 / 4;
 const FILES_PART = 1 / 8;
 const FILES_MIN = 12;
 const FILES_MAX = 64;
-/** A port that took nobody would be of no use. */
+/** Minimum share of a port, so that it stays usable. */
 const PORT_MIN = 4;
 /** What Node.js opens for one: an epoll, an eventfd, a pipe of two, and /dev/null. */
 const PER_THREAD = 5;
@@ -41,10 +41,10 @@ export function planDescriptors(limit: number, inUse: number, threads: number, p
   return { clientsMax, peersMax };
 }
 
-/** Null where the system does not tell (it does on Linux). */
+/** Null on systems other than Linux. */
 export function countOpenFiles(): number | null {
   try {
-    // Linux tells since 6.2; reading the list takes milliseconds with thousands of them.
+    // Available since Linux 6.2; reading the list takes milliseconds with thousands of them.
     const { size } = statSync('/proc/self/fd');
     if (size > 0) return size;
     // One of them is the descriptor that this very reading needs.
@@ -54,7 +54,7 @@ export function countOpenFiles(): number | null {
   }
 }
 
-/** Null where the system does not tell (it does on Linux). Node.js raises the soft limit to the hard one when it starts. */
+/** Null on systems other than Linux. Node.js raises the soft limit to the hard one when it starts. */
 export function readOpenFilesMax(): number | null {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
@@ -64,15 +64,15 @@ export function readOpenFilesMax(): number | null {
   }
 }
 
-/** The descriptors of this process, as one server of it shares them out when it is made. */
+/** How a server divides the descriptors of its process among its ports. */
 export class Descriptors {
   readonly #limit: number;
   readonly #plan: DescriptorPlan;
   readonly #onWarning: (message: string) => void;
 
   /**
-   * @param threads that are to come
-   * @param onWarning told of each connection that crowds
+   * @param threads that will be started
+   * @param onWarning called for each connection beyond a share
    */
   constructor(threads: number, peerPorts: number, onWarning: (message: string) => void) {
     this.#limit = readOpenFilesMax() ?? Number.POSITIVE_INFINITY;
@@ -80,7 +80,7 @@ export class Descriptors {
     this.#onWarning = onWarning;
   }
 
-  /** Connections of clients; Infinity where the system does not tell its limit. */
+  /** Maximum of client connections; Infinity where the limit of the system is unknown. */
   get clientsMax(): number {
     return this.#plan.clientsMax;
   }
@@ -89,11 +89,11 @@ export class Descriptors {
     return new ConnectionShare(this.clientsMax, () => this.onClientsCrowd());
   }
 
-  /** A client has come that is one too many. */
+  /** A client has connected beyond the share. */
   onClientsCrowd(): void {
     const who = `clients have ${this.clientsMax} connections`;
     const what =
-      'those without a session are closed, first of the address that has most, and new ones refused when there is none';
+      'those without a session are closed, first of the address that has most; if there is none, new ones are refused';
     this.#warn(who, what);
   }
 
@@ -111,7 +111,7 @@ export class Descriptors {
   }
 }
 
-/** How many connections of a kind there are, wherever they are counted. */
+/** The number of connections of a kind; threads may share it. */
 export interface ConnectionCount {
   readonly value: number;
   add(change: 1 | -1): void;
@@ -135,13 +135,13 @@ export class ConnectionShare {
   readonly max: number;
   readonly #onCrowded: () => void;
   readonly #count: ConnectionCount;
-  /** Wait for their peers to close, and for nothing else; the oldest first. */
+  /** Only wait for their peers to close; oldest first. */
   readonly #lingering = new Set<CountedConnection>();
-  /** Were destroyed here, and count no more. */
+  /** Were destroyed here, and are no longer counted. */
   readonly #evicted = new Set<CountedConnection>();
 
   /**
-   * @param onCrowded told of each connection beyond the share
+   * @param onCrowded called for each connection beyond the share
    * @param count left out: of this share alone
    */
   constructor(max: number, onCrowded: () => void = () => {}, count: ConnectionCount = new OwnCount()) {
@@ -155,8 +155,8 @@ export class ConnectionShare {
   }
 
   /**
-   * Counts one more connection. Those that linger make room for it, as many as are too many: whoever is told to go for
-   * one that crowds lingers first.
+   * Counts one more connection. Lingering connections beyond the maximum are destroyed to make room: a connection that
+   * is closed in favour of another one lingers first.
    *
    * @returns true when it is one too many
    */

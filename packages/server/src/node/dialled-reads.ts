@@ -5,7 +5,7 @@ import type { OnReadOpts } from 'node:net';
  * takes new memory for each chunk elsewhere.
  */
 export class DialledReads {
-  /** Tells of a chunk that has come. Set before anything can come. */
+  /** Called for each chunk. Set before any can arrive. */
   receiver: ((chunk: Uint8Array) => void) | null = null;
   /** Where the next chunk may go; memory of its own for each until there is an owner. */
   room: () => Uint8Array = () => new Uint8Array(FIRST_BYTES);

@@ -324,7 +324,7 @@ describe('a file', () => {
 });
 
 describe('an abandoned disk', () => {
-  test('ends what takes place, begins nothing else, closes its files and gives up its holds', async () => {
+  test('finishes what is in progress, starts nothing else, closes its files and releases its holds', async () => {
     const file = await create('log');
     await completion<void>((done) => disk.hold(directory, done));
     // Two files at once, so that both go through the thread pool.
@@ -342,7 +342,7 @@ describe('an abandoned disk', () => {
   });
 });
 
-/** Paths below a directory that this process has open, where the system tells. */
+/** Paths below a directory that this process has open, if the system reports them. */
 function openFilesBelow(path: string): string[] {
   const table = '/proc/self/fd';
   if (!existsSync(table)) return [];

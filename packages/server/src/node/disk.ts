@@ -26,10 +26,10 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
   /** Files that were idle and got effects in this turn. */
   #touched: FileQueue[] = [];
   readonly #files = new Set<FileQueue>();
-  /** Effects outside of files that take place now. */
+  /** The number of effects in progress that are not on open files. */
   #underWay = 0;
   #isAbandoned = false;
-  /** Those who wait for the end of everything. */
+  /** Waiting for the end of all effects. */
   #awaitingRest: (() => void)[] = [];
 
   constructor(turn: Turn) {
@@ -215,7 +215,7 @@ export class NodeDisk implements HostedDisk, FileQueueHost {
     this.#end(done as DiskDone<DiskFile | null>, makeDiskError(attempted, path, error), null);
   }
 
-  /** Tells the sizes of files; one that has gone meanwhile is left out, a link that leads nowhere is an error. */
+  /** Reads the sizes of files; one that was deleted meanwhile is left out, a dangling link is an error. */
   #measure(directory: string, files: readonly Dirent[], done: DiskDone<readonly DirectoryEntry[]>): void {
     const entries: DirectoryEntry[] = [];
     let missing = files.length;

@@ -25,7 +25,7 @@ type Effect =
   | { readonly kind: 'close' };
 
 /**
- * An open file whose effects take place one after the other, in the order in which they were asked for.
+ * An open file whose effects are executed one after the other, in the order of the requests.
  *
  * After a failed sync nothing is tried again: the kernel has dropped the pages, and a second sync would succeed without
  * having written them.
@@ -37,7 +37,7 @@ export class FileQueue implements DiskFile {
   readonly #fd: number;
   readonly #writesThrough: boolean;
   readonly #effects: Effect[] = [];
-  /** The first effect is taking place, or the disk has been told that there are effects. */
+  /** The first effect is in progress, or the disk was notified that there are effects. */
   #isBusy = false;
   /** The first effect is taking place in the thread pool. */
   #isRunning = false;
@@ -66,7 +66,7 @@ export class FileQueue implements DiskFile {
     this.#add({ kind: 'write', position, bytes, done });
   }
 
-  /** 64 bytes into the kernel's cache on the loop: about 3 µs. What cannot be written so is written, and told, like the rest. */
+  /** 64 bytes into the kernel's cache on the loop: about 3 µs. Otherwise it is queued like other writes. */
   note(position: number, bytes: Uint8Array, onFailed: (error: DiskError) => void): void {
     const isNext = this.#effects.length === 0 || this.#effects.every(({ kind }) => kind === 'sync');
     const isPossible = isNext && !this.#isAbandoned && !this.#isClosed && this.#syncFailure === null;
@@ -104,7 +104,7 @@ export class FileQueue implements DiskFile {
     this.#add({ kind: 'close' });
   }
 
-  /** The end of the process, so to speak: what takes place now ends, nothing else begins, and the file is closed. */
+  /** Like the end of the process: finishes the effect in progress, drops the others, and closes the file. */
   abandon(): void {
     if (this.#isAbandoned) return;
     this.#isAbandoned = true;
@@ -199,10 +199,10 @@ export class FileQueue implements DiskFile {
     this.#host.onTouched(this);
   }
 
-  /** The first effect has taken place, or failed: tells it and starts the next one. */
+  /** The first effect is done or has failed: reports it and starts the next one. */
   #complete(error: DiskError | null, bytes: Uint8Array = NO_BYTES): void {
     const effect = this.#effects.shift();
-    // Whoever has asked for another read already looks at these bytes meanwhile.
+    // If another read is queued, it starts before these bytes are delivered, so that disk and core work in parallel.
     const isReadingOn = effect?.kind === 'read' && this.#effects[0]?.kind === 'read' && this.#syncFailure === null;
     if (isReadingOn) this.start();
     if (effect?.kind === 'read') this.#host.deliver(effect.done, error, bytes);

@@ -8,7 +8,7 @@ export class HeardClients {
   #last: object | null = null;
   #severalUntilMs = Number.NEGATIVE_INFINITY;
 
-  /** @param client told apart by identity */
+  /** @param client compared by identity */
   onHeard(client: object): void {
     if (client === this.#last) return;
     // The first one of all is alone.

@@ -13,11 +13,11 @@ import { join } from 'node:path';
  *
  * A claim is a socket with a name of its own, `meerkat.<random>.hold`, that is listening before it gets this name.
  *
- *  1. Who wants the directory announces its claim, and then asks every other claim that it finds.
+ *  1. A process announces its claim, and then asks every other claim that it finds.
  *  2. A claim that does not answer (ECONNREFUSED) is dead, and its name is removed. Names are never used twice, so this
  *     cannot remove a live claim.
  *  3. One that holds the directory, or is connected but silent, is respected.
- *  4. Of two claims that are still asking, the smaller name goes on and the greater one gives up.
+ *  4. Of two claims that are still asking, the one with the smaller name proceeds and the other one is withdrawn.
  *
  * Two processes cannot both hold the directory: each announced its claim before it looked, so the one that looked later
  * saw the other.
@@ -56,7 +56,7 @@ const CLAIM_NAME = /^meerkat\.[0-9a-f]{16}\.hold$/;
 /** A claim that is being prepared; left behind only by a process that ended within a millisecond. */
 const DRAFT_NAME = /^meerkat\.[0-9a-f]{16}\.draft$/;
 const NAME_BYTES = 'meerkat.0123456789abcdef.draft'.length;
-/** Milliseconds after which somebody who accepted the connection but says nothing counts as holding. */
+/** Milliseconds after which a claim that accepted the connection but is silent counts as holding. */
 const ANSWER_MS_MAX = 2000;
 const ASK_AGAIN_MS = 20;
 
@@ -132,7 +132,7 @@ class Claim {
     renameSync(join(this.#claims, draft), join(this.#claims, this.#name));
   }
 
-  /** Asks the other claims once. @returns true when a greater claim is still asking: it will give up, or hold */
+  /** Asks the other claims once. @returns true when a greater claim is still asking: it will withdraw, or hold */
   async #isContended(): Promise<boolean> {
     let contended = false;
     for (const name of readdirSync(this.#claims)) {
@@ -165,7 +165,7 @@ class Claim {
   }
 }
 
-/** What a claim says of itself: "holding process 17"; null when nobody is behind it any more. */
+/** What a claim says of itself: "holding process 17"; null when its process has ended. */
 function ask(path: string): Promise<string | null> {
   return new Promise((resolve) => {
     let answer = '';

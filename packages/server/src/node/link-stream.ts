@@ -1,19 +1,19 @@
 import type { ByteStream, PeerAddress, StreamEvents } from '@meerkat/core';
 
 /**
- * The dialing end of a stream between two servers, which can be cut as a network cuts it: nobody is told, nothing gets
- * through in either direction, the ends of streams neither, and everything waits.
+ * The dialing end of a stream between two servers, which can be cut like a network: without notice, nothing passes in
+ * either direction, not even the end of the stream, and everything waits.
  *
  *     server ── write, end, destroy ──► LinkStream ──► socket      while cut: kept here until heal
  *     server ◄── onBytes, onClosed ──── LinkStream ◄── socket      while cut: left unread in the kernel until heal
  *
- * The accepting end needs none: what it sends, and that it closes, is not read here, and what it would get stays here.
+ * The accepting end needs none: its bytes and its close are not read here, and what is sent to it is kept here.
  */
 export class LinkStream implements ByteStream, StreamEvents {
   readonly #socket: ByteStream;
   readonly #deliver: (event: () => void) => void;
   readonly #onGone: () => void;
-  /** Null once it has been told that the stream is closed. */
+  /** Null once it was notified that the stream is closed. */
   #owner: StreamEvents | null = null;
   #isCut = false;
   #isOwnerPaused = false;
@@ -27,14 +27,17 @@ export class LinkStream implements ByteStream, StreamEvents {
   /** What the owner has asked for while cut. */
   #owed: 'nothing' | 'end' | 'destroy' = 'nothing';
 
-  /** @param deliver gives the server an event; `onGone` is told once this link has nothing to do any more */
+  /**
+   * @param deliver runs an event of the server
+   * @param onGone called once this link is finished
+   */
   constructor(socket: ByteStream, deliver: (event: () => void) => void, onGone: () => void) {
     this.#socket = socket;
     this.#deliver = deliver;
     this.#onGone = onGone;
   }
 
-  /** Shows the stream to whoever wants it, and passes on what happens to it from then on. */
+  /** Hands the stream to its owner, and delivers its events from then on. */
   open(onStream: (stream: ByteStream) => StreamEvents): void {
     this.#owner = onStream(this);
   }
@@ -45,7 +48,7 @@ export class LinkStream implements ByteStream, StreamEvents {
     this.#socket.pause();
   }
 
-  /** What has waited goes its way: at once, or when a paused server goes on. */
+  /** Delivers what has waited: at once, or when a paused server is resumed. */
   heal(): void {
     if (!this.#isCut) return;
     this.#isCut = false;
@@ -86,7 +89,7 @@ export class LinkStream implements ByteStream, StreamEvents {
     }
     this.#owed = 'destroy';
     this.#dropHeld();
-    // The other end hears of it after heal; this one need not wait for that.
+    // The other end learns of it after heal; this end is notified already.
     setImmediate(() => this.#deliver(() => this.#tellClosed('closed by this server')));
   }
 

@@ -4,10 +4,10 @@ import { dirname } from 'node:path';
 type Done = (error: NodeJS.ErrnoException | null) => void;
 
 /**
- * Creates a directory and those above it that are missing, and makes their names durable; one that exists is no error.
+ * Creates a directory and its missing parents, and makes their names durable; one that exists is no error.
  *
- * In place of Node's own `recursive`: where a directory cannot be made although the one above it is there (in `/proc`),
- * that one tries again for ever.
+ * Node's own `recursive` is not used: it retries forever where a directory cannot be created although its parent exists
+ * (in `/proc`).
  */
 export function makeDirectory(path: string, done: Done): void {
   mkdir(path, (error) => {
@@ -24,7 +24,7 @@ export function makeDirectory(path: string, done: Done): void {
   });
 }
 
-/** Somebody else may have created it; a link to a directory is one. */
+/** It may have been created concurrently; a link to a directory is accepted. */
 function expectDirectory(path: string, cause: NodeJS.ErrnoException, done: Done): void {
   stat(path, (error, stats) => {
     if (error === null && stats.isDirectory()) return done(null);
@@ -36,7 +36,7 @@ function expectDirectory(path: string, cause: NodeJS.ErrnoException, done: Done)
 
 function syncNames(path: string, done: Done): void {
   open(path, 'r', (error, fd) => {
-    // Who may write to the directory above and not read it has no way to sync it.
+    // A parent that is writable but not readable cannot be opened to sync it.
     if (error !== null) return done(error.code === 'EACCES' ? null : error);
     fsync(fd, (syncError) => {
       // Some file systems cannot sync a directory and say EINVAL; they keep names in another way.

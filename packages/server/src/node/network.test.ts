@@ -174,7 +174,7 @@ describe.each(HOSTS)('with sockets in %s', (where) => {
       expect(stream?.queuedBytes).toBe(0);
     });
 
-    test('what comes while it is paused comes before what comes later, whatever its length', async () => {
+    test('bytes that arrive while it is paused are delivered before later ones', async () => {
       const socket = await dial();
       core.isEchoing = false;
       socket.write('begin');

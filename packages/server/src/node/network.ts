@@ -31,14 +31,14 @@ export interface TlsListenOptions {
   readonly settings: TlsSettings;
   /** Peers may also speak without TLS. */
   readonly isUnified: boolean;
-  /** Handshakes of one address under way; 0 = as many as of all. */
+  /** Maximum of handshakes under way per address; 0 = only the total limit. */
   readonly perHostMax: number;
-  /** What a certificate is worth that an authority has issued. Left out: it gets in. */
+  /** Checks a certificate beyond its issuer. Omitted: accepted. */
   readonly judge?: ((certificate: X509Certificate, remote: PeerAddress) => Promise<Verdict>) | undefined;
   readonly events: TlsListenEvents;
 }
 
-/** What is told of connections that end before they are secure. */
+/** Called for connections that fail before they are secure. */
 export interface TlsListenEvents {
   /** `isAuthentication`: because of its certificate. */
   onHandshakeFailed(remote: PeerAddress, reason: string, isAuthentication: boolean): void;
@@ -47,7 +47,7 @@ export interface TlsListenEvents {
 
 /** A port that accepts connections. */
 export interface Listener {
-  /** As the system tells it; host is "::" or "0.0.0.0" for every address. */
+  /** As reported by the system; host is "::" or "0.0.0.0" for every address. */
   readonly host: string;
   readonly port: number;
   /** Accepts nothing more; connections that are there stay. */
@@ -66,7 +66,7 @@ export interface Listener {
 }
 
 /**
- * Listens, and gives each connection to `onStream`, which tells what to do with its events.
+ * Listens, and passes each connection to `onStream`, which returns the handlers of its events.
  *
  * @param onWarning an accept that failed: too many open files, for instance
  * @returns once it listens; rejects with Node's error when it cannot
@@ -113,7 +113,7 @@ export function listen(
   });
 }
 
-/** @param onOpen told of each connection that may begin, with what its handshake has told; null without one */
+/** @param onOpen called for each accepted connection, with the result of its handshake; null for plain ones */
 export function makeHandshakes(
   { settings, isUnified, perHostMax, events, judge }: TlsListenOptions,
   onOpen: (socket: Socket, secured: Secured | null) => void,

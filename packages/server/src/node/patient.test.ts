@@ -31,9 +31,9 @@ test('what fails for want of a descriptor is attempted again until there is one'
 
 test.each([
   ['is another fault', 'ENOENT', false, 1],
-  ['nobody waits for any more', 'EMFILE', true, 1],
+  ['is no longer waited for', 'EMFILE', true, 1],
   ['lasts five seconds', 'EMFILE', false, 100],
-])('what %s is told', (_, code, isGivenUp, count) => {
+])('a failure that %s is reported', (_, code, isGivenUp, count) => {
   vi.useFakeTimers();
   try {
     const told: unknown[] = [];

@@ -5,8 +5,8 @@ const PAUSE_MS = 50;
 const ATTEMPTS_MAX = 100;
 
 /**
- * Attempts something that takes a descriptor, and again after a while for as long as there is none: a log file that cannot be
- * opened would end the server.
+ * Attempts something that needs a file descriptor, and retries while none is free: a log file that cannot be opened
+ * would end the server.
  *
  * @param attempt calls back once
  * @param isGivenUp asked before each further attempt

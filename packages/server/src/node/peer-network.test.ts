@@ -25,7 +25,7 @@ afterEach(() => {
   turn.stop();
 });
 
-/** Listens and tells what comes of it, one event after the other. */
+/** Listens and returns the events one after the other. */
 function listen(port: number, host = '127.0.0.1'): { next(): Promise<string> } {
   const told: string[] = [];
   const waiters: (() => void)[] = [];
@@ -37,7 +37,7 @@ function listen(port: number, host = '127.0.0.1'): { next(): Promise<string> } {
     onListening: () => tell('listening'),
     onListenFailed: (reason) => tell(`failed: ${reason}`),
     onAccepted() {
-      throw new Error('nobody connects here');
+      throw new Error('unexpected connection');
     },
   };
   network.listen({ host, port }, events);
@@ -130,8 +130,8 @@ test('a socket that listens no more is told, and another one takes its place', a
   expect(await listen(port).next()).toBe('listening');
 });
 
-test('an address of another machine is told with what it may mean', async () => {
-  // Kept for documents: nobody has it (RFC 5737).
+test('an address of another machine is reported with a hint', async () => {
+  // Reserved for documentation (RFC 5737).
   expect(await listen(2888, '192.0.2.1').next()).toContain('EADDRNOTAVAIL, as this machine has no such address: is it');
 });
 

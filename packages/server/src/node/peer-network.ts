@@ -23,7 +23,7 @@ export interface PeerTls {
   onRefused(remote: PeerAddress, reason: string): void;
 }
 
-/** Streams between servers, on the sockets of this machine. Names are resolved anew for each connection, by the system. */
+/** Streams between servers, over sockets. Names are resolved by the system for each connection. */
 export class PeerNetwork implements Network {
   readonly #turn: Turn;
   readonly #listensOnAllIps: boolean;
@@ -36,14 +36,14 @@ export class PeerNetwork implements Network {
   /** Of connections that are not there yet. */
   readonly #connecting = new Set<Socket>();
   readonly #servers = new Set<Server>();
-  /** In words, by `host:port`, what came of the last attempt to connect, where it failed. */
+  /** Why the last attempt to connect failed, by `host:port`. */
   readonly #failures = new Map<string, string>();
 
   /**
-   * @param listensOnAllIps listens on every address of the machine, whatever the core asks for
-   * @param makeShare how many connections a port may take before they crowd
+   * @param listensOnAllIps listens on every address of the machine instead of the given one
+   * @param makeShare the maximum of connections of a port
    * @param tls null: no TLS
-   * @param prepare comes before each attempt to connect to a host, which fails with it
+   * @param prepare called before each attempt to connect to a host, which fails if this fails
    */
   constructor(
     turn: Turn,
@@ -76,7 +76,7 @@ export class PeerNetwork implements Network {
     });
     this.#servers.add(server);
     server.on('error', (error: NodeJS.ErrnoException) => {
-      // An accept that failed, for want of descriptors for instance: the port goes on, and others must not get it.
+      // An accept failed, for lack of descriptors for instance: the server still listens, and must keep the port.
       if (server.listening && !LISTENS_NO_MORE.has(error.code ?? '')) return;
       this.#servers.delete(server);
       server.close();
@@ -199,7 +199,7 @@ export class PeerNetwork implements Network {
     };
   }
 
-  /** Breaks everything; nothing is told any more once the turn has stopped. */
+  /** Destroys everything; no events are delivered once the turn has stopped. */
   destroyAll(): void {
     for (const server of this.#servers) server.close();
     for (const handshakes of this.#handshakes) handshakes.destroyAll();

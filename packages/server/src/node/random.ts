@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import type { Random } from '@meerkat/core';
 
-/** Random numbers that nobody can guess, drawn from the system by the kilobyte. */
+/** Cryptographically secure random numbers, read from the system a kilobyte at a time. */
 export class NodeRandom implements Random {
   readonly #pool = new Uint32Array(256);
   #next = this.#pool.length;

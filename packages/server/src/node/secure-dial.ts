@@ -8,11 +8,11 @@ import type { TlsSettings } from '../tls/tls-settings.ts';
 import type { Secured } from './socket-stream.ts';
 
 /**
- * Makes a connection to another server secure. Whoever dials bounds the time that it takes.
+ * Runs the TLS handshake of a connection to another server. The caller enforces a timeout.
  *
  * @param host as the list of members has it
- * @param onOpen told once the server is known to be the one of that host
- * @param onFailed told instead, with the reason; the socket is closed then
+ * @param onOpen called once the certificate is verified to be for that host
+ * @param onFailed called otherwise, with the reason, once the socket is closed
  */
 export function secureDialled(
   socket: Socket,

@@ -13,11 +13,11 @@ turn.start(
 );
 const codec = new NodeSnapshotCodec(turn);
 
-/** What comes out of a transform that is given these pieces. */
+/** The output of a transform for these pieces. */
 async function through(transform: ByteTransform, pieces: readonly Uint8Array[]): Promise<Buffer> {
   const out: Uint8Array[] = [];
   for (const [i, piece] of pieces.entries()) {
-    // The piece is the transform's until then, and somebody else's from then on.
+    // The transform owns the piece until it calls back; it may be reused afterwards.
     const own = new Uint8Array(piece);
     const bytes = await new Promise<Uint8Array>((resolve, reject) => {
       let isReturned = false;
@@ -63,7 +63,7 @@ test('snappy: what is compressed is read, in pieces of any length', async () => 
   }
 });
 
-test('a stream that ends too early, goes on behind its end, or is of no method is refused', async () => {
+test('a stream that is truncated, has bytes after its end, or is not compressed is refused', async () => {
   const gz = gzipSync(SAMPLE);
   await expect(through(codec.decompress('gz'), [gz.subarray(0, -1)])).rejects.toThrow('unexpected end of file');
   await expect(through(codec.decompress('gz'), [])).resolves.toHaveLength(0);

@@ -5,7 +5,7 @@ import type { Turn } from './turn.ts';
 
 type Done = (error: Error | null, bytes: Uint8Array) => void;
 
-/** gzip takes place in the thread pool; snappy on the loop, some 2 ms for a slice of a snapshot. */
+/** gzip runs in the thread pool, snappy on the event loop: about 2 ms for a slice of a snapshot. */
 export class NodeSnapshotCodec implements SnapshotCodec {
   readonly #turn: Turn;
 

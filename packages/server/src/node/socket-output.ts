@@ -150,7 +150,7 @@ export class SocketOutput implements PacedWriter {
   };
 
   readonly #onWritten = (error?: Error | null): void => {
-    // Whoever ends the stream waits for nothing but its close.
+    // An ending stream reports only its close.
     if (error || this.#isEnding || this.#turn.isStopped) return;
     if (this.#turn.isFrozen) {
       this.#turn.postpone(this.#onWritten);

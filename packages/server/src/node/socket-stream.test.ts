@@ -50,7 +50,7 @@ beforeEach(async () => {
         settings,
         isUnified: false,
         perHostMax: 0,
-        // It is opened later, when the client's first bytes may have come.
+        // Opened later, when the first bytes of the client may have arrived.
         judge: () => new Promise((resolve) => setTimeout(resolve, 20, { hosts: null })),
         events: { onHandshakeFailed() {}, onHandshakesExceeded() {} },
       },
@@ -92,12 +92,12 @@ test.each(['TLSv1.2', 'TLSv1.3'] as const)(
   },
 );
 
-test('to other clients a record has whatever there is to send', async () => {
+test('for other clients one record holds all that there is to send', async () => {
   const records = await greet([GREETING], 'TLSv1.3');
   expect(records).toEqual([Buffer.concat([ONE, TWO, THREE])]);
 });
 
-/** Sends these records; those that come back, which Node.js gives out one by one. */
+/** Sends these records. @returns those of the answer, which Node.js emits one by one */
 async function greet(records: readonly Buffer[], version: 'TLSv1.2' | 'TLSv1.3'): Promise<readonly Buffer[]> {
   const socket = connect({
     port: listener.port,

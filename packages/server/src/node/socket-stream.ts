@@ -12,7 +12,7 @@ export interface Traffic {
   onBytesReceived(bytes: number): void;
 }
 
-/** What a TLS handshake has told about the peer. */
+/** What is known of the peer from its TLS handshake. */
 export interface Secured {
   /** Null when it has shown none. */
   readonly certificate: PeerCertificate | null;
@@ -105,7 +105,7 @@ export class SocketStream implements ByteStream {
    * 8 µs of user time that an event and the next watch take in the bench's fan-out.
    *
    * What is not taken here, chunks that come while paused and the end of the stream, goes the usual way and arrives in
-   * its order; so would everything if Node did not call `push` any more.
+   * order; so would everything if Node no longer called `push`.
    */
   #shortenReading(): void {
     const socket = this.#socket;
@@ -152,8 +152,8 @@ export class SocketStream implements ByteStream {
   end(): void {
     if (this.#isEnding) return;
     this.#isEnding = true;
-    // Reading goes on, and what comes is dropped: unread input would make the kernel reset the connection and with it
-    // the answer that is on its way.
+    // Reading continues, and input is discarded: with unread input the kernel would reset the connection, and the
+    // answer that is on its way would be lost.
     this.#output.end();
     this.#socket.end();
     this.#socket.resume();
@@ -257,13 +257,13 @@ export class SocketStream implements ByteStream {
 }
 
 /**
- * Apache's C client writes the length of its connect request in a TLS record of its own, and nobody else is known to. It
- * reads one frame each time that the kernel has bytes for it, and does not ask OpenSSL what else the last record held: a
- * frame behind another one in the last record would wait until the server sends more, and the connection be given up
- * before that. So the last frame that it is sent gets a record of its own. Frames before it need none: that record is
- * in the kernel, or on its way, until they have been read.
+ * Recognizes Apache's C client, the only known one that writes the length of its connect request in a TLS record of its
+ * own. It reads one frame each time the kernel has bytes for it, and does not ask OpenSSL what else the last record
+ * held: a second frame in the last record would wait until the server sends more, and the client would drop the
+ * connection before that. So the last frame sent to it gets a record of its own. Frames before it need none: that
+ * record is in the kernel, or on its way, until they have been read.
  *
- * @param chunk the first one: Node.js gives out each record by itself, and a four-letter word begins with a letter
+ * @param chunk the first one: Node.js emits each record separately, and a four-letter word begins with a letter
  */
 function isOfCClient(chunk: Uint8Array): boolean {
   return chunk.length === 4 && chunk[0] === 0;

@@ -16,8 +16,8 @@ export class SyncPace {
   }
 
   /**
-   * Much was written at once, to whatever file: a snapshot, most likely. While the disk is busy with it, a small sync may
-   * take tens of milliseconds, and not on average but now and then.
+   * Much was written at once to some file, most likely a snapshot. While the disk is busy with it, a small sync may
+   * occasionally take tens of milliseconds.
    */
   onLargeWrite(): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, performance.now() + BUSY_MS);

@@ -5,7 +5,7 @@ import { WritePace } from './write-pace.ts';
 /** The part of the core that a turn drives. */
 export interface TurnCore {
   onTurnEnd(): void;
-  /** Monotonic milliseconds; Infinity for never, 0 when another turn is wanted as soon as others have been looked at. */
+  /** Monotonic milliseconds; Infinity for never, 0 for another turn as soon as sockets and timers were polled. */
   nextDeadlineMs(): number;
   onTick(): void;
 }
@@ -20,11 +20,11 @@ export interface TurnDisk {
   startEffects(events: number): boolean;
 }
 
-/** What other threads hand over to a turn, and are handed by it. */
+/** Exchanges events with other threads in each turn. */
 export interface TurnBorder {
-  /** Delivers what has come. @returns how many events */
+  /** Delivers what other threads have sent. @returns the number of events */
   takeIn(): number;
-  /** Hands over what has been written. False when something has come that nobody will call for: another turn is wanted. */
+  /** Hands over what was written. False: input arrived for which this thread is not woken, another turn is needed. */
   handOut(): boolean;
 }
 
@@ -32,15 +32,15 @@ export interface TurnBorder {
  * The turns of a server on Node's event loop.
  *
  *     poll phase: sockets, files and timers deliver events, each of which marks the turn
- *     check phase (setImmediate): what other threads hand over is delivered as well; core.onTurnEnd, then the disk starts; again
- *     while it completed something at once; other threads are handed what is theirs
+ *     check phase (setImmediate): events of other threads are delivered; core.onTurnEnd, then the disk starts its
+ *     effects, repeated while some complete at once; output for other threads is handed over
  *
  * So everything that arrived in one round of the loop leaves in one write per connection and one sync.
  *
- * An error thrown by the core is a mistake of ours: it ends this server, not the process.
+ * An error thrown by the core is a bug: it ends this server, not the process.
  *
- * A turn can be frozen, as SIGSTOP freezes a process: nothing is delivered, no turn ends and no timer rings until it is
- * thawed, and then time has passed. Whoever has an event for the core while `isFrozen` hands it to `postpone`.
+ * A turn can be frozen, as SIGSTOP freezes a process: no event is delivered, no turn ends and no timer fires until it
+ * is thawed; the time in between has passed. Events for the core that occur while `isFrozen` are passed to `postpone`.
  */
 export class Turn {
   /** Of long output to clients. */
@@ -56,9 +56,9 @@ export class Turn {
   /** Delivered since the last turn. */
   #events = 0;
   #isFrozen = false;
-  /** Events that came while frozen, in their order. */
+  /** Events that occurred while frozen, in order. */
   #postponed: (() => void)[] = [];
-  /** Those who wait for the end of a turn. */
+  /** Resolve functions of those who wait for the end of a turn. */
   #awaitingEnd: (() => void)[] = [];
   #timer: NodeJS.Timeout | null = null;
   #timerAtMs = 0;
@@ -83,7 +83,7 @@ export class Turn {
     this.#tellEnd();
   }
 
-  /** From now on this border takes part in each turn. Whoever wakes this thread for it calls `mark`. */
+  /** Adds a border to each turn. Code that wakes this thread for it calls `mark`. */
   join(border: TurnBorder): void {
     this.#borders = [...this.#borders, border];
     this.mark();
@@ -93,7 +93,7 @@ export class Turn {
     this.#borders = this.#borders.filter((other) => other !== border);
   }
 
-  /** How many there have been before this one. */
+  /** The number of turns before this one. */
   get number(): number {
     return this.#number;
   }
@@ -160,7 +160,7 @@ export class Turn {
 
   readonly #end = (): void => {
     this.#isMarked = false;
-    // Whoever thaws it marks it anew.
+    // `thaw` marks it again.
     if (this.#isFrozen) return;
     try {
       let events = this.#events;
@@ -196,9 +196,9 @@ export class Turn {
   #armTimer(): void {
     if (this.#core === null) return;
     const deadlineMs = this.#core.nextDeadlineMs();
-    // The event loop looks at sockets and timers before; ticks go on as well.
+    // The event loop polls sockets and timers before; ticks continue as well.
     if (deadlineMs === 0) this.mark();
-    // A timer that rings too early does no harm: it is armed again then.
+    // A timer that fires too early does no harm: it is armed again then.
     if (this.#timer !== null && this.#timerAtMs <= deadlineMs) return;
     this.#disarmTimer();
     if (deadlineMs === Number.POSITIVE_INFINITY) return;
@@ -219,7 +219,7 @@ export class Turn {
   };
 }
 
-/** Rounds of a turn after which the event loop goes on, although there is more to finish. */
+/** Rounds of a turn after which the event loop continues, although there is more to finish. */
 const ROUNDS_MAX = 4;
 /** Longest delay of a timer, milliseconds. */
 const TIMER_MS_MAX = 0x7fffffff;

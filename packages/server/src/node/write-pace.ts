@@ -1,6 +1,6 @@
 /** Whose long output waits. */
 export interface PacedWriter {
-  /** Hands `PIECE_BYTES` at most to the kernel. Whoever has more, and may write on, waits again. @returns how many */
+  /** Hands at most `PIECE_BYTES` to the kernel. A writer with more to write waits again. @returns how many bytes */
   writePiece(): number;
 }
 

@@ -59,7 +59,7 @@ function check(text: string): SaslStep {
 const SUCCESS = { kind: 'success', token: Buffer.from(PROOF), identities: [{ scheme: 'sasl', id: 'bob' }] };
 
 describe('the DIGEST-MD5 server', () => {
-  test('begins with a challenge of 101 bytes, whatever the client sends first', () => {
+  test('begins with a challenge of 101 bytes, regardless of the first token', () => {
     for (const first of ['', 'x', 'n,,']) {
       const server = new DigestMd5Server({
         service: 's',
@@ -93,7 +93,7 @@ describe('the DIGEST-MD5 server', () => {
     expect(server.step(Buffer.from(token, 'hex')).kind).toBe('failure');
   });
 
-  test('says so of a first token that is none only when the response cannot be read either', () => {
+  test('reports an unknown first token only when the response cannot be parsed either', () => {
     const begun = (): DigestMd5Server => {
       const options = { service: 'zookeeper', serverName: 'zk-sasl-md5', users: USERS, authorize: () => [] };
       const server = new DigestMd5Server(options, NONCE);

@@ -12,7 +12,7 @@ export interface DigestMd5ServerOptions {
   /** Realm, and host of the digest-uri. */
   readonly serverName: string;
   readonly users: Passwords;
-  /** As whom a user is known here, or in words why as nobody. Called with the name that was authenticated. */
+  /** The identities of a user, or why it has none. Called with the authenticated name. */
   authorize(username: string): readonly Identity[] | string;
 }
 
@@ -67,7 +67,7 @@ export class DigestMd5Server implements SaslConversation {
     const proofs = computeDigestProofs({
       username,
       realm: this.#options.serverName,
-      // Of an unknown user something is hashed, too: the time of the answer does not tell who is known.
+      // Something is hashed for an unknown user, too: the response time must not reveal which users exist.
       password: password ?? UNKNOWN_PASSWORD,
       nonce: Buffer.from(this.#nonce),
       cnonce: directives.get('cnonce') ?? NOTHING,
@@ -79,7 +79,7 @@ export class DigestMd5Server implements SaslConversation {
     if (!isProved) return failure(`the password of ${shown(username)} is wrong`);
     const authzid = textOf(directives, 'authzid');
     if (authzid !== null && authzid !== '' && authzid !== username) {
-      return failure(`${shown(username)} asks to act as ${shown(authzid)}, and nobody acts as another here`);
+      return failure(`${shown(username)} asks to act as ${shown(authzid)}, which is not supported here`);
     }
     const identities = this.#options.authorize(username);
     if (typeof identities === 'string') return failure(identities);

@@ -81,7 +81,7 @@ function isBlank(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 }
 
-/** `nc` is none of them: a nonce is used once here anyway. */
+/** `nc` is not checked: a nonce is used only once here. */
 const KNOWN: ReadonlySet<string> = new Set([
   'username',
   'realm',

@@ -4,9 +4,9 @@ export const DIGEST_MD5 = 'a password (DIGEST-MD5)';
 export const KERBEROS = 'Kerberos (GSSAPI)';
 
 /**
- * The mechanism with which a peer begins, by its first token; null when it is none of these. ZooKeeper's protocol does not name the
- * mechanism: each end has one, and takes for granted that the other has the same. Nothing of the token is shown, which holds a
- * password if it is of PLAIN.
+ * Guesses the mechanism of a peer from its first token; null when it is unknown. ZooKeeper's protocol does not name the
+ * mechanism: each end assumes that the other one has the same. The token itself is not shown: with PLAIN it holds a
+ * password.
  */
 export function mechanismOf(token: Uint8Array): string | null {
   const bytes = Buffer.from(token.buffer, token.byteOffset, token.length);
@@ -25,7 +25,7 @@ export function mechanismOf(token: Uint8Array): string | null {
   return null;
 }
 
-/** How it goes on in the log: `…, and this server takes …`. */
+/** The log line continues: `…, and this server takes …`. */
 export function describeBeginning(mechanism: string | null): string {
   return mechanism === null ? 'its first token is of no known mechanism' : `it begins as with ${mechanism}`;
 }

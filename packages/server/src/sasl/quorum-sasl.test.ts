@@ -7,7 +7,7 @@ describe('a server that has logged in by Kerberos', () => {
   const OWN = 'zkquorum/zk1.example.org@R';
   const HOSTS = ['zk1.example.org', 'ZK2.example.org'];
 
-  test('is the host of its principal, whatever the name before it', () => {
+  test('is the host of its principal, regardless of the name before it', () => {
     expect(authorizePeer('zkquorum/zk2.example.org@R', OWN, HOSTS)).toEqual([
       { scheme: 'host', id: 'ZK2.example.org' },
     ]);
@@ -34,11 +34,11 @@ test('a ticket that has gone fails the exchange, not the server', () => {
   expect(peer.start()).toHaveLength(0);
   expect(peer.step(new Uint8Array(0))).toEqual({
     kind: 'failure',
-    reason: 'there is no ticket for zkquorum/zk2 any more',
+    reason: 'the ticket for zkquorum/zk2 is gone',
   });
 });
 
-test('a ticket that did not do is not used again for a server, one that did is', async () => {
+test('a rejected ticket is not used again for a server, an accepted one is', async () => {
   const refused: string[] = [];
   const ticket = (service: string): ServiceTicket => ({
     client: 'a@R',

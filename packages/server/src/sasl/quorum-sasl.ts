@@ -52,8 +52,8 @@ function makeAcceptors({ users, kerberos }: QuorumSaslOptions, hosts: () => read
 }
 
 /**
- * Lets in `any/host@REALM` for a host of the membership, of the realm of this server; Apache's servers take any realm. A name without
- * a host is nobody's (CVE-2023-44981).
+ * Accepts `any/host@REALM` for a host of the membership and the realm of this server; Apache's servers accept any
+ * realm. A name without a host is refused (CVE-2023-44981).
  */
 export function authorizePeer(name: string, own: string, hosts: readonly string[]): readonly Identity[] | string {
   const principal = parsePrincipal(name);

@@ -53,16 +53,16 @@ export class QuorumTickets {
     await this.#source.get(service);
   }
 
-  /** An exchange with the ticket that was prepared. @throws KerberosError when there is none any more */
+  /** Starts an exchange with the prepared ticket. @throws KerberosError when it is gone */
   start(host: string): GssapiInitiator {
     const service = this.#serviceAt(host);
     const ticket = this.#source.peek(service);
-    if (ticket === null) throw new KerberosError(`there is no ticket for ${service} any more`);
+    if (ticket === null) throw new KerberosError(`the ticket for ${service} is gone`);
     this.#doubtful.set(service, ticket);
     return new GssapiInitiator(ticket);
   }
 
-  /** The server at this host has taken the ticket. */
+  /** The server at this host has accepted the ticket. */
   onAccepted(host: string): void {
     this.#doubtful.delete(this.#serviceAt(host));
   }
@@ -118,7 +118,7 @@ export class GssapiPeer implements SaslInitiator {
   }
 }
 
-/** What the network does before it dials. Of each host a failure is told once, until there are tickets again or it is another one. */
+/** Called by the network before it dials. A failure is logged once per host, until it changes or is resolved. */
 export function prepareTickets(
   tickets: Pick<QuorumTickets, 'prepare'>,
   warn: (message: string) => void,

@@ -23,7 +23,7 @@ export interface KerberosLogin {
 
 /** What configuration says about SASL of clients. */
 export interface SaslOptions {
-  /** null: no login is configured, and clients go on without SASL. */
+  /** null: no login is configured, and clients continue without SASL. */
   readonly login: SaslLogin | null;
   /** The scheme `sasl` exists for ACLs and enforcement (`authProvider.N=…SASLAuthenticationProvider`). */
   readonly isScheme: boolean;

@@ -12,7 +12,7 @@ export function parseUsersFile(
     if (line.trim() === '' || line.startsWith('#')) continue;
     const colon = line.indexOf(':');
     const [name, password] = [line.slice(0, colon), line.slice(colon + 1)];
-    // What stands there may be a password.
+    // The text may be a password.
     if (colon < 1 || password === '') return { fault: { line: i + 1, found: 'a line without name, ":" and password' } };
     if (users.has(name)) return { fault: { line: i + 1, found: `the user ${name} again` } };
     users.set(name, password);

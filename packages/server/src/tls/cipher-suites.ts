@@ -37,7 +37,7 @@ const TLS_1_3 = [
 /**
  * OpenSSL's name of a cipher suite, from Java's or from its own; those of TLS 1.3 have one name.
  *
- * @returns null when it is unknown, or one that nobody should use: NULL, anonymous, export, RC4, DES
+ * @returns null when it is unknown or insecure: NULL, anonymous, export, RC4, DES
  */
 export function findCipherSuite(name: string): string | null {
   if (TLS_1_3.includes(name)) return name;

@@ -201,7 +201,7 @@ describe('handshakes', () => {
     expect(log.join('')).toContain('connections have not finished their TLS handshake, as many as a port may have');
   });
 
-  test('that stall in the middle delay nobody else', async () => {
+  test('that stall in the middle do not delay others', async () => {
     const { server } = await start('maxClientCnxns=0');
     const hello = await recordHello();
     const stalled = Array.from({ length: 200 }, () => plain(server.secureAddress!.port));
@@ -418,7 +418,7 @@ function secure(server: RunningServer, options: ConnectionOptions, port = server
   return socket;
 }
 
-/** Be it in good order or by a reset. */
+/** Gracefully or by a reset. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.once('close', () => resolve()));
 }

@@ -139,7 +139,7 @@ test.each(['TLSv1.2', 'TLSv1.3'] as const)(
   },
 );
 
-test('those that stall are read from in turn: each may go on later', async () => {
+test('stalled handshakes are read from in turn: each can continue later', async () => {
   const { port, doneIn } = await start();
   const dam = await Dam.before(port);
   connectClients(dam.port, 'TLSv1.3');
@@ -193,7 +193,7 @@ test('a turn begins handshakes for two milliseconds, and addresses take turns', 
   expect(begun.map((one) => one.turn - first!.turn)).toEqual([0, 0, 1, 1, 2, 2, 3, 3, 4]);
 });
 
-/** Connects so many times, one after the other, in a thread of its own: it answers while the server is in the middle of a turn. */
+/** Connects repeatedly in a thread of its own, so that it answers while the server is in the middle of a turn. */
 const CLIENT = `
   const { connect } = require('node:tls');
   const { parentPort, workerData: { port, ca, times } } = require('node:worker_threads');
@@ -237,7 +237,7 @@ test('one that has sent nothing gives way to a newcomer, one whose handshake has
   await expect.poll(() => doneIn.length).toBe(2);
 });
 
-test('whoever shows no certificate is told so, however fast it answers', async () => {
+test('a client without a certificate is told so, however fast it answers', async () => {
   const { port } = await start({ ...options, clientAuth: 'need' });
   const workerData = { port, ca: authority.certificate, times: 200 };
   const client = new Worker(CLIENT, { eval: true, workerData });

@@ -6,11 +6,11 @@ import type { TlsSettings } from './tls-settings.ts';
 
 /** What becomes of the connections of a port. */
 export interface HandshakeEvents {
-  /** Its first byte is none of TLS; all that it has sent waits in it. Left out: such connections are closed. */
+  /** Its first byte is not TLS; its input is still unread. Omitted: such connections are closed. */
   onPlain?(socket: Socket): void;
-  /** The handshake is done. `certificate`, in DER, is null when the peer has shown none; one that was shown has been checked. */
+  /** The handshake is done. `certificate`, in DER, is null when the peer presented none; otherwise it was verified. */
   onSecure(socket: TLSSocket, certificate: Uint8Array | null): void;
-  /** It was closed. `isAuthentication`: for the sake of its certificate. */
+  /** It was closed. `isAuthentication`: because of its certificate. */
   onFailed(socket: Socket, reason: string, isAuthentication: boolean): void;
   /** It was closed before its handshake began, because there are too many. */
   onExceeded(socket: Socket, reason: string): void;
@@ -26,15 +26,16 @@ export interface HandshakeEvents {
  * A handshake costs this server a signature, a millisecond with RSA, and the peer nothing. So:
  *
  * 1. Nothing is computed for a connection that has sent nothing.
- * 2. A turn of the event loop begins handshakes for `BUDGET_MS` and then serves all others. Of those that wait, each
- *    address gets one in its turn. Those that have begun are not counted against those that wait: a peer that stalls in
- *    the middle of its handshake delays nobody's.
- * 3. Of those that have begun, `READING_MAX` are read from in a turn, and once one of them is over, the others wait for the
- *    next one: a thousand peers may send at once what ends their handshakes.
- * 4. So many connections may be on their way, of one address and in all. For one more the address that has the most loses
- *    its oldest, first of those that have sent nothing; the newcomer goes if that address is its own and all have sent something.
- * 5. A peer has `handshakeTimeoutMs` from the accept to its first byte, and as much again from when its handshake begins. What
- *    it waits in the queue is not its fault.
+ * 2. A turn of the event loop starts handshakes for `BUDGET_MS` and then serves everything else. The queue is served
+ *    round robin by address. Handshakes under way do not count against the queue: a peer that stalls in the middle of
+ *    its handshake delays no other one.
+ * 3. Of those under way, `READING_MAX` are read from in a turn; once one of them is done, the others wait for the next
+ *    turn: a thousand peers may send the end of their handshakes at once.
+ * 4. The number of pending connections is bounded, per address and in total. For one more, the address with the most
+ *    loses its oldest, first among those that have sent nothing; the newcomer is closed if it is from that address and
+ *    all have sent something.
+ * 5. A peer has `handshakeTimeoutMs` from the accept to its first byte, and as much again from the start of its
+ *    handshake. The time in the queue does not count.
  */
 export class Handshakes {
   readonly #events: HandshakeEvents;
@@ -46,7 +47,7 @@ export class Handshakes {
   /** Of them, those that have sent nothing; the oldest first. */
   readonly #silent = new Set<Pending>();
   readonly #countOfHost = new Map<string, number>();
-  /** Those that have begun, by `address port` of the peer, which Node.js tells of both sockets; the oldest first. */
+  /** Those under way, by `address port` of the peer, which both sockets have; the oldest first. */
   readonly #underWay = new Map<string, Pending>();
   /** Those that have sent something, by host; a host goes to the end when it has had a turn. */
   readonly #queued = new Map<string, Pending[]>();
@@ -59,7 +60,7 @@ export class Handshakes {
   #isFrozen = false;
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param perHostMax of one address; 0 = as many as in all */
+  /** @param perHostMax per address; 0 = only the total limit */
   constructor(settings: TlsSettings, perHostMax: number, events: HandshakeEvents) {
     this.#settings = settings;
     this.#events = events;
@@ -68,9 +69,9 @@ export class Handshakes {
     this.#server = createServer({
       ...settings.contextOptions,
       requestCert: clientAuth !== 'none',
-      // OpenSSL tells a peer without a certificate why it is refused; the rest is decided here.
+      // OpenSSL tells a peer without a certificate why it is refused; all else is checked here.
       rejectUnauthorized: clientAuth === 'need',
-      // Ours is first: at the end of its own Node.js tells of an error, and leaves the connection open.
+      // Our timeout fires first: on its own Node.js only emits an error, and leaves the connection open.
       handshakeTimeout: 2 * handshakeTimeoutMs,
     });
     this.#server.on('secureConnection', (socket) => this.#onSecure(socket));
@@ -88,7 +89,7 @@ export class Handshakes {
     this.#server.setSecureContext(settings.contextOptions);
   }
 
-  /** @param share in which it counts until its handshake is done; whoever opens it then counts it again */
+  /** @param share in which it counts until its handshake is done; then the caller counts it as an open connection */
   accept(socket: Socket, share: ConnectionShare): void {
     const host = socket.remoteAddress;
     if (host === undefined || socket.destroyed) {
@@ -232,7 +233,7 @@ export class Handshakes {
       pending.sinceMs = performance.now();
       this.#underWay.set(pending.place, pending);
       this.#armTimer();
-      // A peer that ends its side before the handshake is done has gone; afterwards it may still read.
+      // A peer that ends its side before the handshake is done is gone; afterwards it may still read.
       pending.socket.allowHalfOpen = false;
       this.#server.emit('connection', pending.socket);
       // It may have failed at once.
@@ -284,7 +285,7 @@ export class Handshakes {
     });
   }
 
-  /** One is over: the others do not go on in this turn, whatever the kernel has of them. */
+  /** One is done: the others do not continue in this turn, even if the kernel has input for them. */
   #holdOthers(): void {
     for (const other of this.#reading) this.#read(other);
   }
@@ -318,7 +319,7 @@ export class Handshakes {
     else this.#events.onFailed(pending.socket, describeHandshakeError(error), /CERTIFICATE/i.test(error.code ?? ''));
   }
 
-  /** The peer has gone, or a certificate is refused: of the second Node.js says so after this. */
+  /** The peer is gone, or a certificate is refused, which Node.js reports after this. */
   #onRawClosed(pending: Pending): void {
     if (this.#underWay.get(pending.place) === pending) setImmediate(() => this.#onGone(pending));
     else this.#forget(pending);
@@ -329,7 +330,7 @@ export class Handshakes {
   }
 
   #take(secure: TLSSocket): Pending | null {
-    // What Node.js has wrapped; of a socket that is closed it tells no address any more.
+    // The socket that Node.js has wrapped; a closed socket no longer has an address.
     const { _parent: raw } = secure as { _parent?: Socket };
     const place = `${secure.remoteAddress} ${secure.remotePort}`;
     const pending = (raw === undefined ? undefined : this.#pending.get(raw)) ?? this.#underWay.get(place) ?? null;
@@ -389,7 +390,7 @@ export class Handshakes {
  * two thirds of its length during a thousand handshakes.
  */
 function shownBy(secure: TLSSocket): Uint8Array | null {
-  // The types do not know of a peer that has shown none, or has gone.
+  // The types omit that a peer may have presented none, or be gone.
   const shown = secure.getPeerCertificate() as { readonly raw?: Uint8Array } | null;
   return shown?.raw ?? null;
 }
@@ -428,6 +429,6 @@ interface ReadHandle {
 const HANDSHAKE_RECORD = 0x16;
 /** Milliseconds of a turn in which handshakes are begun; the last one may take longer. */
 const BUDGET_MS = 2;
-/** Handshakes that may go on in one turn without an end: a key exchange takes half a millisecond. */
+/** Handshakes that may continue in one turn while none is done: a key exchange takes half a millisecond. */
 const READING_MAX = 4;
 const IGNORE = (): void => {};

@@ -23,7 +23,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-test('the hardened zoo.cfg of the page runs as three servers, which let in nobody but clients with a certificate', async () => {
+test('the hardened zoo.cfg of the page runs as three servers, which refuse clients without a certificate', async () => {
   const ofClients = new CertificateAuthority('clients');
   const ofServers = new CertificateAuthority('servers');
   const serverKey = ofServers.issue('server', { names: ['IP:127.0.0.1'] });
@@ -87,7 +87,7 @@ function open(options: ConnectionOptions): TLSSocket {
   return socket;
 }
 
-/** Be it in good order or by a reset. */
+/** Gracefully or by a reset. */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.once('close', () => resolve()));
 }

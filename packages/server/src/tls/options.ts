@@ -35,7 +35,7 @@ export type TlsProtocol = (typeof TlsProtocol)[keyof typeof TlsProtocol];
 export type ClientAuth = 'none' | 'want' | 'need';
 
 export interface StoreLocation {
-  /** Absolute; null = there is none. */
+  /** Absolute; null = none. */
   readonly path: string | null;
   readonly password: string;
   /** File whose text is the password instead; null for none. */

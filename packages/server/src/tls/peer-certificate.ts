@@ -28,7 +28,7 @@ const EXTENSIONS = 0xa3;
 /** Behind serial, algorithm, issuer and validity. */
 const SUBJECT = 4;
 const SUBJECT_ALT_NAME = '2.5.29.17';
-/** Of the kinds of names, those whose text stands in the certificate as it is. */
+/** The kinds of names that a certificate contains as plain text. */
 const NAME_KINDS: Readonly<Record<number, string>> = { 129: 'email', 130: 'DNS', 134: 'URI' };
 const IP_ADDRESS = 0x87;
 

@@ -9,7 +9,7 @@ type Rules = Pick<TlsOptions, 'prefix' | 'verifiesHostNames' | 'verifiesClientHo
  * Whether a certificate names the peer that has shown it; that an authority has issued it has been checked before.
  */
 
-/** What a certificate is worth: nothing, for a reason, or the hosts of members that it names; null where names are not checked. */
+/** Why a certificate is refused, or the hosts of members that it names; null where names are not checked. */
 export type Verdict = { readonly refusal: string } | { readonly hosts: readonly string[] | null };
 
 /** A client: its certificate has to name the address that it comes from. */
@@ -23,8 +23,8 @@ export async function judgeClient(certificate: X509Certificate, address: string,
  * A server that connects: its certificate has to name a host of the list of members, or the address that it comes from
  * if a host of the list has that address. Which member it is, it says only later: it may be one at these hosts.
  *
- * With `allowReverseDnsLookup` Apache's rule counts as well: the certificate names the address, or the name that the name
- * service has for it, whoever that is.
+ * With `allowReverseDnsLookup` Apache's rule is sufficient as well: the certificate names the address, or any name that
+ * the name service returns for it.
  *
  * @param hosts of the list of members
  */

@@ -9,7 +9,7 @@ import { readInThread } from './store-reader.ts';
 import { StoreError } from './stores.ts';
 import { readTlsSettings, type TlsSettings } from './tls-settings.ts';
 
-/** Who is told that connections from now on are shown other certificates. */
+/** Notified when the certificates for new connections have changed. */
 export interface RenewalEvents {
   onClientsRenewed(settings: TlsSettings): void;
   onPeersRenewed(settings: TlsSettings): void;
@@ -55,12 +55,12 @@ export class ServerCredentials {
     return this.#clients?.settings ?? null;
   }
 
-  /** Whole days until the certificate that clients are shown expires; null where there is none. */
+  /** Whole days until the certificate for clients expires; null without one. */
   get clientDaysLeft(): number | null {
     return this.#clients?.daysLeft ?? null;
   }
 
-  /** The same of the one that servers are shown. */
+  /** The same for the certificate between servers. */
   get peerDaysLeft(): number | null {
     return this.#peers?.daysLeft ?? null;
   }

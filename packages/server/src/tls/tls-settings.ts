@@ -61,7 +61,7 @@ export async function readTlsSettings(options: TlsOptions, nowMs: number): Promi
   const contextOptions: SecureContextOptions = {
     key: entries.map(({ key }) => key.export({ type: 'pkcs8', format: 'pem' }) as string),
     cert: entries.map((entry) => entry.chain.map(String).join('')),
-    // Without authorities nobody is to be trusted, not even those that Node.js knows.
+    // Without authorities no peer is trusted: an empty list disables the defaults of Node.js.
     ca: trusted.map(String),
     ...(crl === null ? {} : { crl: [...crl] }),
     minVersion: options.protocols.includes('TLSv1.2') ? 'TLSv1.2' : 'TLSv1.3',

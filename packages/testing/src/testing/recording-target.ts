@@ -36,7 +36,7 @@ export class End {
   }
 }
 
-/** A server that only records what comes, and its connections. */
+/** A server that only records its input and its connections. */
 export class Target {
   readonly ends: End[] = [];
   port = 0;

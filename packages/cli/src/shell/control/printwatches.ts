@@ -2,7 +2,7 @@ import { Argument } from 'commander';
 import { CommandExit } from '../../run/exit-code.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
 
-/** `printwatches`: whether events are told. Without an argument, how it is now. */
+/** `printwatches`: whether events are printed. Without an argument, shows the setting. */
 export const printWatches: DefineShellCommand = (command, host) => {
   command
     .addArgument(new Argument('[switch]', 'without it, tell how it is').choices(['on', 'off']))

@@ -11,7 +11,7 @@ export const getAcl: DefineShellCommand = (command, host) => {
   command
     .argument('<path>', 'the znode')
     .option('-s, --stat', 'print its Stat, too')
-    .addHelpText('after', examples([['getAcl /app', 'two lines an entry: who, and what he may do']]))
+    .addHelpText('after', examples([['getAcl /app', 'two lines an entry: who, and the permissions']]))
     .action((text: string, options: { readonly stat?: boolean }) =>
       host.run(async (context) => {
         const { report } = context;

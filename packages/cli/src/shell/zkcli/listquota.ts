@@ -6,7 +6,7 @@ import { InvocationFailure } from '../../run/command-failure.ts';
 import { CommandExit } from '../../run/exit-code.ts';
 import type { DefineShellCommand } from '../shell-command.ts';
 
-/** `listquota`: what the znodes of a quota say, in zkCli's words; the exit code is 1 when there is none. */
+/** `listquota`: prints a quota as zkCli does; the exit code is 1 when there is none. */
 export const listQuota: DefineShellCommand = (command, host) => {
   command
     .argument('<path>', 'the znode')

@@ -25,7 +25,7 @@ export const removeWatches: DefineShellCommand = (command, host) => {
     .option('-r, --recursive', 'those of addWatch -m PERSISTENT_RECURSIVE')
     .option('-a, --any', 'all of them; so it is without these options')
     .option('-l, --local', 'also when there is no server that could be told')
-    .addHelpText('after', examples([['removewatches /app', 'whatever watches /app']]))
+    .addHelpText('after', examples([['removewatches /app', 'all watches of /app']]))
     .action((text: string, options: Options) =>
       host.run(async (context) => {
         const selection = selectionOf(options);

@@ -54,7 +54,7 @@ export const setAcl: DefineShellCommand = (command, host) => {
         for await (const visited of walkTree(client, path, call)) {
           inFlight.push(
             client.setAcl(visited.path, acl, call).catch((error: unknown) => {
-              // It has gone since the walk came by.
+              // It was deleted since it was listed.
               if (error instanceof NoNodeError) return null;
               throw error;
             }),

@@ -89,7 +89,7 @@ describe('the past of the server itself', () => {
     await again;
   });
 
-  test('is refused when a tree is too large, whether the thread says so or has died of it; the next reading goes on', async () => {
+  test('is refused when a tree is too large or its thread runs out of memory; the next one is served', async () => {
     const { readings, worker } = start();
     const refusal = { status: 413, code: 'too-large' };
     const one = expect(readings.open('now')).rejects.toMatchObject(refusal);

@@ -65,7 +65,7 @@ export class PastReadings implements PastTrees {
         stop: async () => void (await worker.terminate()),
       };
       const past = await openPastService(service, { signal: ended.signal });
-      // What waits for an answer of a thread that has died must not wait for ever.
+      // Calls that wait for a thread that has died must fail.
       worker.on('exit', () => void past.client.close().catch(() => {}));
       return { ...answer.tree, ...past };
     });
@@ -99,7 +99,7 @@ export class PastReadings implements PastTrees {
     question: Q,
   ): Promise<{ readonly answer: AnswerTo<Q>; readonly worker: PastWorker }> {
     const committed = await this.#source.lastZxid();
-    if (this.#isClosed) throw new Error('the past is not read any more: the server ends');
+    if (this.#isClosed) throw new Error('past states can no longer be read: the server is stopping');
     const worker = this.#spawn({ files: this.#source.files, committed, question });
     this.#workers.add(worker);
     const answer = await new Promise<PastAnswer>((resolve, reject) => {

@@ -17,7 +17,7 @@ import { receiveSnapshot } from './upload.ts';
 export function makeAdminApp(place: AdminPlace, service: ServiceThread, metrics: MetricsReader): FastifyInstance {
   const app = fastify({
     ...LIMITS,
-    // A snapshot may be long; whoever sends nothing of it for a while is cut off earlier.
+    // A snapshot may be long; an upload that stalls is cut off earlier.
     requestTimeout: UPLOAD_MS,
     keepAliveTimeout: place.idleTimeoutMs,
     routerOptions: { ignoreTrailingSlash: true },
@@ -141,7 +141,7 @@ function addHealth(app: FastifyInstance, service: ServiceThread): void {
   }
 }
 
-/** Browsers that have come with TLS once come with TLS for a day, as Apache's port tells them. */
+/** HSTS for a day, as sent by Apache's port. */
 function keepSecure(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   if (request.raw.socket instanceof TLSSocket) {
     reply.header('strict-transport-security', 'max-age=86400; includeSubDomains');

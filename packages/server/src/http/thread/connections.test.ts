@@ -10,7 +10,7 @@ test('where something is done for all of them, a stranger displaces the oldest o
   open('c1');
   expect(closed).toEqual(['a1']);
   ask(open('b2'));
-  // Of b two are busy, of c one does nothing, and nobody has more than b.
+  // b has two busy connections, c an idle one, and no host has more than b.
   open('b3');
   expect(closed).toEqual(['a1', 'a2', 'b3']);
 });

@@ -2,17 +2,15 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * The connections of one port: at most so many. For one more the address that has the most of them loses one that nothing is
- * being done for, of these the one that has asked least lately. Where something is done for all of them it loses the oldest, or
- * the newcomer goes when that address is its own.
+ * Bounds the connections of one port. For one more, the address with the most connections loses its least recently used
+ * idle connection. If all of them are busy it loses the oldest one; the newcomer is closed if it is from that address.
  *
- * Nobody else is kept out so by connections that only stand there, and whoever asks for health ends a server that does not
- * answer.
+ * So idle connections of one address do not lock others out, such as health probes, which would restart the server.
  */
 export class Connections {
   readonly #max: number;
   readonly #onExceeded: (socket: Socket, reason: string) => void;
-  /** The one that has asked least lately first. */
+  /** Least recently used first. */
   readonly #connections = new Map<Socket, Connection>();
 
   /** @param onExceeded the connection is about to be closed */
@@ -21,7 +19,7 @@ export class Connections {
     this.#onExceeded = onExceeded;
   }
 
-  /** From now on this is done for what the server accepts. */
+  /** Applies the limit to the connections of a server. */
   watch(server: Server): void {
     server.on('connection', (socket) => this.#add(socket));
     server.on('request', (request, response) => this.#onRequest(request, response));

@@ -75,7 +75,7 @@ function pastSourceOf(thread: ServiceThread, files: PastFiles): PastSource {
   };
 }
 
-/** This server's own, without a way through its port: nobody else listens. */
+/** Runs admin commands of this server directly, not over its port: nothing can be intercepted. */
 function adminPortOf(thread: ServiceThread): AdminPorts {
   return {
     isSecure: true,

@@ -50,7 +50,7 @@ export async function listen(
   figures: HttpFigures,
 ): Promise<string | null> {
   const at: ListenPlace = { host, port: number };
-  // Who takes nothing of an answer holds a connection and what makes the answer.
+  // A client that does not read its answer occupies a connection and the source of the answer.
   app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     response.on('pipe', () => request.socket.setTimeout(idleTimeoutMs));
     response.on('finish', () => {
@@ -95,7 +95,7 @@ export async function listen(
   }
 }
 
-/** Nobody reads this body. Closing at once would take the answer from a client that still sends. */
+/** The body is not read. Closing at once would lose the answer for a client that is still sending. */
 function endLater(request: IncomingMessage): void {
   const timer = setTimeout(() => request.socket.destroy(), UNREAD_MS);
   request.once('end', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));

@@ -7,7 +7,7 @@ import { keepOpening } from './listen.ts';
 import { MetricsReader, makeMetricsApp } from './metrics-app.ts';
 import { ServiceThread } from './service-thread.ts';
 
-/* The thread of the HTTP servers: whatever comes in by HTTP is read, checked and written here, not in the thread that serves clients. */
+/* The thread of the HTTP servers: HTTP is parsed, checked and written here, not in the thread that serves clients. */
 
 const { admin, metrics, console, figures: buffer } = workerData as HttpThreadData;
 const figures = new HttpFigures(buffer);

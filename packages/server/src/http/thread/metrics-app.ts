@@ -17,7 +17,7 @@ export function addMetrics(app: FastifyInstance, reader: MetricsReader): void {
   app.route({ method: ['GET', 'POST'], url: '/metrics', handler: answer });
 }
 
-/** Asks the service four times a second at most, for all ports together; whoever asks in between is given what there is. */
+/** Reads the metrics four times a second at most, for all ports together; requests in between get the last text. */
 export class MetricsReader {
   readonly #service: ServiceThread;
   #askedMs = Number.NEGATIVE_INFINITY;

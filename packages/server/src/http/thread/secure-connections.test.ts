@@ -110,7 +110,7 @@ test('certificates are renewed while it runs', async () => {
   await expect.poll(() => figures.adminDaysLeft).toBe(99);
 });
 
-test('connections that never finish their handshake keep nobody out', async () => {
+test('connections that never finish their handshake do not lock others out', async () => {
   const { port } = await start({});
   // More than the port takes at all; none of them ends by itself.
   const silent = Array.from({ length: 100 }, () => track(connect(port, '127.0.0.1')));
@@ -118,7 +118,7 @@ test('connections that never finish their handshake keep nobody out', async () =
   expect(await ask(`https://127.0.0.1:${port}/commands/ruok`)).toMatchObject({ status: 200 });
 });
 
-test('connections that have finished it, and ask nothing, keep nobody out either', async () => {
+test('nor do idle connections that have finished it', async () => {
   const { port, figures } = await start({});
   const options: ConnectionOptions = { host: '127.0.0.1', port, ca: authority.certificate };
   for (let i = 0; i < 64; i++) {

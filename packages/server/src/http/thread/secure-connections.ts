@@ -15,7 +15,7 @@ export interface SecureConnectionsParts {
   readonly tls: HttpTls;
   readonly figures: HttpFigures;
   log(level: 'info' | 'warn', text: string): void;
-  /** Who was refused, and why: one of very many. */
+  /** Called for each refused peer, of which there may be very many. */
   onRefused(socket: Socket, reason: string): void;
 }
 
@@ -74,7 +74,7 @@ export async function secureConnections(server: Server, parts: SecureConnections
   };
 }
 
-/** A port for HTTP has few connections: those that only stand there leave room for those that ask. */
+/** An HTTP port has few connections: idle ones make room for those with requests. */
 function withBound(settings: TlsSettings): TlsSettings {
   return { ...settings, options: { ...settings.options, handshakesMax: CONNECTIONS_MAX / 2 } };
 }

@@ -33,7 +33,7 @@ test.each([
   ['never finish their question', 'GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '],
   ['have asked', 'GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
   ['take none of their answers', 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(50)],
-])('connections that %s keep nobody out', async (_what, sent) => {
+])('connections that %s do not lock others out', async (_what, sent) => {
   const { port, figures, logged } = await start(60_000);
   for (let i = 0; i < 64; i++) {
     const socket = connect({ host: '127.0.0.1', port });

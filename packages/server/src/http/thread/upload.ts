@@ -12,7 +12,7 @@ import type { RestoreUpload, Uploaded } from '../messages.ts';
 /** Bytes between two looks at the room on the disk. */
 const LOOK_BYTES = 16 * 1024 * 1024;
 
-/** Writes a body to a file, unpacked and durably, and reads it back as the snapshot that it must be. What is none is removed. */
+/** Writes a body to a file, unpacked and synced, and verifies that it is a snapshot; removes it otherwise. */
 export async function receiveSnapshot(body: Readable, upload: RestoreUpload): Promise<Uploaded> {
   try {
     await writeBody(body, upload);

@@ -27,7 +27,7 @@ export type ToScanThread =
       readonly end: number;
       readonly checksum: number;
     }
-  /** A chunk is not looked at any more. */
+  /** A chunk is no longer in use. */
   | { readonly kind: 'release'; readonly chunk: ChunkMemory; readonly memory: ArrayBuffer | null };
 
 export type FromScanThread =

@@ -85,7 +85,7 @@ class Reader {
 }
 
 describe('a thread that looks through a file', () => {
-  test('hands over all entries, in order and as they stand there, and ends where there are none', async () => {
+  test('hands over all entries unchanged and in order, and ends behind the last one', async () => {
     const reader = new Reader();
     await reader.start();
     await reader.ended;
@@ -122,7 +122,7 @@ describe('a thread that looks through a file', () => {
     const scan = scans.open(path, 'log', 1000, events)!;
     expect([scan.canStart(), scan.canStart()]).toEqual([false, false]);
     expect(spawn).not.toHaveBeenCalled();
-    expect(scan.canStart(), 'and where it cannot be started, there is none').toBe(false);
+    expect(scan.canStart(), 'no scan when the thread cannot be started').toBe(false);
     expect(spawn).toHaveBeenCalledTimes(1);
     expect(scan.canStart()).toBe(false);
     expect(spawn).toHaveBeenCalledTimes(1);

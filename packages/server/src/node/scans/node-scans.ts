@@ -56,7 +56,7 @@ export function makeNodeScans(turn: Turn): NodeScans | null {
 
 /** The end of the thread's messages in this one. */
 class ScanThreadLink {
-  /** Told what comes, and null once when the thread has ended. */
+  /** Called with each message, and once with null when the thread has ended. */
   receiver: ((message: FromScanThread | null) => void) | null = null;
   #isReady = false;
   #isOver = false;

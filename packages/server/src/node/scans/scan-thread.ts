@@ -14,8 +14,8 @@ import {
 type ScanOrder = Extract<ToScanThread, { readonly kind: 'scan' }>;
 
 /**
- * A thread that looks through files: it reads a chunk, scans it, sends it, and goes on with the next one, until there is nothing more
- * that it can vouch for. When all chunks are elsewhere, it sleeps until one comes back.
+ * A thread that scans files: it reads a chunk, scans it, sends it, and continues with the next one, up to the first
+ * entry that it cannot validate. When all chunks are in use elsewhere, it sleeps until one is released.
  *
  *     memory of a chunk := bytes, CHUNK_BYTES │ rows, CHUNK_RECORDS_MAX
  *                          └ rest of the chunk before, what was read now

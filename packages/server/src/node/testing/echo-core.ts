@@ -2,7 +2,7 @@ import type { ByteStream, StreamEvents } from '@meerkat/core';
 import { expect } from 'vitest';
 import type { Turn } from '../turn.ts';
 
-/** A core that records what its streams tell, and echoes at the end of the turn. */
+/** A core that records the events of its streams, and echoes at the end of the turn. */
 export class EchoCore {
   readonly events: string[] = [];
   readonly streams: ByteStream[] = [];

@@ -16,7 +16,7 @@ const workers: Worker[] = [];
 let threads: ClientThreads | null = null;
 let turn: Turn;
 
-/** What streams tell, in their order. */
+/** Records the events of streams, in order. */
 class Streams implements ThreadedEvents {
   readonly tls = null;
   readonly open: ByteStream[] = [];
@@ -95,7 +95,7 @@ describe('a thread that dies', () => {
     expect(workers).toHaveLength(2);
   });
 
-  test('before it listens keeps nobody waiting: the one in its place listens', async () => {
+  test('before it listens does not stall the start: its replacement listens', async () => {
     const streams = new Streams();
     const listening = start(1).listen(OPTIONS, streams);
     await workers[0]!.terminate();
@@ -104,7 +104,7 @@ describe('a thread that dies', () => {
     expect(workers).toHaveLength(2);
   });
 
-  test('again and again before it listens is told to whoever waits', async () => {
+  test('repeatedly before it listens makes the start fail', async () => {
     const listening = start(1, [], new URL('data:text/javascript,throw new Error("broken")')).listen(
       OPTIONS,
       new Streams(),
@@ -123,7 +123,7 @@ describe('a thread that dies', () => {
     await once(other, 'close');
     await workers[0]!.terminate();
     await vi.waitFor(() => expect(workers).toHaveLength(2), { timeout: 60_000 });
-    // What it was told before this it has done.
+    // It has processed all earlier messages.
     await started.listen(OPTIONS, streams);
     await expect(dial(port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });

@@ -272,7 +272,7 @@ export const ENTRY: URL = new URL(
     : new URL('./main.js', import.meta.url),
 );
 
-/** What comes from a thread: requests, which are short as a rule. */
+/** Bytes from a thread: requests, which are usually short. */
 const REPORT_RING_BYTES = 1024 * 1024;
 /**
  * What goes to it: replies. 32 clients with 64 reads of 1 KiB in flight have two megabytes on their way; with a ring of one they waited

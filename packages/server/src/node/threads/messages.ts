@@ -3,7 +3,7 @@ import type { PeerAddress, RingPair } from '@meerkat/core';
 import type { SentTlsSettings } from '../../tls/tls-settings.ts';
 import type { ListenOptions } from '../network.ts';
 
-/** What an I/O thread is told when it starts. */
+/** The worker data of an I/O thread. */
 export interface IoThreadData {
   readonly rings: RingPair;
   /** See `SharedCounts`. */

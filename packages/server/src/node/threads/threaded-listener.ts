@@ -74,7 +74,7 @@ export class ThreadedListener implements Listener {
     return this.host !== '';
   }
 
-  /** Whoever waits for that thread to listen is told that it cannot. */
+  /** Rejects the pending start of that thread. */
   fail(thread: number, fault: Error): void {
     const starting = this.#starting.get(thread);
     this.#starting.delete(thread);

@@ -199,7 +199,7 @@ describe('the GSSAPI acceptor', () => {
     expect(reasonOf(begin().step(request(changes)))).toMatch(reason);
   });
 
-  test('says so when the key of a ticket may be in a keytab that cannot be read any more', () => {
+  test('says so when the key of a ticket may be in a keytab that can no longer be read', () => {
     const fault = 'the keytab /zk.keytab cannot be read: permission denied';
     const step = begin(new ReplayCache(), NOW, fault).step(request({ version: 9 }));
     expect(reasonOf(step)).toMatch(
@@ -232,7 +232,7 @@ describe('the GSSAPI acceptor', () => {
     expect(reasonOf(server.step(wrap(choice)))).toMatch(reason);
   });
 
-  test('refuses whom nobody knows here', () => {
+  test('refuses an unknown principal', () => {
     const server = begin();
     server.step(request({ client: 'eve' }));
     expect(reasonOf(server.step(wrap({ authzid: '' })))).toBe('eve is not wanted');

@@ -35,7 +35,7 @@ export interface GssapiServerOptions {
   readonly replays: ReplayCache;
   /** Milliseconds since 1970. */
   nowMs(): number;
-  /** As whom a principal is known here, or in words why as nobody. */
+  /** The identities of a principal, or why it has none. */
   authorize(principal: string): readonly Identity[] | string;
 }
 
@@ -179,7 +179,7 @@ export class GssapiServer implements SaslConversation {
     if (choice[0] !== NO_LAYER) throw new Refusal('it asks for a security layer, and none is offered');
     const authzid = Buffer.from(choice.subarray(4)).toString('utf8');
     if (authzid !== '' && authzid !== context.client) {
-      throw new Refusal(`${context.client} asks to act as ${JSON.stringify(authzid)}, and nobody acts as another here`);
+      throw new Refusal(`${context.client} asks to act as ${JSON.stringify(authzid)}, which is not supported here`);
     }
     const identities = this.#options.authorize(context.client);
     if (typeof identities === 'string') throw new Refusal(identities);

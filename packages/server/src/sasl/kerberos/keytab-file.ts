@@ -25,7 +25,7 @@ export class KeytabFile {
    * The principal of this service as the keytab has it, with its realm.
    *
    * @param name with or without realm
-   * @throws ServerError when there is none, or several
+   * @throws ServerError when it has none, or several
    */
   resolvePrincipal(name: string): string {
     const { principals } = this.#keytab;
@@ -34,7 +34,7 @@ export class KeytabFile {
     const what = found.length === 0 ? `has no key of ${name}` : `has keys of ${found.join(' and ')}`;
     throw refusal(
       this.path,
-      `${what}; it is for ${principals.join(', ') || 'nobody'}`,
+      `${what}; it is for ${principals.join(', ') || 'no principal'}`,
       "correct principal or keyTab of the login's section",
     );
   }

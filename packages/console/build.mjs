@@ -1,4 +1,4 @@
-// Builds the page of the console with Vite, unless what it is made of is what it was made of the last time.
+// Builds the page of the console with Vite, unless its inputs are unchanged since the last build.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -15,7 +15,7 @@ for (const path of [...filesBelow(join(HERE, 'src')), ...others]) {
 const sources = sum.digest('hex');
 
 if (!existsSync(MARK) || readFileSync(MARK, 'utf8') !== sources) {
-  // Vite leaves out of React what is for development when this is not set to something else, as tests do.
+  // Vite builds React in production mode only if this has no other value, as in tests.
   process.env.NODE_ENV = 'production';
   await build({ configFile: join(HERE, 'vite.config.ts'), logLevel: 'error' });
   writeFileSync(MARK, sources);

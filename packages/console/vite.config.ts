@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 
-/** The page of the console: everything below dist/web, with addresses that hold wherever it is served. */
+/** The page of the console: everything in dist/web, with URLs that are valid at any prefix. */
 export default defineConfig({
   root: fileURLToPath(new URL('src/web', import.meta.url)),
   base: './',
@@ -10,7 +10,7 @@ export default defineConfig({
     outDir: fileURLToPath(new URL('dist/web', import.meta.url)),
     emptyOutDir: true,
     target: 'es2022',
-    // Small files are files too: the policy of the page allows nothing else.
+    // Small files are not inlined: the policy of the page forbids that.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { onAbort } from './abort.ts';
 
-test('a signal notifies every listener that is still registered, once and in order, through one listener of its own', () => {
+test('a signal notifies every listener that is still registered, once and in order, through one listener', () => {
   const controller = new AbortController();
   let listeners = 0;
   const { addEventListener, removeEventListener } = controller.signal;
@@ -32,7 +32,7 @@ test('a signal without waiters has no listener, and gets one again', () => {
   expect(told).toEqual(['here']);
 });
 
-test('a signal that is aborted already reports at once, and none never', () => {
+test('a signal that is already aborted calls back at once, and a missing one never', () => {
   const told: string[] = [];
   onAbort(AbortSignal.abort(), () => told.push('aborted'))();
   onAbort(undefined, () => told.push('none'))();

@@ -1,9 +1,9 @@
 /**
  * Calls back when a signal is aborted. One signal often guards many requests at once: it gets one listener for all of
- * them, since Node.js takes more than ten for a leak and says so on stderr.
+ * them, since Node.js warns of a leak on stderr when there are more than ten.
  *
- * @param signal aborted already: it calls back at once. None: never
- * @returns takes the callback off again
+ * @param signal if already aborted, it calls back at once; undefined: never
+ * @returns removes the callback
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => {};
@@ -24,6 +24,6 @@ const CALLBACKS: WeakMap<AbortSignal, Set<() => void>> = new WeakMap();
 
 function tellAll(event: Event): void {
   const callbacks = CALLBACKS.get(event.target as AbortSignal) ?? new Set();
-  // One may take another off.
+  // A callback may remove another one.
   for (const callback of [...callbacks]) if (callbacks.delete(callback)) callback();
 }

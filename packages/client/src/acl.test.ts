@@ -4,7 +4,7 @@ import { BadArgumentsError } from './errors.ts';
 
 describe('an ACL', () => {
   // The vector of the ZooKeeper manual: DigestAuthenticationProvider for super:test.
-  test('of the scheme digest keeps the hash that DigestAuthenticationProvider makes', () => {
+  test('of the scheme digest has the hash of DigestAuthenticationProvider', () => {
     expect(digestId('super', 'test')).toBe('super:D/InIHSb7yEEbrWz8b9l71RjZJU=');
     expect(acl.digest('super', 'test')).toEqual({
       perms: 31,
@@ -13,13 +13,13 @@ describe('an ACL', () => {
     });
   });
 
-  test('of the scheme digest takes a password with colons, but no such user', () => {
+  test('of the scheme digest accepts colons in the password, but not in the user', () => {
     expect(digestAuth('ann', 'a:b')).toEqual({ scheme: 'digest', auth: 'ann:a:b' });
     expect(() => acl.digest('a:b', 'c')).toThrow(BadArgumentsError);
     expect(() => digestAuth('a:b', 'c')).toThrow(BadArgumentsError);
   });
 
-  test('names the ids of the other schemes as they are', () => {
+  test('has the ids of the other schemes unchanged', () => {
     expect(acl.world('r')).toEqual({ perms: 1, scheme: 'world', id: 'anyone' });
     expect(acl.auth('cdrwa')).toEqual({ perms: 31, scheme: 'auth', id: '' });
     expect(acl.ip('10.0.0.0/8', 'rw')).toEqual({ perms: 3, scheme: 'ip', id: '10.0.0.0/8' });
@@ -27,7 +27,7 @@ describe('an ACL', () => {
     expect(acl.sasl('ann@REALM', 16)).toEqual({ perms: 16, scheme: 'sasl', id: 'ann@REALM' });
   });
 
-  test('comes ready made for the three usual cases', () => {
+  test('has constants for the three usual cases', () => {
     expect(OPEN).toEqual([{ perms: 31, scheme: 'world', id: 'anyone' }]);
     expect(READ_ONLY).toEqual([{ perms: 1, scheme: 'world', id: 'anyone' }]);
     expect(CREATOR_ALL).toEqual([{ perms: 31, scheme: 'auth', id: '' }]);

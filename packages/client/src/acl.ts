@@ -34,7 +34,7 @@ export const acl: AclMaker = {
 export interface AclMaker {
   /** Anyone. */
   world(perms: Perms): Acl;
-  /** Every identity that the one who creates the znode has given to the server. */
+  /** Every identity with which the creator of the znode has authenticated. */
   auth(perms?: Perms): Acl;
   /** A client that knows user and password; the znode keeps only a hash. */
   digest(user: string, password: string, perms?: Perms): Acl;
@@ -64,8 +64,7 @@ export function digestAuth(user: string, password: string): AuthCredentials {
 }
 
 /**
- * The id under which the scheme digest knows a user: name and hash, as an ACL and the server's
- * `superDigest` property have it.
+ * The id of a user in the scheme digest: name and hash, as in an ACL and the server's `superDigest` property.
  *
  * @example
  * digestId('super', 'test'); // 'super:D/InIHSb7yEEbrWz8b9l71RjZJU='

@@ -1,15 +1,15 @@
-/** Whether the service of a session knows addWatch; a promise while the first one asks. */
+/** Whether the service of a session supports addWatch; a promise while the first request is in flight. */
 const SUPPORT: WeakMap<object, boolean | Promise<void>> = new WeakMap();
 
 /**
- * Sends an addWatch where that makes sense.
+ * Sends an addWatch if the service supports it.
  *
- * A service older than 3.6 answers that it does not know the operation and closes the connection. So the first one who
- * shares a session asks alone, and there is no second question.
+ * A service older than 3.6 answers that the operation is unknown and closes the connection. So the first call on a
+ * session is sent alone, and its answer applies to all.
  *
- * @param session those who share it know what one of them has learnt
- * @param ask sends an addWatch. false: the service does not know it
- * @returns false when the service does not know it
+ * @param session its users share the answer
+ * @param ask sends an addWatch. false: the service does not support it
+ * @returns false when the service does not support it
  */
 export async function withAddWatch(session: object, ask: () => Promise<boolean>): Promise<boolean> {
   for (;;) {
@@ -24,7 +24,7 @@ export async function withAddWatch(session: object, ask: () => Promise<boolean>)
     session,
     asked.then(
       (isSupported) => void SUPPORT.set(session, isSupported),
-      // Nothing has been learnt, so the next one asks.
+      // There was no answer, so the next call asks.
       () => void SUPPORT.delete(session),
     ),
   );

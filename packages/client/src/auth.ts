@@ -1,13 +1,13 @@
 import { type Data, toBytes } from './data.ts';
 import { BadArgumentsError } from './errors.ts';
 
-/** What is sent to prove who a client is, on each connection. */
+/** Credentials, sent on each connection. */
 export interface Auth {
   readonly scheme: string;
   readonly auth: Uint8Array;
 }
 
-/** @throws BadArgumentsError for what cannot be sent; it would fail on every connection otherwise */
+/** @throws BadArgumentsError for credentials that cannot be sent; they would fail on every connection otherwise */
 export function makeAuth(scheme: string, auth: Data, operation: string): Auth {
   const isData = typeof auth === 'string' || auth === null || auth instanceof Uint8Array;
   if (typeof scheme === 'string' && isData) return { scheme, auth: toBytes(auth) ?? new Uint8Array(0) };

@@ -12,12 +12,12 @@ import { makeError } from './make-error.ts';
 import type { About, CallOptions, ReadOptions } from './requester.ts';
 import type { ZooKeeperError } from './zookeeper-error.ts';
 
-/** How one request is made, besides its record. */
+/** How one request is sent, besides its record. */
 export interface CallPlan {
   readonly request: Request;
   readonly about: About;
   readonly listener: WatchListener | null;
-  /** How its reply is read, unless as that of every request of this operation. */
+  /** Reads the reply. Default: as for every request of this operation. */
   readonly read?: ReplyReader | undefined;
   /** The result when the server answers NONODE; undefined: that is an error. */
   readonly whenMissing?: unknown;
@@ -36,9 +36,9 @@ function callUntraced<T>(session: ClientSession, plan: CallPlan, options: CallOp
 }
 
 /**
- * A promise that rejects with the error, which has the stack of the code that awaits it. The error was made where the reply
- * was read: its stack shows this client only. In a microtask whose promise is awaited already, V8 walks up the functions
- * that await. Only failures pay for that; they are settled four microtasks later than a result.
+ * A promise that rejects with the error, which has the stack of the code that awaits it. The error was created where
+ * the reply was read: its stack shows this client only. In a microtask whose promise is already awaited, V8 includes
+ * the awaiting functions. Only failures pay for that; they are settled four microtasks later than a result.
  */
 async function rejectWithCaller(error: ZooKeeperError): Promise<never> {
   await undefined;
@@ -60,10 +60,10 @@ export function callRead<T>(
 }
 
 /**
- * A sync and a read, sent together, on one connection. When that connection breaks before both are answered they go
- * again together: a read on one server means nothing after a sync on another.
+ * A sync and a read, sent together, on one connection. When that connection breaks before both are answered they are
+ * sent again together: a read on one server means nothing after a sync on another.
  *
- * The promise is settled in the moment of the second answer, as every other one is: in the order of the replies.
+ * The promise is settled at the second reply, so that promises settle in the order of the replies, as always.
  */
 function callLinearizable<T>(session: ClientSession, plan: CallPlan, path: string, options: ReadOptions): Promise<T> {
   const sync: CallPlan = {
@@ -106,9 +106,9 @@ function leftOf(options: CallOptions, passedMs: number): CallOptions {
 }
 
 /**
- * Hands a request to the session.
+ * Passes a request to the session.
  *
- * @param resolve of the promise; the only closure that is made for a request without limits
+ * @param resolve of the promise; the only closure that is created for a request without limits
  * @param reject null: the promise rejects by being resolved with one that does
  */
 export function submit(
@@ -140,7 +140,7 @@ function readerOf({ request, read }: CallPlan): ReplyReader {
   return read ?? replyReaderOf(request);
 }
 
-/** A request that is given up when its time has passed or its signal says so. */
+/** A request that is cancelled at its timeout or by its signal. */
 function submitLimited(
   session: ClientSession,
   plan: CallPlan,

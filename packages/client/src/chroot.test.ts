@@ -3,7 +3,7 @@ import { addChroot, addChrootSequential, isInChroot, nestChroot, parseChroot, re
 import { BadArgumentsError } from './errors.ts';
 
 describe('a chroot', () => {
-  test('is nothing when a connect string has none or only a slash', () => {
+  test('is empty when a connect string has none or only a slash', () => {
     expect(parseChroot('')).toBe('');
     expect(parseChroot('/')).toBe('');
     expect(parseChroot('/app/v1')).toBe('/app/v1');
@@ -13,14 +13,14 @@ describe('a chroot', () => {
     expect(() => parseChroot(text)).toThrow(BadArgumentsError);
   });
 
-  test('stands before every path and is itself the root', () => {
+  test('is prepended to every path and is itself the root', () => {
     expect(addChroot('', '/a', 'get')).toBe('/a');
     expect(addChroot('', '/', 'get')).toBe('/');
     expect(addChroot('/app', '/a/b', 'get')).toBe('/app/a/b');
     expect(addChroot('/app', '/', 'get')).toBe('/app');
   });
 
-  test('is taken off again, but not off a path that only begins with the same letters', () => {
+  test('is removed again, but not from a path that only has the same prefix of letters', () => {
     expect(removeChroot('/app', '/app')).toBe('/');
     expect(removeChroot('/app', '/app/a')).toBe('/a');
     expect(removeChroot('', '/app/a')).toBe('/app/a');
@@ -30,7 +30,7 @@ describe('a chroot', () => {
     expect(isInChroot('', '/anything')).toBe(true);
   });
 
-  test('within a chroot adds up', () => {
+  test('can be nested', () => {
     expect(nestChroot('', '/a')).toBe('/a');
     expect(nestChroot('/a', '/b')).toBe('/a/b');
     expect(nestChroot('/a', '/')).toBe('/a');
@@ -39,7 +39,7 @@ describe('a chroot', () => {
 });
 
 describe('a path', () => {
-  test('that no znode can have is refused with what is wrong and where', () => {
+  test('that is invalid is refused with the reason and the position', () => {
     const error = catchError(() => addChroot('/app', '/a/../b', 'get'));
     expect(error).toMatchObject({ code: 'BADARGUMENTS', operation: 'get', path: '/a/../b', outcome: 'not-applied' });
     expect(error.message).toBe(
@@ -47,7 +47,7 @@ describe('a path', () => {
     );
   });
 
-  test('that is no string is refused, not thrown about as a TypeError', () => {
+  test('that is not a string rejects with BadArgumentsError, not with a TypeError', () => {
     expect(() => addChroot('', undefined as unknown as string, 'get')).toThrow(/the path is undefined, not a string/);
     expect(() => addChrootSequential('', undefined as unknown as string, 'get')).toThrow(BadArgumentsError);
   });

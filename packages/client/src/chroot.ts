@@ -2,13 +2,13 @@ import { describePathFault } from '@meerkat/protocol';
 import { BadArgumentsError } from './errors.ts';
 
 /*
- * A chroot is '' for none, or a legal path other than '/'. Paths that users see are relative to it and legal by
- * themselves; paths that servers see are absolute.
+ * A chroot is '' for none, or a valid path other than '/'. Paths of the user are relative to it and valid by
+ * themselves; paths of the server are absolute.
  *
  *     chroot '/app':   user '/'  ◄─► server '/app'       user '/a' ◄─► server '/app/a'
  */
 
-/** Reads a chroot as a connect string or an option has it. @throws BadArgumentsError when it is no path */
+/** Parses the chroot of a connect string or an option. @throws BadArgumentsError when it is not a path */
 export function parseChroot(text: string): string {
   if (text === '' || text === '/') return '';
   checkPath(text, 'chroot');
@@ -21,7 +21,7 @@ export function nestChroot(chroot: string, path: string): string {
   return path === '/' ? chroot : chroot + path;
 }
 
-/** The path that the server knows. @throws BadArgumentsError for a path that no znode can have */
+/** The server's path. @throws BadArgumentsError for an invalid path */
 export function addChroot(chroot: string, path: string, operation: string): string {
   checkPath(path, operation);
   if (chroot === '') return path;
@@ -29,8 +29,7 @@ export function addChroot(chroot: string, path: string, operation: string): stri
 }
 
 /**
- * The path for a create whose name the server completes with a sequence number: `/queue/` is legal there, and gives
- * names that consist of the number alone.
+ * The path for a sequential create: `/queue/` is valid there, and results in names that consist of the number alone.
  */
 export function addChrootSequential(chroot: string, path: string, operation: string): string {
   if (typeof path !== 'string' || !path.endsWith('/')) return addChroot(chroot, path, operation);
@@ -38,7 +37,7 @@ export function addChrootSequential(chroot: string, path: string, operation: str
   return chroot + path;
 }
 
-/** The path that the user knows. What lies outside of the chroot stays as it is; see `isInChroot`. */
+/** The user's path. A path outside of the chroot is unchanged; see `isInChroot`. */
 export function removeChroot(chroot: string, path: string): string {
   if (chroot === '' || !isInChroot(chroot, path)) return path;
   return path.length === chroot.length ? '/' : path.slice(chroot.length);
@@ -52,7 +51,7 @@ export function isInChroot(chroot: string, path: string): boolean {
 const SLASH = 0x2f;
 
 function checkPath(path: string, operation: string, shown = path): void {
-  // Callers without a compiler pass undefined, too.
+  // Callers without a compiler may pass undefined, too.
   const detail = typeof path === 'string' ? describePathFault(path) : `the path is ${typeof path}, not a string`;
   if (detail !== null) throw new BadArgumentsError({ operation, path: String(shown), detail });
 }

@@ -13,7 +13,7 @@ import type { WatchPorts } from './watch-ports.ts';
 /** Requests and watches of one client: paths below its chroot, on the session that it shares. */
 export class ClientRequester implements WatchPorts {
   readonly session: ClientSession;
-  /** '' for none; otherwise a path without a slash at its end. */
+  /** '' for none; otherwise a path without a trailing slash. */
   readonly chroot: string;
 
   constructor(session: ClientSession, chroot: string) {
@@ -33,7 +33,7 @@ export class ClientRequester implements WatchPorts {
     return addChroot(this.chroot, path, operation);
   }
 
-  /** Also `/queue/`, which the server completes to a number alone. */
+  /** Also accepts `/queue/`, to which the server appends only a number. */
   absoluteSequential(path: string, operation: string): string {
     return addChrootSequential(this.chroot, path, operation);
   }

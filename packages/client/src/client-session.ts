@@ -11,7 +11,7 @@ import type { ConnectOptions, Settings } from './options.ts';
 import { SessionHost } from './session-host.ts';
 import { makeNodeTransport } from './transport/node-transport.ts';
 
-/** A loop that did not run for so long that the session was in danger. */
+/** The event loop was blocked for so long that the session was in danger. */
 export interface Stall {
   /** Milliseconds. */
   readonly stalledMs: number;
@@ -25,11 +25,11 @@ export class ClientSession implements SessionListener {
   readonly settings: Settings;
   readonly stateListeners: Listeners<StateChange> = new Listeners();
   readonly stallListeners: Listeners<Stall> = new Listeners();
-  /** Why the session is in its state, in words. */
+  /** Why the session is in its state, as text. */
   reason = 'no server has been reached yet';
-  /** What was tried in vain since there was a connection; the newest. */
+  /** Failed attempts since the last connection; the newest. */
   failedAttempts: FailedAttempt[] = [];
-  /** Ends with the certainty that the session is ours; a new one begins with the next connection. */
+  /** Aborted when the session is no longer certain to be ours; replaced at the next connection. */
   #ownership = new AbortController();
 
   constructor(settings: Settings, options: ConnectOptions) {
@@ -71,10 +71,10 @@ export class ClientSession implements SessionListener {
   }
 
   /**
-   * Ends before there was a connection.
+   * Stops before there was a connection.
    *
-   * @returns what was tried in vain; the attempt in hand only where nothing else is known of that address, since it may
-   *   have been about to fail as the others did
+   * @returns the failed attempts; the current attempt is included only if nothing else is known of its address, since
+   *   it may have been about to fail as the others did
    */
   giveUp(reason: string): readonly FailedAttempt[] {
     const known = new Set(this.failedAttempts.map(addressOf));

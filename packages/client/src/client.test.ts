@@ -16,10 +16,10 @@ afterAll(async () => {
   await server.dispose();
 });
 
-/** What a caller without a compiler may give. */
+/** Values that a caller without a compiler may pass. */
 const ODD: readonly unknown[] = [undefined, null, 0, Number.NaN, 1.5, true, 'odd', '', [], {}, () => {}, 7n];
 
-describe('arguments that make no sense', () => {
+describe('invalid arguments', () => {
   const calls: Readonly<Record<string, (odd: never) => Promise<unknown>>> = {
     'the path of get': (odd) => client.get(odd),
     'the path of exists': (odd) => client.exists(odd, { watch: true }),
@@ -70,14 +70,14 @@ describe('arguments that make no sense', () => {
           (reason: unknown) => reason,
         );
         if (error !== null) expect(error).toBeInstanceOf(Error);
-        // The stream of requests is whole: this one is understood.
+        // The stream of requests is intact: this one is understood.
         expect((await client.get('/a')).stat.version).toBe(0);
       }
       expect(client.state).toBe(state);
     },
   );
 
-  test('a time limit that is no number is refused, and not taken for none', async () => {
+  test('a timeout that is not a number is refused, not ignored', async () => {
     const call = { timeoutMs: Number.NaN };
     const { state } = client;
     const calls = [

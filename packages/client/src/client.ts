@@ -43,10 +43,10 @@ import { ZnodeReads } from './znode-reads.ts';
 /**
  * A ZooKeeper client: one session, many requests in flight.
  *
- * Requests go out in the order of the calls and are answered in that order. Every method returns a promise that rejects
- * with a ZooKeeperError; none throws. Reads that were in flight when a connection broke are sent again, writes are not:
- * they reject with a ConnectionLossError that says whether they may have happened (`outcome`). While the connection is
- * away (`suspended`) requests wait; once the session is `lost` they are refused at once.
+ * Requests are sent in the order of the calls and answered in that order. Every method returns a promise that rejects
+ * with a ZooKeeperError; none throws. Reads in flight when a connection breaks are retried, writes are not: they reject
+ * with a ConnectionLossError that says whether they may have been applied (`outcome`). While the connection is
+ * `suspended`, requests wait; once the session is `lost` they are refused at once.
  *
  * @example
  * await using client = await connect('127.0.0.1:2181');
@@ -58,7 +58,7 @@ export class Client extends SessionClient {
   readonly #requester: ClientRequester;
   readonly #reads: ZnodeReads;
 
-  /** Made by `connect`. */
+  /** Created by `connect`. */
   constructor(session: ClientSession, chroot: string) {
     super(session);
     this.#session = session;
@@ -72,7 +72,7 @@ export class Client extends SessionClient {
   }
 
   /**
-   * The same session, seen from a znode downwards. Closing either closes both.
+   * A client for the same session with another root. Closing either closes both.
    *
    * @example
    * const app = client.withChroot('/apps/shop');
@@ -86,7 +86,7 @@ export class Client extends SessionClient {
   /* ------------------------------------------------------------------------------------------------- reading ---- */
 
   /**
-   * What a znode holds, and what is known about it.
+   * The data and Stat of a znode.
    *
    * @throws NoNodeError
    * @example
@@ -104,7 +104,7 @@ export class Client extends SessionClient {
   }
 
   /**
-   * Whether a znode is there: its Stat, or null. With a watch, also its creation is told.
+   * Whether a znode exists: its Stat, or null. A watch also reports its creation.
    *
    * @example
    * if ((await client.exists('/ready')) === null) console.log('not yet');
@@ -116,7 +116,7 @@ export class Client extends SessionClient {
   }
 
   /**
-   * The names of a znode's children, in no order, and its Stat.
+   * The names of a znode's children, in no particular order, and its Stat.
    *
    * @throws NoNodeError
    * @example
@@ -128,7 +128,7 @@ export class Client extends SessionClient {
     return this.#reads.children(path, options);
   }
 
-  /** How many znodes are below this one, at any depth. @throws NoNodeError */
+  /** The number of znodes below this one, at any depth. @throws NoNodeError */
   descendantCount(path: string, options?: CallOptions): Promise<number> {
     return callPath(this.#requester, 'descendantCount', path, options, (absolute) => ({
       op: OpCode.getAllChildrenNumber,
@@ -147,7 +147,7 @@ export class Client extends SessionClient {
     return paths.map((path) => this.#requester.relative(path));
   }
 
-  /** Who may do what with a znode. @throws NoNodeError */
+  /** The ACL of a znode. @throws NoNodeError */
   getAcl(path: string, options?: CallOptions): Promise<AclOfZnode> {
     return callPath(this.#requester, 'getAcl', path, options, (absolute) => ({
       op: OpCode.getACL,
@@ -157,7 +157,7 @@ export class Client extends SessionClient {
 
   /**
    * Waits until the connected server has caught up with everything that was acknowledged to any client before the call.
-   * A read that is to see it is asked for with `{ read: 'linearizable' }`, which costs no round trip more.
+   * For a single read, use `{ read: 'linearizable' }`, which costs no extra round trip.
    */
   sync(path = '/', options?: CallOptions): Promise<void> {
     return callPath(this.#requester, 'sync', path, options, (absolute) => ({
@@ -195,7 +195,7 @@ export class Client extends SessionClient {
   }
 
   /**
-   * Replaces what a znode holds.
+   * Replaces the data of a znode.
    *
    * @throws NoNodeError, BadVersionError
    * @example
@@ -242,7 +242,7 @@ export class Client extends SessionClient {
   }
 
   /**
-   * Makes sure that a znode and all its ancestors exist, the chroot's included. Existing ones are left as they are.
+   * Creates a znode and its ancestors where they are missing, including the chroot. Existing ones are left unchanged.
    *
    * @example
    * await client.ensurePath('/services/search/instances');
@@ -254,7 +254,7 @@ export class Client extends SessionClient {
 
   /**
    * Creates a znode that is found again when the reply to its creation is lost: it resolves with exactly one znode, or
-   * rejects. The name gets a mark, `_c_<uuid>-`, as in Curator's protection mode; `withoutProtection` takes it off.
+   * rejects. The name is prefixed with `_c_<uuid>-`, as in Curator's protection mode; `withoutProtection` removes that.
    *
    * @example
    * const { path } = await client.createProtected('/locks/lock-', '', { mode: 'ephemeral', sequential: true });
@@ -265,8 +265,8 @@ export class Client extends SessionClient {
   }
 
   /**
-   * Sets data on a known version, and goes through lost connections: a repetition that finds its own effect counts as
-   * done.
+   * Sets data conditionally on a version, and retries after lost connections: a retry that finds its own effect
+   * succeeds.
    *
    * @throws BadVersionError when another client changed it first; NoNodeError
    * @example
@@ -278,8 +278,8 @@ export class Client extends SessionClient {
   }
 
   /**
-   * Deletes a known version, and goes through lost connections: a repetition that finds the znode gone counts as done,
-   * no matter which client deleted it.
+   * Deletes a znode conditionally on its version, and retries after lost connections: a retry that finds it gone
+   * succeeds, no matter which client deleted it.
    *
    * @throws BadVersionError, NoNodeError, NotEmptyError
    * @example
@@ -292,15 +292,15 @@ export class Client extends SessionClient {
 
   /**
    * Reads, calls `change`, and writes the result if the znode was not changed meanwhile; otherwise starts over. The
-   * function may be called several times; undefined leaves the znode as it is.
+   * function may be called several times; undefined leaves the znode unchanged.
    *
-   * @returns the znode as it is now; with `create: true` null when it is missing and the function left it so
-   * @throws NoNodeError unless `create: true`; ConnectionLossError when it cannot be told whether the change was applied
+   * @returns the current znode; with `create: true` null when it is missing and the function left it so
+   * @throws NoNodeError unless `create: true`; ConnectionLossError when it is not known whether the change was applied
    * @example
    * await client.update('/visits', (data) => `${Number(new TextDecoder().decode(data)) + 1}`);
    * await client.update('/config', (config) => ({ ...config, debug: true }), { codec: json<Config>() });
    */
-  // The most demanding first: what a function without types is given is settled by the first that may fit.
+  // The most specific first: the parameter of an untyped function is inferred from the first overload that may match.
   update<T>(
     path: string,
     change: Change<T, T, null>,
@@ -315,13 +315,13 @@ export class Client extends SessionClient {
     options: (UpdateOptions | UpdateOrCreateOptions) & { codec?: Codec<T> } = {},
   ): Promise<unknown> {
     checkOptions('update', options, { operation: 'update', path });
-    // The overloads keep the codec and the function of one type; here they are of any.
+    // The overloads relate the types of codec and function; here they are unknown.
     const codec = (options.codec ?? DATA_CODEC) as UpdateCodec<unknown, unknown>;
     return await update(this, this.surroundings, path, change as Change<unknown, unknown, null>, codec, options);
   }
 
   /**
-   * Deletes a znode with everything below it, children before parents. It is not one change: others see it going on.
+   * Deletes a znode and everything below it, children before parents. Not atomic: other clients see partial results.
    *
    * @returns the number of znodes that it deleted
    * @throws NoNodeError
@@ -334,7 +334,7 @@ export class Client extends SessionClient {
   }
 
   /**
-   * Several writes that all happen or none, with a typed result for each.
+   * Several writes, applied all or none, with a typed result for each.
    *
    * @example
    * const [, created] = await client.transaction().check('/leader', { version: 3 }).create('/jobs/7', 'x').commit();
@@ -356,7 +356,7 @@ export class Client extends SessionClient {
   /* ------------------------------------------------------------------------------------------------- watches ---- */
 
   /**
-   * The changes of a znode, or of everything below it too. The watch outlives connections and sessions; where changes may
+   * The changes of a znode, optionally with its subtree. The watch survives connections and sessions; where changes may
    * have been missed there is a `gap`. Leaving the loop removes it.
    *
    * @example
@@ -370,7 +370,7 @@ export class Client extends SessionClient {
   }
 
   /**
-   * The value of a znode now, and then each change.
+   * The current value of a znode, and then each change.
    *
    * @example
    * for await (const { exists, data } of client.observe('/config', json<Config>())) if (exists) apply(data);
@@ -382,7 +382,7 @@ export class Client extends SessionClient {
     return new Observation(this.#requester, path, codec as Codec<T>, options, flaw);
   }
 
-  /** Whether the connected server holds such a watch of this session's connection. */
+  /** Whether the connected server has such a watch for this connection. */
   async checkWatches(path: string, selection: WatchSelection, options?: CallOptions): Promise<boolean> {
     try {
       await callPath(this.#requester, 'checkWatches', path, options, (absolute) => ({

@@ -55,7 +55,7 @@ test('zxids and session ids are bigints, times are numbers', () => {
   expectTypeOf<WatchEvent['zxid']>().toEqualTypeOf<bigint | null>();
 });
 
-test('what cannot be is no argument', () => {
+test('invalid arguments do not compile', () => {
   expectTypeOf<{ mode: 'temporary' }>().not.toExtend<CreateOptions>();
   expectTypeOf<{ version: string }>().not.toExtend<VersionOptions>();
   expectTypeOf<number>().not.toExtend<Data>();
@@ -66,7 +66,7 @@ test('what cannot be is no argument', () => {
   () => client.set('/a', { isOn: 1 }, { codec: json<Config>() });
 });
 
-test('a client is all that conveniences need', () => {
+test('a client implements the interface of the conveniences', () => {
   expectTypeOf<Client>().toExtend<Operations>();
 });
 
@@ -96,7 +96,7 @@ test('an update sees null only where it may create', () => {
   expectTypeOf(json<Config>()).toExtend<UpdateCodec<Config, Config>>();
 });
 
-test('an update is given and gives back what its codec says', () => {
+test('the function of an update has the types of its codec', () => {
   const updates = () => ({
     bytes: client.update('/a', (data) => `${data.length}`),
     text: client.update('/a', (value) => `${value.trim()}!`, { codec: text, timeoutMs: 1000 }),
@@ -109,7 +109,7 @@ test('an update is given and gives back what its codec says', () => {
   expectTypeOf<Awaited<ReturnType<typeof updates>['created']>>().toEqualTypeOf<Znode<string> | null>();
 });
 
-test('codes tell the classes of errors apart, completely', () => {
+test('codes distinguish all error classes', () => {
   expectTypeOf<Exclude<ZooKeeperCode, AnyZooKeeperError['code']>>().toEqualTypeOf<'DECODEFAILED'>();
   expectTypeOf<Extract<AnyZooKeeperError, { code: 'NONODE' }>>().toEqualTypeOf<NoNodeError>();
   expectTypeOf<Extract<AnyZooKeeperError, { code: 'TRANSACTIONFAILED' }>>().toEqualTypeOf<TransactionError>();

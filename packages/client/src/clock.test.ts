@@ -12,7 +12,7 @@ describe('the clock of this machine', () => {
     vi.useRealTimers();
   });
 
-  test.each([1, 24, 25, 50, 60, 400])('rings after %d days, once and not before', (days) => {
+  test.each([1, 24, 25, 50, 60, 400])('fires after %d days, once and not before', (days) => {
     const rung: number[] = [];
     const startMs = SYSTEM_CLOCK.monotonicMs();
     SYSTEM_CLOCK.schedule(days * DAY_MS, () => rung.push(SYSTEM_CLOCK.monotonicMs() - startMs));
@@ -22,7 +22,7 @@ describe('the clock of this machine', () => {
     expect(rung).toEqual([days * DAY_MS]);
   });
 
-  test('does not ring when it was cancelled, in whichever of its days', () => {
+  test('does not fire when it was cancelled, on any of its days', () => {
     let isRung = false;
     const cancel = SYSTEM_CLOCK.schedule(60 * DAY_MS, () => {
       isRung = true;
@@ -33,7 +33,7 @@ describe('the clock of this machine', () => {
     expect([isRung, vi.getTimerCount()]).toEqual([false, 0]);
   });
 
-  test('never rings after an infinite time', () => {
+  test('never fires after an infinite delay', () => {
     let isRung = false;
     const cancel = SYSTEM_CLOCK.schedule(Number.POSITIVE_INFINITY, () => {
       isRung = true;

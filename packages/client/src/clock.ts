@@ -1,10 +1,10 @@
 import type { MonotonicClock, Random } from './machine/ports.ts';
 
-/** Time, as the client needs it: to read, and to be woken. */
+/** The clock and timers that the client needs. */
 export interface Clock extends MonotonicClock {
-  /** Calls back once, not before `delayMs` have passed. @returns cancels it */
+  /** Calls back once, not before `delayMs` have passed. @returns cancels the timer */
   schedule(delayMs: number, callback: () => void): () => void;
-  /** Calls back as soon as everything that is running now, promises included, has come to its end. */
+  /** Calls back when all code that is running now, including promise jobs, has completed. */
   defer(callback: () => void): void;
 }
 
@@ -20,8 +20,8 @@ export const SYSTEM_CLOCK: Clock = {
     arm(delayMs);
     return () => clearTimeout(timer);
   },
-  // Unlike a microtask it runs after all promises that are settled by now have been looked at, so that what they ask
-  // for leaves in one write.
+  // Unlike a microtask it runs after the reactions of all promises settled by now, so that their requests leave in one
+  // write.
   defer: (callback) => process.nextTick(callback),
 };
 
@@ -29,5 +29,5 @@ export const SYSTEM_RANDOM: Random = {
   uint32: () => Math.floor(Math.random() * 2 ** 32),
 };
 
-/** Longest delay of a timer, milliseconds, 24.8 days; a longer one would ring at once. */
+/** Longest delay of a timer, milliseconds, 24.8 days; a longer one would fire at once. */
 const TIMER_MS_MAX = 0x7fffffff;

@@ -1,7 +1,7 @@
 import type { AttemptFailure, FailedAttempt } from './machine/ports.ts';
 
 /**
- * Says in words why no server could be reached: each address once, why it failed and how often, then what to do.
+ * Describes why no server could be reached: each address once, why it failed and how often, then what to do.
  *
  *     no server answered within 4 attempts:
  *       zk1:2181 (10.0.0.1): connection refused, 2 times (connect ECONNREFUSED 10.0.0.1:2181)

@@ -24,7 +24,7 @@ describe('a connect string', () => {
     });
   });
 
-  test('takes the chroot of the options below its own', () => {
+  test('appends the chroot of the options to its own', () => {
     expect(parseConnectString('zk1/app', '/blue').chroot).toBe('/app/blue');
     expect(parseConnectString('zk1/app', '/').chroot).toBe('/app');
   });
@@ -56,7 +56,7 @@ describe('a connect string', () => {
     expect(parse).toThrow(part);
   });
 
-  test('that is not there at all is reported as such', () => {
+  test('that is missing is reported as such', () => {
     expect(() => parseConnectString(undefined as unknown as string)).toThrow('the servers are undefined');
     expect(() => parseConnectString([])).toThrow('names no server');
   });
@@ -68,7 +68,7 @@ describe('an IPv6 address', () => {
     expect(parseServer('2001:db8:0:0:0:0:0:1')).toEqual(hostPort('2001:db8:0:0:0:0:0:1'));
   });
 
-  test('that could be read in two ways is refused, with the form that is meant', () => {
+  test('that is ambiguous is refused, with the forms to use', () => {
     expect(() => parseServer('fe80::1:2181')).toThrow('[fe80::1]:2181');
     expect(() => parseServer('2001:db8:0:0:0:0:0:1:2181')).toThrow('[2001:db8:0:0:0:0:0:1]:2181');
   });

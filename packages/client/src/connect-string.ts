@@ -4,31 +4,31 @@ import { BadArgumentsError } from './errors.ts';
 import type { HostPort } from './machine/ports.ts';
 
 /*
- * The form of a connect string, as in the ZooKeeper manual ("ZooKeeper Sessions"):
+ * The syntax of a connect string, as in the ZooKeeper manual ("ZooKeeper Sessions"):
  *
  *     string  = server *("," server) [chroot]
  *     server  = host [":" port] / "[" IPv6 address "]" [":" port]
- *     chroot  = "/" path, once, behind the last server
+ *     chroot  = "/" path, once, after the last server
  *
- * Blanks around servers and empty servers are ignored, as Apache's ConnectStringParser does.
+ * Blanks around servers and empty servers are ignored, as in Apache's ConnectStringParser.
  */
 
-/** The port of a server that is named without one. */
+/** The port of a server without one. */
 export const DEFAULT_PORT = 2181;
 
-/** Servers, and the znode below which all paths are. */
+/** Servers and chroot. */
 export interface ParsedTarget {
-  /** At least one, in the order in which they were written. */
+  /** At least one, in the given order. */
   readonly hosts: readonly HostPort[];
   /** '' for none. */
   readonly chroot: string;
 }
 
 /**
- * Reads a connect string, or a list of servers.
+ * Parses a connect string, or a list of servers.
  *
- * @param chroot lies below the one in the connect string, if there are two
- * @throws BadArgumentsError that says which part is wrong and how it is written
+ * @param chroot is appended to the one of the connect string, if there are two
+ * @throws BadArgumentsError that says which part is wrong and how to write it
  * @example
  * parseConnectString('zk1:2181,zk2,[::1]:2182/app'); // three servers, chroot '/app'
  */
@@ -41,13 +41,13 @@ export function parseConnectString(
     const { list, written } = split(servers.trim());
     return { hosts: parseServers(list.split(','), servers), chroot: parseChroot(written) + inner };
   }
-  // Callers without a compiler pass undefined, too.
+  // Callers without a compiler may pass undefined, too.
   if (!Array.isArray(servers)) throw bad(`the servers are ${typeof servers}, not a connect string or a list`);
   return { hosts: parseServers(servers, servers.join(',')), chroot: inner };
 }
 
 /**
- * Reads one server: `host`, `host:port`, `[v6]` or `[v6]:port`.
+ * Parses one server: `host`, `host:port`, `[v6]` or `[v6]:port`.
  *
  * @throws BadArgumentsError that says what is wrong
  */
@@ -65,7 +65,7 @@ export function parseServer(text: string): HostPort {
       ? checkServer({ host: text, port: DEFAULT_PORT })
       : checkServer({ host, port: parsePort(text.slice(colon + 1), text) });
   }
-  // Is the number behind the last colon of "fe80::1:2181" a port? Only where it cannot be one is there no doubt.
+  // Is the number after the last colon of "fe80::1:2181" a port? It is unambiguous only where it cannot be one.
   if (isIPv6(text) && !isIPv6(host)) return { host: text, port: DEFAULT_PORT };
   const shown = isIPv6(host) ? `[${host}]${text.slice(colon)}` : '[::1]:2181';
   throw bad(`"${text}" has several colons; an IPv6 address stands in brackets: ${shown}`);
@@ -80,7 +80,7 @@ function split(text: string): { list: string; written: string } {
   if (slash < 0) return { list: text, written: '' };
   const written = text.slice(slash);
   const misplaced = /,\s*([^/,]+:\d+)/.exec(written)?.[1];
-  // A path may have a comma and a colon, but here a server is meant. The option chroot takes any path.
+  // A path may contain a comma and a colon, but here a server is probably meant. The option chroot accepts any path.
   if (misplaced !== undefined) {
     throw bad(`"${text}": "${misplaced}" stands behind the chroot, which is written once, behind the last server`);
   }
@@ -110,7 +110,7 @@ function checkServer({ host, port }: HostPort): HostPort {
   return { host, port };
 }
 
-/** Names are the resolver's business; what no resolver can know is reported at once. */
+/** Names are left to the resolver, except for those that no resolver can know. */
 function isHostName(text: string): boolean {
   return isIPv6(text) || (text.length <= HOST_CHARACTERS_MAX && /^[^\s/,:;@?#[\]()"']+$/.test(text));
 }
@@ -119,7 +119,7 @@ function isPort(port: number): boolean {
   return Number.isInteger(port) && port >= 1 && port <= 65_535;
 }
 
-/** Of a name in the DNS. */
+/** Limit of DNS names. */
 const HOST_CHARACTERS_MAX = 255;
 
 function bad(detail: string): BadArgumentsError {

@@ -8,12 +8,12 @@ import { type ConnectOptions, settle } from './options.ts';
 import { waitForState } from './states.ts';
 
 /**
- * Connects to a ZooKeeper service and makes a session.
+ * Connects to a ZooKeeper service and creates a session.
  *
- * Every address is tried, again and again, until one answers or `connectTimeoutMs` has passed.
+ * All addresses are tried repeatedly until one answers or `connectTimeoutMs` has passed.
  *
  * @param target `host:port,host:port/chroot`, or options
- * @throws ConnectError that lists every address tried, and why it failed; AuthFailedError; AbortedError
+ * @throws ConnectError that lists every attempted address and why it failed; AuthFailedError; AbortedError
  * @example
  * await using client = await connect('10.0.0.1:2181,10.0.0.2:2181/app', { sessionTimeoutMs: 15_000 });
  */

@@ -1,4 +1,6 @@
-/** What a znode is given to hold: bytes, text that is sent as UTF-8, or nothing, which is not the same as empty in ZooKeeper. */
+/**
+ * Data for a znode: bytes, text that is sent as UTF-8, or null for none, which ZooKeeper distinguishes from empty data.
+ */
 export type Data = string | Uint8Array | null;
 
 const ENCODER = new TextEncoder();

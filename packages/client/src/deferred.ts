@@ -1,4 +1,4 @@
-/** A promise, and what settles it. */
+/** A promise and its settling functions. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T | PromiseLike<T>) => void;
@@ -15,7 +15,7 @@ export function makeDeferred<T>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** As `makeDeferred`; an unhandled rejection does not end the process. */
+/** Like `makeDeferred`; an unhandled rejection does not end the process. */
 export function makeQuietDeferred<T>(): Deferred<T> {
   const deferred = makeDeferred<T>();
   deferred.promise.catch(nothing);

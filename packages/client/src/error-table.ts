@@ -1,6 +1,6 @@
 import { ErrorCode } from '@meerkat/protocol';
 
-/** ZooKeeper's names of its codes (KeeperException.Code), and ours for what only a client can find. */
+/** ZooKeeper's names of its codes (KeeperException.Code), and ours for errors detected by the client. */
 export type ZooKeeperCode =
   | 'SYSTEMERROR'
   | 'RUNTIMEINCONSISTENCY'
@@ -45,35 +45,35 @@ export type ZooKeeperCode =
   | 'DECODEFAILED';
 
 /**
- * Whether a request that failed has changed anything. `not-applied`: certainly not. `unknown`: perhaps; the connection
- * broke between the request and its reply.
+ * Whether a failed request has changed anything. `not-applied`: certainly not. `unknown`: perhaps; the connection broke
+ * between the request and its reply.
  */
 export type Outcome = 'not-applied' | 'unknown';
 
 /**
- * When a request that failed may be sent again by the call that sent it. Whether that is safe, the outcome says.
+ * When the caller may retry a failed request. Whether that is safe depends on the outcome.
  *
- * - connection: once there is a connection, the session being the same
- * - session: once there is another session. What belonged to this one is lost
+ * - connection: once there is a connection, in the same session
+ * - session: once there is another session. Everything that belonged to this one is lost
  * - quorum: once the client has found a server with a quorum
  * - pause: after a while
  * - refused: never; the answer would be the same
- * - over: never; the caller has given up, or the client has ended
+ * - over: never; the caller has cancelled, or the client has ended
  */
 export type RetryClass = 'connection' | 'session' | 'quorum' | 'pause' | 'refused' | 'over';
 
 /** What a code of an error means. */
 export interface ErrorMeaning {
-  /** The protocol's number; null for what only a client can find. */
+  /** The protocol's number; null for errors detected by the client. */
   readonly number: number | null;
-  /** Unless the one who makes the error knows better. */
+  /** The default; the place that creates the error may know better. */
   readonly outcome: Outcome;
   readonly retryClass: RetryClass;
-  /** What happened, and what to do. Empty where the details of the error say it all. */
+  /** What happened, and what to do. Empty where the details of the error suffice. */
   readonly text: string;
 }
 
-/** The one table of errors. The class of each code stands in `errors.ts`. */
+/** All errors. The class of each code is in `errors.ts`. */
 export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
   SYSTEMERROR: doubtful(ErrorCode.systemError, 'the server failed inside; its log says why'),
   RUNTIMEINCONSISTENCY: refused(
@@ -188,7 +188,7 @@ export const ERRORS: Readonly<Record<ZooKeeperCode, ErrorMeaning>> = {
   DECODEFAILED: refused(null, 'the codec refuses the data'),
 };
 
-/** Trying again later may succeed without any change. After a timeout that is another call. */
+/** Whether a later retry may succeed without any change. After a timeout that is another call. */
 export function isRetryable(code: ZooKeeperCode): boolean {
   return code === 'TIMEOUT' || PASSING.has(ERRORS[code].retryClass);
 }
@@ -199,17 +199,17 @@ function refused(number: number | null, text: string): ErrorMeaning {
   return { number, outcome: 'not-applied', retryClass: 'refused', text };
 }
 
-/** Refused, but the reason passes. */
+/** Refused, for a transient reason. */
 function refusedFor(retryClass: RetryClass, number: number | null, text: string): ErrorMeaning {
   return { number, outcome: 'not-applied', retryClass, text };
 }
 
-/** It may have happened. */
+/** It may have been applied. */
 function doubtful(number: number | null, text: string): ErrorMeaning {
   return { number, outcome: 'unknown', retryClass: 'refused', text };
 }
 
-/** It may have happened, and the reason passes. */
+/** It may have been applied, and the failure is transient. */
 function doubtfulFor(retryClass: RetryClass, number: number | null, text: string): ErrorMeaning {
   return { number, outcome: 'unknown', retryClass, text };
 }

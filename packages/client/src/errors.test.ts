@@ -23,7 +23,7 @@ const about = { operation: 'set', path: '/config' };
 const server = '10.0.0.7:2181';
 
 describe('an error', () => {
-  test('says what was attempted, on what, what was found, what to do, and who said so', () => {
+  test('says what was attempted, on what, what was found, what to do, and who reported it', () => {
     const error = makeError({ kind: 'refused', code: ErrorCode.badVersion, server }, about);
     expect(error).toBeInstanceOf(BadVersionError);
     expect(error.message).toBe(
@@ -86,13 +86,13 @@ describe('an error', () => {
     expect(error.message.length).toBeGreaterThan(40);
   });
 
-  test('with any number of the protocol has a class of its own', () => {
+  test('has its own class for each number of the protocol', () => {
     const numbers = Object.values(ErrorCode).filter((number) => number !== ErrorCode.ok);
     const types = numbers.map((code) => makeError({ kind: 'refused', code, server }, about).constructor);
     expect(new Set(types).size).toBe(numbers.length);
   });
 
-  test('with an unknown number keeps it, and may have taken effect', () => {
+  test('keeps an unknown number, and has an unknown outcome', () => {
     const error = makeError({ kind: 'refused', code: -777, server }, about);
     expect(error).toBeInstanceOf(UnknownCodeError);
     expect(error).toMatchObject({ code: 'UNKNOWNCODE', errorCode: -777, outcome: 'unknown' });
@@ -119,14 +119,14 @@ describe('the outcome', () => {
     expect(waiting.message).not.toContain('it may have taken effect');
   });
 
-  test('of a read is never in doubt: it changes nothing', () => {
+  test('of a read is never unknown: it changes nothing', () => {
     const failure = { kind: 'timed-out', wasSent: true, server, detail: '' } as const;
     for (const operation of ['get', 'hasLeasedAnswers', 'ping']) {
       expect(makeError(failure, { operation, path: '/a' })).toMatchObject({ outcome: 'not-applied' });
     }
   });
 
-  test('of a larger operation may be in doubt when a part of it fails', () => {
+  test('of a larger operation may be unknown when a part of it fails', () => {
     const reason = new Error('enough');
     const aborted = new AbortedError({ operation: 'children', path: '/a', outcome: 'not-applied', cause: reason });
     const error = asDoubtful(aborted, { operation: 'createProtected', path: '/a/b' });
@@ -184,7 +184,7 @@ describe('a failed connect', () => {
     expect(error).toMatchObject({ code: 'CONNECTFAILED', outcome: 'not-applied', isRetryable: true });
   });
 
-  test('says so when nothing was tried', () => {
+  test('reports when nothing was tried', () => {
     expect(new ConnectError([]).message).toBe(
       'connect: no server was tried. Give at least one, and more time. (CONNECTFAILED)',
     );
@@ -210,7 +210,7 @@ describe('telling errors apart', () => {
     expect(isZooKeeperError(new Error('other'))).toBe(false);
   });
 
-  test('a class of another package states its code itself, or inherits it', () => {
+  test('a class of another package defines its own code, or inherits it', () => {
     class Missing extends NoNodeError {}
     expect(new Missing(about).code).toBe('NONODE');
     class Odd extends ZooKeeperError {}
@@ -235,7 +235,7 @@ describe('the class of a retry', () => {
     expect(found.map(([code]) => code)).toEqual(codes);
   });
 
-  test('is that of a refusal for what is no error of the service', () => {
+  test("is 'refused' for errors that are not of the service", () => {
     expect([new NoNodeError(about), new Error('a bug'), null].map(retryClassOf)).toEqual(Array(3).fill('refused'));
     expect(retryClassOf(new SessionLostError(about))).toBe('session');
   });

@@ -3,7 +3,7 @@ import type { FailedAttempt } from './machine/ports.ts';
 import type { About } from './requester.ts';
 import { registerErrors, ZooKeeperError } from './zookeeper-error.ts';
 
-// Answers of the server. What each means stands in the table below.
+// Errors of the server. Their meanings are in `error-table.ts`.
 
 export class SystemError extends ZooKeeperError {
   declare readonly code: 'SYSTEMERROR';
@@ -27,7 +27,7 @@ export class UnimplementedError extends ZooKeeperError {
 export class OperationTimeoutError extends ZooKeeperError {
   declare readonly code: 'OPERATIONTIMEOUT';
 }
-/** An argument that no server would take, found by the server or already by this client. */
+/** An argument that no server would accept, detected by the server or already by this client. */
 export class BadArgumentsError extends ZooKeeperError {
   declare readonly code: 'BADARGUMENTS';
 }
@@ -71,7 +71,7 @@ export class InvalidCallbackError extends ZooKeeperError {
 export class InvalidAclError extends ZooKeeperError {
   declare readonly code: 'INVALIDACL';
 }
-/** The server refused the credentials; the client is of no use any more. */
+/** The server refused the credentials; the client can no longer be used. */
 export class AuthFailedError extends ZooKeeperError {
   declare readonly code: 'AUTHFAILED';
 }
@@ -102,14 +102,14 @@ export class QuotaExceededError extends ZooKeeperError {
 export class ThrottledError extends ZooKeeperError {
   declare readonly code: 'THROTTLEDOP';
 }
-/** A number that no known server sends; `errorCode` has it. */
+/** A number that no known server sends; it is in `errorCode`. */
 export class UnknownCodeError extends ZooKeeperError {
   declare readonly code: 'UNKNOWNCODE';
 }
 
-// What this client finds by itself.
+// Errors detected by this client.
 
-/** No server has answered for the session's timeout: the session may be over, and with it what depended on it. */
+/** No server has answered for the session's timeout: the session may be over, with everything that depended on it. */
 export class SessionLostError extends ZooKeeperError {
   declare readonly code: 'SESSIONLOST';
 }
@@ -131,7 +131,7 @@ export class BadReplyError extends ZooKeeperError {
   declare readonly code: 'BADREPLY';
 }
 
-/** No server could be reached. The message lists every address that was tried, why it failed, and what to do. */
+/** No server could be reached. The message lists every attempted address, why it failed, and what to do. */
 export class ConnectError extends ZooKeeperError {
   declare readonly code: 'CONNECTFAILED';
   readonly attempts: readonly FailedAttempt[];
@@ -143,15 +143,15 @@ export class ConnectError extends ZooKeeperError {
   }
 }
 
-/** A transaction was refused: none of its operations has happened. `cause` is what was wrong with the one at `index`. */
+/** A transaction was refused: none of its operations was applied. `cause` is the error of the one at `index`. */
 export class TransactionError extends ZooKeeperError {
   declare readonly code: 'TRANSACTIONFAILED';
   declare readonly cause: ZooKeeperError;
-  /** Which of `operations` was refused, from 0. */
+  /** The index in `operations` of the refused one. */
   readonly index: number;
   readonly operations: readonly About[];
 
-  /** @param operation the method that failed: of the client, or of what is built upon it */
+  /** @param operation the failed method: of the client, or of a higher layer */
   constructor(index: number, operations: readonly About[], cause: ZooKeeperError, operation = 'transaction') {
     super({
       operation,
@@ -166,7 +166,10 @@ export class TransactionError extends ZooKeeperError {
   }
 }
 
-/** Every class, for a complete `switch` over `code`. A codec's DecodeError, which never comes from the service, is apart. */
+/**
+ * Every class, for a complete `switch` over `code`. Not included is a codec's DecodeError, which never comes from the
+ * service.
+ */
 export type AnyZooKeeperError =
   | SystemError
   | RuntimeInconsistencyError
@@ -210,7 +213,7 @@ export type AnyZooKeeperError =
   | TransactionError;
 
 /**
- * True for the errors of the service and the session, and tells them apart by `code`.
+ * True for errors of the service and the session; distinguish them by `code`.
  *
  * @example
  * if (isZooKeeperError(error) && error.code === 'CONNECTFAILED') for (const { host } of error.attempts) console.log(host);
@@ -222,7 +225,7 @@ export function isZooKeeperError(error: unknown): error is AnyZooKeeperError {
 /** A class of errors with this code. */
 type ErrorType<Code extends string> = abstract new (...details: never) => ZooKeeperError & { readonly code: Code };
 
-/** The class of each code; what the code means stands in `error-table.ts`. */
+/** The class of each code; for their meanings see `error-table.ts`. */
 export const ERROR_TYPES: { readonly [Code in AnyZooKeeperError['code']]: ErrorType<Code> } = {
   SYSTEMERROR: SystemError,
   RUNTIMEINCONSISTENCY: RuntimeInconsistencyError,

@@ -1,7 +1,7 @@
-/** Node's `util.inspect`, as it hands itself over with its options. */
+/** Node's `util.inspect`, as passed to custom inspection functions. */
 export type Inspect = (value: unknown, options: object) => string;
 
-/** Says what `console.log` and `util.inspect` print for a class of ours. */
+/** Defines the output of `console.log` and `util.inspect` for a class. */
 export function showAs<T>(
   type: { readonly prototype: T },
   show: (value: T, inspect: Inspect, options: object) => string,

@@ -19,7 +19,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** As a program in JavaScript writes it. */
+/** As in a JavaScript program. */
 function untyped(options: unknown): never {
   return options as never;
 }
@@ -47,7 +47,7 @@ it.each([
   expect(wrongOption(method as MethodWithOptions, untyped(options))).toBe(advice);
 });
 
-it('an option that is undefined is known all the same', () => {
+it('an option whose value is undefined is accepted', () => {
   expect(wrongOption('create', { mode: undefined })).toBeNull();
   expect(wrongOption('create', undefined)).toBeNull();
 });
@@ -61,7 +61,7 @@ it('a create with an unknown option creates nothing', async () => {
 
 const OPTIONS = untyped({ x: 1 });
 
-/** By the name that it has in errors. */
+/** By its name in errors. */
 const CALLS: { readonly [Method in MethodWithOptions]: () => Promise<unknown> } = {
   connect: () => connect(server.connectString, OPTIONS),
   get: () => client.get('/', OPTIONS),

@@ -15,9 +15,9 @@ import type { WatchOptions } from './watch-stream.ts';
 import type { CreateShape } from './write-requests.ts';
 
 /*
- * An option with a wrong name would be ignored, and `create(path, data, { ephemeral: true })` would create a persistent
- * znode. The compiler finds that in TypeScript; in JavaScript it is found here. The types below make the compiler
- * compare each row with the options it stands for.
+ * A misspelled option would be ignored, and `create(path, data, { ephemeral: true })` would create a persistent znode.
+ * In TypeScript the compiler finds that; in JavaScript it is checked here. The types below make the compiler compare
+ * each row with the corresponding options.
  */
 
 type Coded = { readonly codec: Codec<unknown> };
@@ -99,10 +99,10 @@ const NAMES = {
   removeWatches: CALL,
 } satisfies { readonly [Method in MethodWithOptions]: object };
 
-/** Options that are true or false, whatever method they are of: a listener for `watch`, say, would never be called. */
+/** Boolean options of all methods: a listener passed as `watch`, for instance, would never be called. */
 const SWITCHES: ReadonlySet<string> = new Set(['watch', 'sequential', 'recursive', 'idempotent', 'canBeReadOnly']);
 
-/** @throws BadArgumentsError for an option that the method does not have, or something else in the place of options */
+/** @throws BadArgumentsError for an option that the method does not have, or for options of another type */
 export function checkOptions(method: MethodWithOptions, options: object | undefined, about: About): void {
   const detail = wrongOption(method, options);
   if (detail !== null) throw new BadArgumentsError({ ...about, detail });
@@ -129,7 +129,7 @@ function wrongSwitch(name: string, value: unknown): string {
   return name === 'watch' ? `${found}; with true, \`changed\` of the result is a promise of the event` : found;
 }
 
-/** What other clients call options of ours. */
+/** Names of our options in other clients. */
 const OTHER_NAMES: Readonly<Record<string, { readonly option: string; readonly advice: string }>> = {
   ephemeral: { option: 'mode', advice: "an ephemeral znode is created with mode: 'ephemeral'" },
   container: { option: 'mode', advice: "a container is created with mode: 'container'" },

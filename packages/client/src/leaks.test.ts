@@ -10,9 +10,9 @@ import { isConnectedState } from './machine/state.ts';
 import { settle } from './options.ts';
 import { waitForState } from './states.ts';
 
-/** Requests in flight at a time. */
+/** Maximum of requests in flight. */
 const BATCH = 1000;
-/** A record of a few bytes for each of 100,000 requests would be more, and so would a watch that is kept for each of 50,000. */
+/** A leak of a few bytes for each of 100,000 requests would exceed this, and so would one watch for each of 50,000. */
 const HEAP_BYTES_MAX = 4 * 1024 * 1024;
 
 let server: TestServer;
@@ -52,13 +52,13 @@ const COUNTING_CLOCK: Clock = {
   },
 };
 
-/** `--expose-gc`, without a process of its own. */
+/** `--expose-gc`, without a separate process. */
 const collectGarbage = ((): (() => void) => {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
 })();
 
-/** What a client keeps tables of. */
+/** The sizes of a client's tables. */
 function tables(): Record<string, number> {
   return {
     watches: session.session.watches.size,
@@ -71,7 +71,7 @@ function tables(): Record<string, number> {
   };
 }
 
-/** Does something so many times, in batches; then everything must be as after the first tenth of it. */
+/** Runs something many times, in batches; then everything must be as after the first tenth. */
 async function expectNoLeak(times: number, work: (i: number) => Promise<unknown>): Promise<void> {
   const run = async (from: number, to: number): Promise<void> => {
     for (let start = from; start < to; start += BATCH) {
@@ -79,7 +79,7 @@ async function expectNoLeak(times: number, work: (i: number) => Promise<unknown>
     }
   };
   const heapBytes = async (): Promise<number> => {
-    // What is settled is let go of in the turns that follow.
+    // References to settled calls are dropped in later turns.
     await new Promise((resolve) => setImmediate(resolve));
     collectGarbage();
     return process.memoryUsage().heapUsed;
@@ -93,7 +93,7 @@ async function expectNoLeak(times: number, work: (i: number) => Promise<unknown>
   expect((await heapBytes()) - heapBefore).toBeLessThan(HEAP_BYTES_MAX);
 }
 
-describe('nothing is left of', () => {
+describe('there is no leak after', () => {
   test('100,000 requests of every outcome', async () => {
     const { signal } = new AbortController();
     await expectNoLeak(100_000, (i) => {
@@ -119,7 +119,7 @@ describe('nothing is left of', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('50,000 one-shot watches on as many paths that were taken off again', async () => {
+  test('50,000 one-shot watches on as many paths that were removed again', async () => {
     await expectNoLeak(50_000, async (i) => {
       const watched = client.exists(`/none-${i}`, { watch: true });
       const removed = client.removeWatches(`/none-${i}`, 'any');
@@ -137,7 +137,7 @@ describe('nothing is left of', () => {
     expect(session.session.watches.has('data', '/a')).toBe(false);
   });
 
-  test('one-shot watches that have told their event', async () => {
+  test('one-shot watches that have fired', async () => {
     await expectNoLeak(20_000, async (i) => {
       const watched = client.get('/a', { watch: true });
       if (i % 100 === 99) await client.set('/a', 'x');
@@ -152,7 +152,7 @@ describe('nothing is left of', () => {
     });
   });
 
-  test('10,000 requests that waited for a connection and were given up', async () => {
+  test('10,000 requests that waited for a connection and were cancelled', async () => {
     server.pause();
     const controller = new AbortController();
     const given = Array.from({ length: 10_000 }, (_, i) =>

@@ -5,7 +5,7 @@ import { checkOptions } from './known-options.ts';
 import { readZnode } from './machine/replies.ts';
 import type { CallOptions } from './requester.ts';
 
-/** It lies outside of every chroot, and is missing where answers are not leased. */
+/** It is outside of every chroot, and missing where replies are not leased. */
 const LEASE_PATH = '/zookeeper/lease';
 
 export async function readLease(session: ClientSession, options: CallOptions | undefined): Promise<boolean> {

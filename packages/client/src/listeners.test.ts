@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { Listeners } from './listeners.ts';
 import { drainMicrotasks } from './testing/virtual-surroundings.ts';
 
-test('a listener hears values in their order, and never in the middle of what tells them', async () => {
+test('a listener is called with values in order, and never synchronously', async () => {
   const heard: string[] = [];
   const listeners = new Listeners<string>();
   listeners.add((value) => heard.push(value));
@@ -29,7 +29,7 @@ test('the same listener registered twice is called once', async () => {
   expect(listeners.size).toBe(1);
 });
 
-test('a listener stays until each of its registrations is disposed of, each at most once', async () => {
+test('a listener stays until each of its registrations is disposed', async () => {
   const heard: string[] = [];
   const listeners = new Listeners<string>();
   const listener = (value: string): void => void heard.push(value);
@@ -63,7 +63,7 @@ test('a listener gets nothing that was reported before it was added or after it 
   expect(heard).toEqual(['coming second']);
 });
 
-test('a listener that throws causes an uncaught exception of its own and does not affect other listeners', async () => {
+test('a listener that throws causes a separate uncaught exception and does not affect other listeners', async () => {
   const uncaught = catchUncaught();
   const heard: string[] = [];
   const listeners = new Listeners<string>();
@@ -86,7 +86,7 @@ afterEach(() => {
   for (const restore of restores.splice(0)) restore();
 });
 
-/** Takes the uncaught exceptions of this process in place of its usual handlers, until the test ends. */
+/** Collects the uncaught exceptions of this process instead of its usual handlers, until the test ends. */
 function catchUncaught(): unknown[] {
   const caught: unknown[] = [];
   const others = process.listeners('uncaughtException');

@@ -1,12 +1,12 @@
 /**
  * Callbacks for events.
  *
- * 1. A function that is added twice is called once; it stays until each of its registrations has been disposed of.
- * 2. Values are delivered in the order of `tell`, each in a microtask and never in the middle of what the client is
- *    doing. So a listener may call the client.
- * 3. A function gets what is reported after it was added, and nothing once it has been removed.
- * 4. A listener that throws does not disturb the others: its error becomes an uncaught exception of the process in a
- *    microtask of its own, as with an EventTarget.
+ * 1. A function that is added twice is called once; it stays until each of its registrations has been disposed.
+ * 2. Values are delivered in the order of `tell`, each in a microtask, never synchronously. So a listener may call the
+ *    client.
+ * 3. A function gets the values reported after it was added, and none once it has been removed.
+ * 4. A listener that throws does not affect the others: its error becomes an uncaught exception of the process in a
+ *    separate microtask, as with an EventTarget.
  *
  * @example
  * const listeners = new Listeners<string>();
@@ -21,7 +21,7 @@ export class Listeners<T> {
     return this.#registrations.size;
   }
 
-  /** @returns takes the function off again, unless it was added another time */
+  /** @returns removes the function, unless it was added again */
   add(listener: Listener<T>): Disposable {
     let registrations = this.#registrations.get(listener);
     if (registrations === undefined) {

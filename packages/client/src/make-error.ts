@@ -20,15 +20,15 @@ import { METHODS } from './methods.ts';
 import type { About } from './requester.ts';
 import { type ErrorDetails, ZooKeeperError } from './zookeeper-error.ts';
 
-/** What the table says of it; 'refused' for whatever is no error of the service or the session. */
+/** By the table; 'refused' for errors that are not of the service or the session. */
 export function retryClassOf(error: unknown): RetryClass {
   return error instanceof ZooKeeperError ? ERRORS[error.code].retryClass : 'refused';
 }
 
 /**
- * Makes the error of a request that failed.
+ * Creates the error of a failed request.
  *
- * @param cause what stands behind it: the reason of an aborted signal, the socket's error
+ * @param cause the reason of an aborted signal, the socket's error
  */
 export function makeError(failure: CallFailure, about: About, cause?: unknown): ZooKeeperError {
   const details = { ...about, server: failure.server, ...(cause === undefined ? {} : { cause }) };
@@ -42,8 +42,8 @@ export function makeError(failure: CallFailure, about: About, cause?: unknown): 
 }
 
 /**
- * The same failure, reported of the larger operation that it ended and that may have taken effect: a request that only
- * looked for the result of another one has failed, say.
+ * The same failure, reported for the larger operation that it ended and that may have taken effect: for instance when a
+ * request that looked for the result of another one has failed.
  */
 export function asDoubtful(error: ZooKeeperError, about: About): ZooKeeperError {
   if (error.outcome === 'unknown' || error.code === 'DECODEFAILED') return error;
@@ -53,7 +53,7 @@ export function asDoubtful(error: ZooKeeperError, about: About): ZooKeeperError 
   return new type({ ...about, server: error.server, outcome: 'unknown', errorCode, cause: error.cause ?? error });
 }
 
-/** A class that is made of details alone. */
+/** A class whose constructor takes only the details. */
 type PlainErrorType = new (details: ErrorDetails) => ZooKeeperError;
 
 const READS: ReadonlySet<string> = new Set(

@@ -6,7 +6,7 @@ import { readZnode, type Znode } from './machine/replies.ts';
 import type { ReconfigOptions } from './operations.ts';
 import type { ReadOptions } from './requester.ts';
 
-/** The membership of the ensemble lies outside of every chroot. */
+/** The membership of the ensemble is outside of every chroot. */
 const CONFIG_PATH = '/zookeeper/config';
 
 export async function readMembership(session: ClientSession, options: ReadOptions | undefined): Promise<Znode> {

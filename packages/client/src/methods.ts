@@ -1,6 +1,6 @@
 /**
- * Methods of the client, by their names in errors. A read changes nothing: it is all the same whether a lost one was
- * carried out.
+ * Methods of the client, by their names in errors. A read changes nothing: whether a lost one was applied does not
+ * matter.
  */
 export const METHODS = {
   connect: 'other',

@@ -9,7 +9,7 @@ const znode = (data: Uint8Array | null): MultiResult => ({ ok: true, op: 4, ...n
 const names = (...children: string[]): MultiResult => ({ ok: true, op: 8, ...nothing, children });
 
 describe('a multi-read', () => {
-  test('gives a result for each read, typed', async () => {
+  test('returns a typed result for each read', async () => {
     const service = new ScriptedService([znode(new Uint8Array([1])), names('x', 'y')], '/app');
     const results = await new MultiRead(service).get('/config').children('/members').run();
 
@@ -44,13 +44,13 @@ describe('a multi-read', () => {
     expect(results).toHaveLength(2);
   });
 
-  test('with an illegal path rejects, and nothing is sent', async () => {
+  test('with an invalid path rejects, and nothing is sent', async () => {
     const service = new ScriptedService([]);
     await expect(new MultiRead(service).get('a').run()).rejects.toMatchObject({ code: 'BADARGUMENTS', path: 'a' });
     expect(service.requests).toEqual([]);
   });
 
-  test('takes results of another number or kind for a bad reply', async () => {
+  test('treats results of another number or kind as a bad reply', async () => {
     await expect(new MultiRead(new ScriptedService([])).get('/a').run()).rejects.toMatchObject({ code: 'BADREPLY' });
     const other = new MultiRead(new ScriptedService([names()])).get('/a').run();
     await expect(other).rejects.toMatchObject({ code: 'BADREPLY', outcome: 'not-applied' });

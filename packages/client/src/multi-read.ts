@@ -6,12 +6,12 @@ import { makeError } from './make-error.ts';
 import type { About, ReadOptions, Requester } from './requester.ts';
 import type { ZooKeeperError } from './zookeeper-error.ts';
 
-/** What became of one read of several. */
+/** The result of one of several reads. */
 export type ReadResult<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: ZooKeeperError };
 
-/** What reads can result in: `get` in a znode, `children` in names. */
+/** The values of reads: `get` returns a znode, `children` names. */
 export type ReadValue = Znode | readonly string[];
 
 /** One result for each value, in their order. */
@@ -40,21 +40,21 @@ export class MultiRead<Values extends readonly ReadValue[] = []> {
     return this.#reads.length;
   }
 
-  /** What a znode holds, and its Stat. */
+  /** The data of a znode, and its Stat. */
   get(path: string): MultiRead<[...Values, Znode]> {
     return this.#add(OpCode.getData, 'get', path);
   }
 
-  /** The names of a znode's children, in no order. */
+  /** The names of a znode's children, in no particular order. */
   children(path: string): MultiRead<[...Values, readonly string[]]> {
     return this.#add(OpCode.getChildren, 'children', path);
   }
 
   /**
-   * Sends it.
+   * Sends the request.
    *
-   * @returns one result for each read, in their order
-   * @throws BadArgumentsError when a path is illegal; what the service says of single reads is in the results
+   * @returns one result for each read, in order
+   * @throws BadArgumentsError when a path is invalid; errors of single reads are in the results
    */
   async run(options?: ReadOptions): Promise<ReadResults<Values>> {
     checkOptions('multiRead', options, RUN);

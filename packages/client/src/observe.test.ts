@@ -19,14 +19,14 @@ import { OldServer } from './testing/old-server.ts';
 import { drainMicrotasks } from './testing/virtual-surroundings.ts';
 
 describe('on a scripted session', () => {
-  test('the first value is the one that is there', async () => {
+  test('the first value is the current one', async () => {
     const { observation } = await makeObservation({ data: 'one', mzxid: 1n });
 
     expect(await observation.ready).toMatchObject({ exists: true, data: 'one', error: null });
     expect(observation.current).toMatchObject({ data: 'one' });
   });
 
-  test('each change is read and told', async () => {
+  test('each change is read and reported', async () => {
     const { ports, znode, observation } = await makeObservation({ data: 'one', mzxid: 1n });
     await observation.ready;
 
@@ -81,7 +81,7 @@ describe('on a scripted session', () => {
     expect(await observation.changed()).toMatchObject({ data: 'one', stat: { mzxid: 2n } });
   });
 
-  test('a loop that is slower than the changes gets the newest value', async () => {
+  test('a slow loop gets the newest value', async () => {
     const { ports, znode, observation } = await makeObservation({ data: '0', mzxid: 1n });
     await observation.ready;
     for (const number of [1, 2, 3]) {
@@ -98,7 +98,7 @@ describe('on a scripted session', () => {
     expect((await next).value?.data).toBe('4');
   });
 
-  test('many events while a value is read are one more reading', async () => {
+  test('many events during a read cause one more read', async () => {
     const { ports, znode, observation } = await makeObservation({ data: 'one', mzxid: 1n });
     await observation.ready;
     const reads = ports.reads;
@@ -111,7 +111,7 @@ describe('on a scripted session', () => {
     expect(ports.reads - reads).toBeLessThanOrEqual(2);
   });
 
-  test('data that the codec refuses is told, and the next value is read all the same', async () => {
+  test('data that the codec refuses is reported, and the next value is read nevertheless', async () => {
     const ports = new ReadablePorts({ data: '{"a":', mzxid: 1n });
     const observation = new Observation(ports, '/a', json<{ a: number }>());
     ports.watch.arm();
@@ -126,7 +126,7 @@ describe('on a scripted session', () => {
     expect(await observation.changed()).toMatchObject({ data: { a: 1 }, error: null });
   });
 
-  test('a reading that a lost session has refused is repeated on the next connection', async () => {
+  test('a read that a lost session has refused is retried on the next connection', async () => {
     const ports = new ReadablePorts({ data: 'one', mzxid: 1n });
     ports.failures.push(new SessionLostError({ operation: 'observe', path: '/a' }));
     const observation = new Observation(ports, '/a', text);
@@ -135,7 +135,7 @@ describe('on a scripted session', () => {
     expect(await observation.ready).toMatchObject({ data: 'one' });
   });
 
-  test('a reading that an overloaded server has refused is repeated after a pause', async () => {
+  test('a read that an overloaded server has refused is retried after a delay', async () => {
     const ports = new ReadablePorts({ data: 'one', mzxid: 1n });
     ports.failures.push(new ThrottledError({ operation: 'observe', path: '/a' }));
     const observation = new Observation(ports, '/a', text);
@@ -175,7 +175,7 @@ describe('on a scripted session', () => {
     await expect(observation.changed()).rejects.toBeInstanceOf(type);
   });
 
-  test('leaving a loop ends the observation and removes the watch; what is known stays', async () => {
+  test('leaving a loop ends the observation and removes the watch; the current value stays', async () => {
     const { ports, observation } = await makeObservation({ data: 'one', mzxid: 1n });
 
     for await (const { data } of observation) {
@@ -204,7 +204,7 @@ describe('on a scripted session', () => {
     expect(ports.watch.isClosed).toBe(true);
   });
 
-  test('what has ended before there was a value rejects ready', async () => {
+  test('an observation that ends before there was a value rejects ready', async () => {
     const ports = new ReadablePorts({ data: 'one', mzxid: 1n });
     const observation = new Observation(ports, '/a', text, { signal: AbortSignal.abort() });
 
@@ -212,7 +212,7 @@ describe('on a scripted session', () => {
     expect(await takeAll(observation)).toEqual([]);
   });
 
-  test('the types tell a value from none and from one that is unreadable', () => {
+  test('the types distinguish a value, no value and an unreadable one', () => {
     expectTypeOf<Extract<Observed<number>, { exists: true; error: null }>['data']>().toEqualTypeOf<number>();
     expectTypeOf<Observed<number>['data']>().toEqualTypeOf<number | undefined>();
     expectTypeOf<Extract<Observed<number>, { exists: false }>['stat']>().toEqualTypeOf<null>();
@@ -223,7 +223,7 @@ describe.each([
   ['a server with persistent watches', false],
   ['a server without', true],
 ])('on %s', (_name, isOld) => {
-  test('the value is the newest one in the end, through restarts and expiries', async () => {
+  test('the final value is the newest, across restarts and expiries', async () => {
     await using server = await TestServer.start();
     await using old = await OldServer.start(server.port);
     await using writer = await connect(server.connectString);
@@ -263,7 +263,7 @@ interface FakeValue {
 /** A session on which one znode can be read. */
 class ReadablePorts extends FakeWatchPorts {
   readonly znode: FakeValue;
-  /** How the next readings fail. */
+  /** The errors of the next reads. */
   readonly failures: Error[] = [];
   reads = 0;
 

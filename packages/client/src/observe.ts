@@ -12,30 +12,30 @@ import { RetryGate } from './retry-gate.ts';
 import type { WatchPorts } from './watch-ports.ts';
 import { WatchSource } from './watch-source.ts';
 
-/** What a znode holds at one moment. */
+/** The state of a znode at one moment. */
 export type Observed<T> =
   | { readonly exists: true; readonly data: T; readonly stat: Stat; readonly error: null }
-  /** It holds something that the codec does not take. */
+  /** Its data is refused by the codec. */
   | { readonly exists: true; readonly data: undefined; readonly stat: Stat; readonly error: DecodeError }
   | { readonly exists: false; readonly data: undefined; readonly stat: null; readonly error: null };
 
 export interface ObserveOptions {
-  /** Aborted: the observation ends. */
+  /** Ends the observation when aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * A znode's value, kept up to date until the observation is closed.
  *
- * 1. A loop gets the value as it is now, then each change. One that is slower than the changes gets the newest value and
- *    never the ones between: nothing piles up.
- * 2. The same value does not come twice in a row, whatever connections and sessions did meanwhile. Writing a znode again
- *    is a change also when the bytes are the same.
- * 3. Data that the codec refuses is told (`error`) and ends nothing: the next value may be good again.
- * 4. Without a connection the value is the last one known; after the next connection it is brought up to date.
- * 5. Leaving a loop ends the observation. To continue, use `changed()` instead.
- * 6. The loop ends when the client is closed. It throws when the znode may not be read, and when the client ends because
- *    its credentials are refused.
+ * 1. A loop gets the current value, then each change. A slow loop gets the newest value and skips those in between, so
+ *    that nothing accumulates.
+ * 2. The same value is not reported twice in a row, whatever happened to connections and sessions. Writing a znode
+ *    again is a change also when the bytes are the same.
+ * 3. Data that the codec refuses is reported (`error`) and ends nothing: the next value may be valid again.
+ * 4. While disconnected, the value is the last one known; it is updated after the next connection.
+ * 5. Leaving a loop ends the observation. To keep it, use `changed()` instead.
+ * 6. The loop ends when the client is closed. It throws when the znode may not be read, and when the client ends
+ *    because its credentials are refused.
  *
  * @example
  * await using config = client.observe('/config', json<Config>());
@@ -46,26 +46,26 @@ export interface ObserveOptions {
  * }
  */
 export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposable {
-  /** As it was asked for. */
+  /** The path that was passed. */
   readonly path: string;
-  /** The first value. Rejects when the observation ends before; the rejection may stay unhandled. */
+  /** The first value. Rejects when the observation ends before; the rejection need not be handled. */
   readonly ready: Promise<Observed<T>>;
   readonly #ports: WatchPorts;
   readonly #codec: Codec<T>;
   readonly #about: About;
-  /** Takes the listener off the signal. */
+  /** Removes the listener from the signal. */
   #releaseSignal: (() => void) | null = null;
   readonly #source: WatchSource;
   readonly #retryGate: RetryGate;
   #current: Observed<T> | null = null;
-  /** Raised with each value, so that a loop knows whether it has had the current one. */
+  /** Incremented with each value, so that a loop knows whether it has had the current one. */
   #revision = 0;
   /** Settled with the next value, or with the end. */
   #next: Deferred<Observed<T>> = makeQuietDeferred();
   #isDirty = false;
-  /** Resolved when there is something to read, or nothing any more. */
+  /** Resolved when a read is needed, or at the end. */
   #work: Deferred<void> = makeDeferred();
-  /** Why it is over. */
+  /** Why it has ended. */
   #end: Error | null = null;
 
   /** @param flaw what is wrong with the options: the observation fails with it; null when nothing is */
@@ -107,7 +107,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
   }
 
   /**
-   * The next value after this moment. Rejects when the observation ends before; the rejection may stay unhandled.
+   * The next value after this moment. Rejects when the observation ends before; the rejection need not be handled.
    *
    * @example
    * while (observation.current?.data !== 'ready') await observation.changed();
@@ -116,9 +116,9 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
     return this.#next.promise;
   }
 
-  /** The current value and each change after it. Any number of loops may run. */
+  /** The current value and each later change. Any number of loops may run. */
   [Symbol.asyncIterator](): AsyncIterator<Observed<T>, undefined> {
-    // Of an observation that is over the last value may be long out of date.
+    // After the end, the last value may be long out of date.
     let revision = this.#end === null ? 0 : this.#revision;
     const next = async (): Promise<IteratorResult<Observed<T>, undefined>> => {
       while (revision === this.#revision && this.#end === null) await this.#next.promise.catch(() => undefined);
@@ -139,7 +139,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
     };
   }
 
-  /** Ends the observation; `current` stays as it is. Resolves when the server has forgotten the watch. Never rejects. */
+  /** Ends the observation; `current` is kept. Resolves when the server has removed the watch. Never rejects. */
   close(): Promise<void> {
     this.#finish(new AbortedError({ ...this.#about, detail: 'the observation has ended' }));
     return this.#source.close();
@@ -149,7 +149,7 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
     return this.close();
   }
 
-  /** There may be another value. */
+  /** Reads the value again. */
   #read(): void {
     this.#isDirty = true;
     this.#work.resolve();
@@ -168,13 +168,13 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
         if (znode !== undefined) await this.#take(znode);
       }
     } catch (error) {
-      // Also what the source has ended with, which is known already then.
+      // Includes the error that the source has ended with, which is known already then.
       this.#finish(error as Error);
       void this.#source.close();
     }
   }
 
-  /** null: there is none. undefined: it could not be read, and is dirty again. */
+  /** null: it does not exist. undefined: it could not be read, and is dirty again. */
   async #readZnode(): Promise<Znode<Uint8Array | null> | null | undefined> {
     const ports = this.#ports;
     const path = ports.absolute(this.path, this.#about.operation);
@@ -227,12 +227,12 @@ export class Observation<T> implements AsyncIterable<Observed<T>>, AsyncDisposab
 
 const DONE: IteratorResult<never, undefined> = { done: true, value: undefined };
 
-/** The user has ended it: by closing it or the client, or by taking all watches off the path. */
+/** Ended by the user: by closing it or the client, or by removing all watches of the path. */
 function isGoodEnd(error: Error): boolean {
   return error instanceof AbortedError || error instanceof ClosedError || error instanceof NoWatcherError;
 }
 
-/** Nothing has been written since. A znode that was deleted and created again has another mzxid, too. */
+/** Whether nothing has been written since. A znode that was deleted and recreated has another mzxid, too. */
 function isSame(observed: Observed<unknown> | null, znode: Znode<unknown> | null): boolean {
   if (observed === null) return false;
   return observed.stat?.mzxid === znode?.stat.mzxid;

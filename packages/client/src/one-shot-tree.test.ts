@@ -7,9 +7,9 @@ import { OldServer } from './testing/old-server.ts';
 import type { WatchStreamEvent } from './watch-buffer.ts';
 import type { WatchStream } from './watch-stream.ts';
 
-// Streams on a service that knows no persistent watches.
+// Streams on a service without persistent watches.
 
-test('a service that does not know addWatch is asked once, also by many at the same time', async () => {
+test('a service without addWatch is asked once, also by many concurrent callers', async () => {
   await using server = await TestServer.start();
   await using old = await OldServer.start(server.port);
   await using client = await connect(old.connectString);
@@ -23,7 +23,7 @@ test('a service that does not know addWatch is asked once, also by many at the s
   expect(old.refused).toEqual([ADD_WATCH]);
 });
 
-test('the first one asks again when the one before was given up before there was an answer', async () => {
+test('the next caller asks again when the previous one was cancelled before there was an answer', async () => {
   await using server = await TestServer.start();
   await using client = await connect(server.connectString);
   const controller = new AbortController();
@@ -38,7 +38,7 @@ test('the first one asks again when the one before was given up before there was
 });
 
 describe('a plain watch', () => {
-  test('reports what a persistent one reports, with zxids where the Stat has them', async () => {
+  test('reports the same as a persistent one, with zxids where the Stat has them', async () => {
     await using world = await makeWorld();
     const { writer, client } = world;
     const events = collect(client.watch('/a'));
@@ -68,7 +68,7 @@ describe('a plain watch', () => {
     ]);
   });
 
-  test('a znode that is deleted and created again between two looks is reported as both', async () => {
+  test('a znode that is deleted and recreated between two reads is reported as both', async () => {
     await using world = await makeWorld();
     const { writer, client } = world;
     await writer.create('/a');
@@ -80,14 +80,14 @@ describe('a plain watch', () => {
     expect([await events.next(), await events.next()].map(describeEvent)).toEqual(['deleted /a', 'created /a']);
   });
 
-  test('what happens while the connection is away is reported after it, and then a gap', async () => {
+  test('changes while disconnected are reported afterwards, and then a gap', async () => {
     await using world = await makeWorld();
     const { old, writer, client } = world;
     await writer.create('/a');
     const events = collect(client.watch('/a'));
     await events.stream.ready;
 
-    // The client cannot come back before the change is made: no server answers it.
+    // The client cannot reconnect before the change is made: no server answers it.
     old.isOpen = false;
     old.cut();
     await writer.set('/a', 'changed meanwhile');
@@ -96,7 +96,7 @@ describe('a plain watch', () => {
     expect([await events.next(), await events.next()].map(describeEvent)).toEqual(['changed /a', 'gap reconnected']);
   });
 
-  test('a new session is reported as a gap, and what happened is reported too', async () => {
+  test('a new session is reported as a gap, and changes are reported too', async () => {
     await using world = await makeWorld();
     const { server, old, writer, client } = world;
     await writer.create('/a');
@@ -123,7 +123,7 @@ describe('a plain watch', () => {
 });
 
 describe('a recursive watch', () => {
-  test('tells creations from the top and deletions from the bottom', async () => {
+  test('reports creations from the top and deletions from the bottom', async () => {
     await using world = await makeWorld();
     const { writer, client } = world;
     await writer.create('/a');
@@ -143,7 +143,7 @@ describe('a recursive watch', () => {
     ]);
   });
 
-  test('goes around children that may not be listed', async () => {
+  test('skips children that may not be listed', async () => {
     await using world = await makeWorld();
     const { writer, client } = world;
     await writer.create('/a');
@@ -156,7 +156,7 @@ describe('a recursive watch', () => {
     expect(describeEvent(await events.next())).toBe('created /a/open');
   });
 
-  test('is refused for a subtree of more znodes than one-shot watches are put on', async () => {
+  test('is refused for a subtree with too many znodes for one-shot watches', async () => {
     await using world = await makeWorld();
     const { writer, client } = world;
     await writer.create('/a');
@@ -179,12 +179,12 @@ describe('a recursive watch', () => {
     await client.whenConnected();
     await client.sync();
 
-    // Had the client watched anything still, it would have armed it on the new connection.
+    // Had the client kept a watch, it would have rearmed it on the new connection.
     expect(old.rearmed).toEqual([]);
   });
 
   test.each([1, 2, 3, 4, 5, 6])(
-    'leads to the tree as it is, whatever happens, connections and sessions lost on the way (seed %i)',
+    'converges to the actual tree, across lost connections and sessions (seed %i)',
     async (seed) => {
       await using world = await makeWorld();
       const { server, old, writer, client } = world;
@@ -209,9 +209,9 @@ const ADD_WATCH = 106;
 interface World extends AsyncDisposable {
   readonly server: TestServer;
   readonly old: OldServer;
-  /** Speaks to the server itself. */
+  /** Connected to the server directly. */
   readonly writer: Client;
-  /** Speaks to it as to an old one. */
+  /** Connected to it as to an old one. */
   readonly client: Client;
 }
 
@@ -256,11 +256,11 @@ function describeEvent(event: WatchStreamEvent): string {
   return event.type === 'gap' ? `gap ${event.reason}` : `${event.type} ${event.path}`;
 }
 
-/** The tree as a listener knows it: it reads what it is notified of. */
+/** A listener's copy of the tree: it reads what it is notified of. */
 class Picture {
   readonly stream: WatchStream;
   readonly #client: Client;
-  /** Paths and data, the root of the watch excepted. */
+  /** Paths and data, without the root of the watch. */
   readonly #znodes: Map<string, string> = new Map();
   #onChange: (() => void) | null = null;
   readonly #done: Promise<void>;
@@ -271,7 +271,7 @@ class Picture {
     this.#done = this.#listen();
   }
 
-  /** Resolves once the picture is this. */
+  /** Resolves once the copy equals this tree. */
   async becomes(tree: ReadonlyMap<string, string>): Promise<void> {
     while (!isSame(tree, this.#znodes)) {
       const changed = new Promise<void>((resolve) => {
@@ -295,7 +295,7 @@ class Picture {
         expect(this.#znodes.has(path)).toBe(type === 'changed');
         expect(parent === '/t' || this.#znodes.has(parent)).toBe(true);
         this.#znodes.set(path, 'not read yet');
-        // In the background, as it comes: a later event of the same znode makes up for a reading that it overtakes.
+        // In the background: a later event of the same znode corrects a read that it overtakes.
         void this.#read(path);
       }
       this.#onChange?.();
@@ -337,7 +337,7 @@ type Random = (below: number) => number;
 
 let changes = 0;
 
-/** Somewhere in a tree of three names and three levels: few enough to meet the same znode again and again. */
+/** A random znode in a tree of three names and three levels: few enough to hit the same znode repeatedly. */
 async function makeChange(client: Client, random: Random): Promise<void> {
   let path = '/t';
   for (let depth = random(3); depth >= 0; depth--) path += `/${'abc'.charAt(random(3))}`;

@@ -12,23 +12,23 @@ import type { WatchPorts } from './watch-ports.ts';
 import type { GapReason, WatchSink } from './watch-sink.ts';
 
 /**
- * Watches a znode, or a whole subtree, by one-shot watches: for services that know no others.
+ * Watches a znode, or a whole subtree, with one-shot watches: for services without persistent ones.
  *
  * Each znode has a data watch (of `exists`) and a child watch (of `getChildren`). One that has fired makes its znode
- * dirty. In rounds, dirty znodes are read again, which arms their watches, and compared with what was told last:
+ * dirty. In rounds, dirty znodes are read again, which rearms their watches, and compared with the last reported state:
  *
- *     event ──► dirty ──► read and armed again ──► differs from what was told ──► told
+ *     event ──► dirty ──► read and rearmed ──► differs from the reported state ──► reported
  *
- * 1. A change is reported once its watch is armed again: a read after it misses nothing.
- * 2. What is told leads from the state before to the state now. Changes that follow each other quickly are reported as one,
- *    and a znode that was created and deleted between two looks is not told at all.
- * 3. In one round deletions are told first, children before parents, then everything else, parents before children. The
- *    order among znodes is not that of the changes.
- * 4. Connections and sessions may come and go: what has changed meanwhile is told, and `onGap` after it.
- * 5. Children that may not be listed are not watched, except those of the root, which are an error.
+ * 1. A change is reported once its watch is rearmed: a read after it misses nothing.
+ * 2. Reports lead from the previous state to the current one. Changes in quick succession are reported as one, and a
+ *    znode that was created and deleted between two reads is not reported at all.
+ * 3. In one round deletions are reported first, children before parents, then everything else, parents before children.
+ *    The order among znodes is not that of the changes.
+ * 4. Across connections and sessions: changes made meanwhile are reported, and `onGap` after them.
+ * 5. Children that may not be listed are not watched; for the root this is an error.
  */
 export class OneShotTree implements WatchListener {
-  /** All znodes are read and armed. Rejects when that is not possible; the rejection may stay unhandled. */
+  /** All znodes are read and armed. Rejects when that is not possible; the rejection need not be handled. */
   readonly armed: Promise<void>;
   readonly #ports: WatchPorts;
   /** Absolute paths, here and below. */
@@ -38,13 +38,13 @@ export class OneShotTree implements WatchListener {
   readonly #about: About;
   readonly #retryGate: RetryGate;
   readonly #armed: Deferred<void> = makeQuietDeferred();
-  /** What was told, or is there since the beginning. */
+  /** The reported state, including what existed at the beginning. */
   readonly #known: Map<string, Znode> = new Map();
-  /** What is to be read again: the watches that have fired. */
+  /** What has to be read again: the watches that have fired. */
   #dirty: Map<string, number> = new Map();
-  /** The session whose connection is gone; null while there is one, as far as is known. */
+  /** The session whose connection is gone; null while there is a connection, as far as is known. */
   #awayFrom: bigint | null = null;
-  /** To be told behind the next round. */
+  /** To be reported after the next round. */
   #gap: GapReason | null = null;
   #isOver = false;
   /** Resolved when there is something to do. */
@@ -104,7 +104,7 @@ export class OneShotTree implements WatchListener {
     this.#work.resolve();
   }
 
-  /** A znode is gone. If it was created again, and its parent was listed in between, only another list shows it. */
+  /** A znode is gone. If it was recreated, and its parent was listed in between, only another list shows that. */
   #markParent(path: string): void {
     if (path !== this.#root) this.#mark(parentOf(path), CHILDREN);
   }
@@ -133,7 +133,7 @@ export class OneShotTree implements WatchListener {
           this.#tell(before);
           if (gap !== null) this.#sink.onGap(gap);
         } else if (isComplete) {
-          // What was there from the beginning is not reported: later states are compared with it.
+          // The initial state is not reported: later states are compared with it.
           isFirst = false;
           this.#armed.resolve();
         }
@@ -143,7 +143,7 @@ export class OneShotTree implements WatchListener {
     }
   }
 
-  /** Says what leads from the state before a round to the state after it. */
+  /** Reports the changes from the state before a round to the state after it. */
   #tell(before: ReadonlyMap<string, Stat | null>): void {
     // A path is a prefix of those below it: in this order parents come before their children.
     const paths = [...before.keys()].sort();
@@ -167,7 +167,7 @@ export class OneShotTree implements WatchListener {
     this.#sink.onEvent({ type, path, zxid });
   }
 
-  /** Reads everything that is dirty, and what turns up below it. */
+  /** Reads all dirty znodes, and new znodes below them. */
   async #round(): Promise<Round> {
     const dirty = this.#dirty;
     this.#dirty = new Map();
@@ -176,7 +176,7 @@ export class OneShotTree implements WatchListener {
     for (const [path, watches] of dirty) {
       const isRoot = path === this.#root;
       if (!isRoot && (watches & GONE) !== 0) this.#drop(path, round);
-      // Otherwise nothing is known of it, and the list of its parent's children says whether it is there.
+      // Otherwise nothing is known of it, and the list of its parent's children shows whether it exists.
       else if (isRoot || (watches & NEW) !== 0 || this.#known.has(path)) level.push([path, watches]);
     }
     while (level.length > 0) {
@@ -189,7 +189,7 @@ export class OneShotTree implements WatchListener {
     return round;
   }
 
-  /** What cannot be read stays dirty. @returns children that were not known, and the first failure */
+  /** Znodes that cannot be read stay dirty. @returns children that were not known, and the first failure */
   async #lookAtAll(
     level: readonly (readonly [string, number])[],
     round: Round,
@@ -208,7 +208,7 @@ export class OneShotTree implements WatchListener {
     return { children, failure };
   }
 
-  /** Waits until it makes sense to continue. @throws what cannot be waited for */
+  /** Waits until a retry makes sense. @throws permanent failures */
   async #recover(failure: unknown): Promise<void> {
     const { sessionId } = this.#ports;
     if (await this.#retryGate.after(failure)) this.#awayFrom ??= sessionId;
@@ -225,14 +225,14 @@ export class OneShotTree implements WatchListener {
     return reading === null ? [] : this.#compare(path, reading, round);
   }
 
-  /** @returns null when nothing can be said */
+  /** @returns null when nothing is known */
   async #read(path: string, watches: number): Promise<Reading | null> {
     const { exists, getChildren2 } = OpCode;
     const [stat, list] = await Promise.all([
       (watches & DATA) === 0 ? undefined : this.#request<Stat>({ op: exists, path, watch: true }),
       (watches & CHILDREN) === 0 ? undefined : this.#request<Children>({ op: getChildren2, path, watch: true }),
     ]);
-    // The list was read behind the stat.
+    // The list was read after the stat.
     if (list === null) return { stat: null, names: null };
     if (list !== undefined) return { stat: list.stat, names: list.children };
     return stat === undefined ? null : { stat, names: null };
@@ -257,7 +257,8 @@ export class OneShotTree implements WatchListener {
     }
     if (stat === null) {
       this.#markParent(path);
-      // The watch that `exists` has left where nothing is reports only the root: others are reported by their parents.
+      // The watch that `exists` has set on a missing znode is only needed for the root: others are reported by their
+      // parents.
       if (path !== this.#root) this.#ports.forgetOneShots(path, this);
       return [];
     }
@@ -277,7 +278,7 @@ export class OneShotTree implements WatchListener {
     return [...children].filter((child) => !this.#known.has(child));
   }
 
-  /** A znode is gone, and everything that was below it. */
+  /** A znode is gone, with its subtree. */
   #drop(path: string, round: Round): void {
     const known = this.#known.get(path);
     if (known === undefined) return;
@@ -286,7 +287,7 @@ export class OneShotTree implements WatchListener {
     for (const child of known.children) this.#drop(child, round);
   }
 
-  /** What a round finds may change more than once in it. */
+  /** Records the state before the round, once per znode. */
   #remember(path: string, { before }: Round): void {
     if (!before.has(path)) before.set(path, this.#known.get(path)?.stat ?? null);
   }
@@ -308,28 +309,28 @@ interface Znode {
 interface Reading {
   /** null: there is no such znode. */
   readonly stat: Stat | null;
-  /** null: not asked for, or not to be had. */
+  /** null: not requested, or not available. */
   readonly names: readonly string[] | null;
 }
 
-/** What a round does. */
+/** The result of a round. */
 interface Round {
-  /** How the znodes that it has found changed were before, which is what was told; null for those that were not there. */
+  /** The reported state of the znodes that have changed, before the round; null for those that did not exist. */
   readonly before: Map<string, Stat | null>;
   /** False when something could not be read. */
   isComplete: boolean;
 }
 
-/** What is to be done about a znode, as bits: watches to arm … */
+/** What has to be done with a znode, as bits: watches to arm … */
 const DATA = 1;
 const CHILDREN = 2;
 const ALL = 3;
 /** … it was deleted … */
 const GONE = 4;
-/** … it is looked at even if nothing is known of it. */
+/** … it is read even if nothing is known of it. */
 const NEW = 8;
 
-/** Which watches an event has used up. */
+/** Which watches an event has consumed. */
 const FIRED: Readonly<Record<WatchEventType, number>> = {
   created: ALL,
   changed: DATA,
@@ -339,8 +340,8 @@ const FIRED: Readonly<Record<WatchEventType, number>> = {
 
 const NO_CHILDREN: ReadonlySet<string> = new Set();
 
-/** Znodes that are read at a time. */
+/** Maximum of znodes that are read concurrently. */
 const READS_MAX = 64;
 
-/** Two watches on each: more would burden a server that counts them by the connection, and each reconnect. */
+/** Two watches on each: more would burden a server that limits them per connection, and each reconnect. */
 const ZNODES_MAX = 10_000;

@@ -7,7 +7,7 @@ import { Bytes, PASSWORD, replyBytes } from './machine/testing/scripted-server.t
 import { OneShotWatch } from './one-shot.ts';
 import type { Transport, TransportEvents, TransportStream } from './transport/transport.ts';
 
-test('the promise has the event, with the path below the chroot', async () => {
+test('the promise has the event, with the path relative to the chroot', async () => {
   const watch = new OneShotWatch((path) => path.replace('/app', ''));
   watch.onWatchSuspended();
   watch.onWatchRearmed();
@@ -64,7 +64,7 @@ test('a watch whose client is closed rejects', async () => {
   await expect(changed).rejects.toBeInstanceOf(ClosedError);
 });
 
-test('a watch that is taken off reports nothing, and leaves those of others on the same path', async () => {
+test('a removed watch reports nothing, and leaves others on the same path', async () => {
   await using server = await TestServer.start();
   await using client = await connect(server.connectString);
   await client.create('/a');
@@ -84,7 +84,7 @@ test('a watch that is taken off reports nothing, and leaves those of others on t
   expect(Object.keys(dropped)).toEqual(['data', 'stat', 'changed']);
 });
 
-test('a linearizable read whose sync was refused leaves no watch, although the read itself did', async () => {
+test('a linearizable read whose sync was refused leaves no watch, although the read itself set one', async () => {
   const service = new RefusingSync();
   await using client = await connect('127.0.0.1:1', { transport: service });
 
@@ -93,12 +93,12 @@ test('a linearizable read whose sync was refused leaves no watch, although the r
   service.cut();
   await client.sync().catch(() => {});
 
-  // What a client still waits for is armed again before anything else.
+  // Watches that a client still waits for are rearmed before anything else.
   const numbers = new Bytes().int(0).int(1).text('/b').int(0);
   expect(service.rearmed).toEqual([new Uint8Array(numbers.list)]);
 });
 
-/** A service that is too busy to sync, and answers the little else that it is asked. */
+/** A service that is too busy to sync, and answers the few other requests. */
 class RefusingSync implements Transport {
   /** The lists of each setWatches. */
   readonly rearmed: Uint8Array[] = [];

@@ -5,9 +5,9 @@ import type { About } from './requester.ts';
 import { makeEndError } from './watch-end.ts';
 
 /**
- * A watch that tells one event, and a promise of it.
+ * A watch that reports one event, as a promise.
  *
- * It outlives connections and sessions: it is armed again on each of them, and what happened meanwhile is told then.
+ * It survives connections and sessions: it is rearmed on each of them, and a change made meanwhile is reported then.
  *
  * @example
  * const watch = new OneShotWatch((path) => path, { operation: 'get', path: '/config' });
@@ -15,23 +15,25 @@ import { makeEndError } from './watch-end.ts';
  * console.log((await watch.changed).type);
  */
 export class OneShotWatch implements WatchListener {
-  /** The path of the event is relative to the chroot. Rejects when the client ends; the rejection may stay unhandled. */
+  /**
+   * The path of the event is relative to the chroot. Rejects when the client ends; the rejection need not be handled.
+   */
   readonly changed: Promise<WatchEvent>;
   readonly #relative: RelativePath;
   readonly #about: About;
   readonly #deferred: Deferred<WatchEvent> = makeQuietDeferred();
 
-  /** @param relative takes the chroot off a path */
+  /** @param relative removes the chroot from a path */
   constructor(relative: RelativePath, about: About = { operation: 'watch', path: null }) {
     this.#relative = relative;
     this.#about = about;
     this.changed = this.#deferred.promise;
   }
 
-  /** What was read together with this watch. @param forget takes the watch off */
+  /** Adds this watch to the result of its read. @param forget removes the watch */
   addTo<T extends object>(read: T, forget: () => void): T & Watched {
     const { changed } = this;
-    // Not enumerable: it is no part of what was read.
+    // Not enumerable: it is not part of the result.
     return Object.defineProperty({ ...read, changed }, Symbol.dispose, { value: forget }) as T & Watched;
   }
 
@@ -50,7 +52,7 @@ export class OneShotWatch implements WatchListener {
 
 export type RelativePath = (path: string) => string;
 
-/** The event as the user's chroot shows it. */
+/** The event with a path relative to the chroot. */
 export function relativeEvent(relative: RelativePath, event: WatchEvent): WatchEvent {
   const path = relative(event.path);
   return path === event.path ? event : { ...event, path };

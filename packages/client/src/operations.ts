@@ -1,15 +1,15 @@
-/** What the operations of a client take and give, besides what the session machine reads from replies. */
+/** Arguments and results of a client's operations, besides those that the session machine reads from replies. */
 import type { Acl } from '@meerkat/protocol';
 import type { WatchEvent } from './machine/watch-listener.ts';
 import type { CallOptions } from './requester.ts';
 
-/** What a znode lives as long as, besides until it is deleted. */
+/** How long a znode lives, unless it is deleted. */
 export type ZnodeMode =
-  /** Nothing. */
+  /** Forever. */
   | 'persistent'
-  /** The session that creates it. */
+  /** As long as the session that creates it. */
   | 'ephemeral'
-  /** Its children: the service deletes it some time after the last of them. */
+  /** As long as it has children: the service deletes it some time after the last of them. */
   | 'container';
 
 export interface CreateOptions extends CallOptions {
@@ -17,27 +17,30 @@ export interface CreateOptions extends CallOptions {
   readonly mode?: ZnodeMode | undefined;
   /** Appends a number of ten digits to the path, larger than that of every sibling created before. Default false. */
   readonly sequential?: boolean | undefined;
-  /** The service deletes the znode when it has had no children and no change for so many milliseconds. Persistent only. */
+  /**
+   * The service deletes the znode when it has had no children and no change for this many milliseconds. Persistent
+   * only.
+   */
   readonly ttlMs?: number | undefined;
-  /** Who may do what. Default: all permissions for anyone. */
+  /** The ACL. Default: all permissions for anyone. */
   readonly acl?: readonly Acl[] | undefined;
 }
 
-/** Which version an operation of a transaction expects. */
+/** The version that an operation of a transaction expects. */
 export interface ExpectedVersion {
   /** Default: any. */
   readonly version?: number | undefined;
 }
 
-/** Which version a change is made to. */
+/** The version that a change expects. */
 export interface VersionOptions extends CallOptions {
   /** The change is refused with BadVersionError when the znode has another version. Default: any. */
   readonly version?: number | undefined;
 }
 
 /**
- * A read that leaves a watch. A caller that stops waiting, after a time limit say, should dispose of it; otherwise what belongs to
- * it is kept until the znode changes:
+ * A read with a watch. A caller that stops waiting, for instance after a timeout, should dispose it; otherwise its
+ * listener is kept until the znode changes:
  *
  * @example
  * using found = await client.exists('/ready', { watch: true });
@@ -46,14 +49,14 @@ export interface VersionOptions extends CallOptions {
 export interface Watched extends Disposable {
   /**
    * Resolves with the first change after the read. Survives reconnects and new sessions. Rejects with a ClosedError or
-   * AuthFailedError when the client ends; the rejection may stay unhandled.
+   * AuthFailedError when the client ends; the rejection need not be handled.
    */
   readonly changed: Promise<WatchEvent>;
-  /** Removes the watch: `changed` is not settled any more. The server keeps its own, whose event is dropped. */
+  /** Removes the watch: `changed` is no longer settled. The server keeps its own, whose event is dropped. */
   [Symbol.dispose](): void;
 }
 
-/** Which watches `checkWatches` and `removeWatches` mean. 'persistent' and 'recursive' need a server of 3.9 or newer. */
+/** The watches for `checkWatches` and `removeWatches`. 'persistent' and 'recursive' need a server of 3.9 or newer. */
 export type WatchSelection = 'children' | 'data' | 'any' | 'persistent' | 'recursive';
 
 export interface ReconfigOptions extends CallOptions {
@@ -63,6 +66,6 @@ export interface ReconfigOptions extends CallOptions {
   readonly leaving?: readonly number[] | undefined;
   /** The whole new membership, instead of `joining` and `leaving`. */
   readonly members?: readonly string[] | undefined;
-  /** Only if this is the version of the configuration in force. */
+  /** The required version of the current configuration. */
   readonly fromVersion?: bigint | undefined;
 }

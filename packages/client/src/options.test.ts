@@ -18,7 +18,7 @@ describe('the settings of a client', () => {
     expect(settings.clock.monotonicMs()).toBeGreaterThan(0);
   });
 
-  test('let a session that was silent for two thirds of its time try every server before it is lost', () => {
+  test('let a session try every server before it is lost, after two thirds of its timeout without a reply', () => {
     for (const count of [1, 2, 3, 5]) {
       const servers = Array.from({ length: count }, (_, i) => `host-${i}`);
       const { attemptTimeoutMs } = settle({ servers, sessionTimeoutMs: 30_000 });
@@ -27,7 +27,7 @@ describe('the settings of a client', () => {
     expect(settle({ servers: 'one', sessionTimeoutMs: 600 }).attemptTimeoutMs).toBe(1000);
   });
 
-  test('take what is said over what is usual', () => {
+  test('prefer given values to defaults', () => {
     const said = {
       sessionTimeoutMs: 5000,
       connectTimeoutMs: 100,
@@ -52,7 +52,7 @@ describe('the settings of a client', () => {
     }
   });
 
-  test('refuse pauses that make no sense', () => {
+  test('refuse invalid delays', () => {
     for (const backOff of [
       { minMs: Number.NaN, maxMs: 1 },
       { minMs: 1, maxMs: -1 },

@@ -75,7 +75,7 @@ export interface Settings {
   readonly random: Random;
 }
 
-/** @throws BadArgumentsError for servers or a chroot that cannot be; RangeError for numbers that cannot be */
+/** @throws BadArgumentsError for invalid servers or an invalid chroot; RangeError for invalid numbers */
 export function settle(options: ConnectOptions): Settings {
   const { hosts, chroot } = parseConnectString(options.servers, options.chroot);
   const sessionTimeoutMs = options.sessionTimeoutMs ?? DEFAULT_SESSION_TIMEOUT_MS;
@@ -84,7 +84,7 @@ export function settle(options: ConnectOptions): Settings {
     chroot,
     sessionTimeoutMs,
     connectTimeoutMs: options.connectTimeoutMs ?? sessionTimeoutMs,
-    // A connection given up as silent leaves the session a third of its time to find another server.
+    // When a silent connection is abandoned, the session has a third of its timeout left to find another server.
     attemptTimeoutMs: options.attemptTimeoutMs ?? Math.max(ATTEMPT_TIMEOUT_MIN_MS, sessionTimeoutMs / 3 / hosts.length),
     backOff: options.backOff ?? DEFAULT_BACK_OFF,
     canBeReadOnly: options.canBeReadOnly ?? false,
@@ -93,7 +93,7 @@ export function settle(options: ConnectOptions): Settings {
     clock: options.clock ?? SYSTEM_CLOCK,
     random: options.random ?? SYSTEM_RANDOM,
   };
-  // It is sent as 32 bits, of which the higher ones would be cut off.
+  // It is sent as 32 bits; higher ones would be cut off.
   checkRange('sessionTimeoutMs', sessionTimeoutMs, 0, SESSION_TIMEOUT_MS_MAX);
   checkRange('connectTimeoutMs', settings.connectTimeoutMs, 0);
   checkRange('attemptTimeoutMs', settings.attemptTimeoutMs, 1);

@@ -5,7 +5,7 @@ import { checkOptions, type MethodWithOptions } from './known-options.ts';
 import type { About, CallOptions } from './requester.ts';
 
 /**
- * A method of the client that is one request about one path: checks options and path, adds the chroot, sends it.
+ * A client method that is one request for one path: checks options and path, adds the chroot, sends it.
  *
  * @param isSequential the path may end with a slash: `absoluteSequential`
  */

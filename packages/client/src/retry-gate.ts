@@ -12,15 +12,15 @@ export class RetryGate {
     this.#ports = ports;
   }
 
-  /** Ends the waiting: waiters continue. */
+  /** Ends all waits: waiters continue. */
   end(): void {
     this.#end.abort();
     this.#ended.resolve();
   }
 
   /**
-   * Resolves when trying again makes sense: with a connection after one was lost, after a pause when a server had too
-   * much to do. Rejects with the failure when it does not pass by itself, or with the end of the client.
+   * Resolves when a retry makes sense: with a connection after one was lost, after a delay when a server was
+   * overloaded. Rejects with the failure when it is permanent, or with the end of the client.
    *
    * @returns true when it was the connection
    */

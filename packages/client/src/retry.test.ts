@@ -40,13 +40,13 @@ describe('a retry', () => {
     expect(attempts).toBe(0);
   });
 
-  test('repeats what was certainly not applied', async () => {
+  test('retries what was certainly not applied', async () => {
     const { result, attempts } = await run(retry.exponential(), [lossBeforeSending(), new ThrottledError(about)]);
     expect(result).toBe('done');
     expect(attempts).toBe(3);
   });
 
-  test('does not repeat what may have been applied, unless that is harmless', async () => {
+  test('does not retry what may have been applied, unless it is idempotent', async () => {
     const error = lossUnknown();
     expect(await run(retry.exponential(), [error])).toMatchObject({ result: error, attempts: 1 });
     expect(await run(retry.exponential(), [error], { idempotent: true })).toMatchObject({
@@ -55,12 +55,12 @@ describe('a retry', () => {
     });
   });
 
-  test('does not repeat what would only fail again', async () => {
+  test('does not retry what would only fail again', async () => {
     const error = new BadVersionError(about);
     expect(await run(retry.forever(), [error], { idempotent: true })).toMatchObject({ result: error, attempts: 1 });
   });
 
-  test('leaves errors of other origin alone', async () => {
+  test('does not retry after errors of other origin', async () => {
     const error = new TypeError('a mistake');
     expect(await run(retry.forever(), [error], { idempotent: true })).toMatchObject({ result: error, attempts: 1 });
   });
@@ -71,7 +71,7 @@ describe('a retry', () => {
     expect(await run(retry.forever({ acrossSessions: true }), [error])).toMatchObject({ result: 'done' });
   });
 
-  test('gives up after the last attempt with its error', async () => {
+  test('stops after the last attempt with its error', async () => {
     const errors = [1, 2, 3, 4].map(lossBeforeSending);
     const { result, attempts } = await run(retry.exponential({ attemptsMax: 3 }), errors);
     expect(result).toBe(errors[2]);
@@ -80,23 +80,23 @@ describe('a retry', () => {
     expect(await run(retry.once(), errors)).toMatchObject({ attempts: 2 });
   });
 
-  test('waits twice as long each time, up to the longest pause', async () => {
+  test('doubles the delay each time, up to the maximum', async () => {
     const { pausesMs } = await run(
       retry.forever({ pauseMinMs: 100, pauseMaxMs: 500 }),
       [1, 2, 3, 4, 5].map(lossBeforeSending),
     );
-    // The virtual randomness draws the shortest: half of each pause.
+    // The virtual random number is the smallest: half of each delay.
     expect(pausesMs).toEqual([50, 100, 200, 250, 250]);
   });
 
-  test('gives up when the time of the policy would have passed', async () => {
+  test('stops when the time of the policy would have passed', async () => {
     const policy = retry.forever({ pauseMinMs: 100, elapsedMaxMs: 300 });
     const { attempts, nowMs } = await run(policy, Array.from({ length: 100 }, lossBeforeSending));
     expect(attempts).toBe(3);
     expect(nowMs).toBe(150);
   });
 
-  test('ends in the middle of a pause when its signal is aborted, and leaves no timer behind', async () => {
+  test('ends during a delay when its signal is aborted, and leaves no timer behind', async () => {
     const surroundings = new VirtualSurroundings();
     const controller = new AbortController();
     const result = withRetry(retry.forever(), () => Promise.reject(lossBeforeSending()), surroundings, {
@@ -115,7 +115,7 @@ describe('a retry', () => {
     expect(surroundings.timerCount).toBe(0);
   });
 
-  test('does not begin when its signal is aborted already', async () => {
+  test('does not start when its signal is already aborted', async () => {
     let attempts = 0;
     const result = withRetry(retry.forever(), async () => attempts++, new VirtualSurroundings(), {
       signal: AbortSignal.abort(),

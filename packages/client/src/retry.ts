@@ -4,33 +4,33 @@ import { retryClassOf } from './make-error.ts';
 import { Budget, type Surroundings } from './surroundings.ts';
 import { ZooKeeperError } from './zookeeper-error.ts';
 
-/** When something is tried again, and how often. Times are milliseconds. */
+/** When, and how often, something is retried. Times are milliseconds. */
 export interface RetryPolicy {
-  /** Attempts in all, the first included, at least 1. May be infinite. */
+  /** Maximum of attempts, including the first, at least 1. May be infinite. */
   readonly attemptsMax: number;
-  /** Before the second attempt; each following pause is twice as long. */
+  /** Delay before the second attempt; each following delay is twice as long. */
   readonly pauseMinMs: number;
-  /** No pause is longer. */
+  /** Maximum delay. */
   readonly pauseMaxMs: number;
-  /** No attempt begins when so much time has passed since the first one began. May be infinite. */
+  /** No attempt starts when this much time has passed since the first one started. May be infinite. */
   readonly elapsedMaxMs: number;
   /**
-   * Continues when the session is lost or has expired. Right for what does not depend on the session: not for whatever
-   * a lock, a leadership or an ephemeral znode of this session protects.
+   * Continues when the session is lost or has expired. Right for what does not depend on the session: not for anything
+   * that a lock, a leadership or an ephemeral znode of this session protects.
    */
   readonly acrossSessions: boolean;
 }
 
 export interface RetryOptions {
-  /** Ends the pauses too. Hand it to the requests inside as well. */
+  /** Also ends delays. Pass it to the requests inside as well. */
   readonly signal?: AbortSignal | undefined;
-  /** What is tried does no harm when it is done twice: it is also repeated when the outcome is unknown. Default false. */
+  /** The operation may be applied twice without harm: it is also retried when the outcome is unknown. Default false. */
   readonly idempotent?: boolean | undefined;
 }
 
 /**
- * Policies. All pauses are drawn by chance between a half and the whole of what they would be, so that clients that
- * fail together do not come back together.
+ * Retry policies. All delays are random between one half and the whole of their nominal length, so that clients that
+ * fail together do not retry together.
  *
  * @example
  * await client.retry(retry.exponential({ attemptsMax: 5 }), () => client.set('/config', 'on', { version: 3 }));
@@ -57,11 +57,11 @@ export const retry: RetryPolicies = {
 export interface RetryPolicies {
   /** One attempt. */
   readonly never: RetryPolicy;
-  /** A second attempt after a pause, 100 ms by default. */
+  /** A second attempt after a delay, 100 ms by default. */
   once(pauseMs?: number): RetryPolicy;
-  /** By default up to 4 attempts with pauses that double from 100 ms to 10 s. */
+  /** By default up to 4 attempts with delays that double from 100 ms to 10 s. */
   exponential(options?: Partial<RetryPolicy>): RetryPolicy;
-  /** As often as it takes, but only as long as the session lives; `elapsedMaxMs` and a signal may end it earlier. */
+  /** Without a limit, but only as long as the session lives; `elapsedMaxMs` and a signal may end it earlier. */
   forever(options?: Partial<Omit<RetryPolicy, 'attemptsMax'>>): RetryPolicy;
 }
 
@@ -74,8 +74,8 @@ const EXPONENTIAL: RetryPolicy = {
 };
 
 /**
- * Tries something until it succeeds, as long as repeating it is safe and may help: the error says that nothing was
- * applied (or the caller that doing it twice is harmless), and that it may pass. Rejects with the last error otherwise.
+ * Retries an operation until it succeeds, as long as a retry is safe and may help: the error says that nothing was
+ * applied (or the caller that it is idempotent), and that it is transient. Otherwise rejects with the last error.
  *
  * @param attempt gets its number, from 1
  */
@@ -105,7 +105,7 @@ export async function withRetry<T>(
   }
 }
 
-/** Repeating what failed with this error is safe and may help. */
+/** Whether a retry after this error is safe and may help. */
 export function isWorthRepeating(error: unknown, policy: RetryPolicy, options: RetryOptions): error is ZooKeeperError {
   if (!(error instanceof ZooKeeperError) || error instanceof AbortedError) return false;
   if (error.outcome === 'unknown' && options.idempotent !== true) return false;

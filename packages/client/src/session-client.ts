@@ -19,8 +19,8 @@ import { iterateStates, waitForState } from './states.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /**
- * The part of a client that is about no znode: its session, its connection, the ensemble. Whatever chroot a client has,
- * this is the same: clients that `withChroot` makes share it.
+ * The part of a client that is independent of znodes: its session, its connection, the ensemble. It is shared by
+ * clients with different chroots, created by `withChroot`.
  */
 export abstract class SessionClient implements AsyncDisposable {
   readonly #session: ClientSession;
@@ -35,20 +35,20 @@ export abstract class SessionClient implements AsyncDisposable {
     return this.#session.state;
   }
 
-  /** null until a server has made one, and between the loss of one and the next. */
+  /** null until a server has created one, and between the loss of one and the next. */
   get session(): SessionInfo | null {
     const { identity, sessionTimeoutMs } = this.#session.session;
     return identity === null ? null : new SessionInfo(identity, sessionTimeoutMs);
   }
 
-  /** The server of the connection that stands. */
+  /** The server of the current connection. */
   get server(): Target | null {
     return this.#session.session.server;
   }
 
   /**
-   * The largest zxid of any reply so far: the connected server had applied everything up to it. Whatever a watch of this
-   * client had to report up to there has arrived.
+   * The largest zxid of any reply so far: the connected server had applied everything up to it. All watch events of
+   * this client up to there have arrived.
    */
   get lastZxid(): bigint {
     return BigInt(this.#session.session.lastZxid);
@@ -56,22 +56,23 @@ export abstract class SessionClient implements AsyncDisposable {
 
   /**
    * Aborts when the session may no longer be ours: at `lost` and `auth-failed`, at the beginning of `close`, and while
-   * `read-only` or after that as soon as no server with a quorum has answered for the session timeout. Whatever depends on
-   * ownership takes the signal when it begins; after the next connection to a server with a quorum there is another.
+   * `read-only` or after that as soon as no server with a quorum has answered for the session timeout. Code that
+   * depends on ownership takes the signal when it starts; after the next connection to a server with a quorum there is
+   * another.
    */
   get lostSignal(): AbortSignal {
     return this.#session.lostSignal;
   }
 
   /**
-   * When `lostSignal` aborts unless a server with a quorum answers before: milliseconds of `surroundings.clock`, −∞ when it
-   * has aborted by now. After a process stood still this is right before the first timer has rung.
+   * When `lostSignal` aborts unless a server with a quorum answers before: milliseconds of `surroundings.clock`, −∞
+   * when it has already aborted. After a pause of the process this is correct before the first timer has fired.
    */
   get lostAtMs(): number {
     return this.#session.session.sureUntilMs;
   }
 
-  /** The clock and the chance that this client was given: recipes and other code upon it take theirs from here. */
+  /** The clock and random numbers of this client: recipes and other layers use them, too. */
   get surroundings(): Surroundings {
     return this.#session.settings;
   }
@@ -82,8 +83,8 @@ export abstract class SessionClient implements AsyncDisposable {
   }
 
   /**
-   * Calls back when the event loop of this process stood still so long that a ping was late by more than a third of the
-   * session timeout. A stall of two thirds always is told.
+   * Calls back when the event loop of this process was blocked so long that a ping was late by more than a third of the
+   * session timeout. A stall of two thirds is always reported.
    */
   onStall(listener: (stall: Stall) => void): Disposable {
     return this.#session.stallListeners.add(listener);
@@ -109,7 +110,7 @@ export abstract class SessionClient implements AsyncDisposable {
   }
 
   /**
-   * Continues the same session on another server: the one named, or the next in turn. What is in flight is answered
+   * Continues the same session on another server: the given one, or the next in turn. Requests in flight are answered
    * first. Resolves when the session is connected again.
    */
   async moveTo(server: HostPort | null = null, options: CallOptions = {}): Promise<void> {
@@ -121,22 +122,23 @@ export abstract class SessionClient implements AsyncDisposable {
   }
 
   /**
-   * Ends the session: what is in flight is answered, ephemeral znodes go, watches end. What depends on the session ends at
-   * once (`lostSignal`), since the service may give it away before it answers. Without a connection the session
-   * ends on the servers when its timeout has passed.
+   * Ends the session: requests in flight are answered, ephemeral znodes are deleted, watches end. `lostSignal` aborts
+   * at once, since the service may give the session's ownership away before it replies. Without a connection the
+   * session ends on the servers after its timeout.
    *
-   * @param options `timeoutMs`: how long the server may take; then the connection is cut. Default: the session timeout
+   * @param options `timeoutMs`: how long the server may take; then the connection is closed. Default: the session
+   *   timeout
    */
   async close(options: CallOptions = {}): Promise<void> {
     return await closeSession(this.#session, options);
   }
 
   /**
-   * Leaves the session to another process: ends this client and not the session, which lives on the servers for its
-   * timeout and whose ephemeral znodes stay. Requests in flight are answered first; what still waits for a connection
-   * is refused.
+   * Hands the session over to another process: ends this client but not the session, which lives on the servers for its
+   * timeout and whose ephemeral znodes stay. Requests in flight are answered first; requests that wait for a connection
+   * are refused.
    *
-   * @returns what `connect` needs to continue it: the option `session`
+   * @returns what `connect` needs to resume it: the option `session`
    * @throws ClosedError, SessionLostError when there is no session to leave
    * @example
    * const session = await client.detach();
@@ -152,7 +154,7 @@ export abstract class SessionClient implements AsyncDisposable {
 
   /* ----------------------------------------------------------------------------------------- the connection ---- */
 
-  /** A round trip to the server that nothing else waits for, in milliseconds. Rejects while there is no connection. */
+  /** The time of a round trip to the server, in milliseconds. Rejects while there is no connection. */
   ping(): Promise<number> {
     const { clock, session } = this.#session;
     const startedMs = clock.monotonicMs();
@@ -164,7 +166,7 @@ export abstract class SessionClient implements AsyncDisposable {
     });
   }
 
-  /** As whom the server knows this connection. Needs a server of 3.7 or newer. */
+  /** The identities of this connection, as known to the server. Needs a server of 3.7 or newer. */
   async whoAmI(options?: CallOptions): Promise<readonly ClientInfo[]> {
     checkOptions('whoAmI', options, WHO_AM_I);
     const plan = { request: { op: OpCode.whoAmI }, about: WHO_AM_I, listener: null };
@@ -172,8 +174,7 @@ export abstract class SessionClient implements AsyncDisposable {
   }
 
   /**
-   * Proves to the service who this client is, now and on every later connection. A refusal ends the client
-   * (`auth-failed`).
+   * Authenticates to the service, now and on every later connection. A refusal ends the client (`auth-failed`).
    *
    * @example
    * await client.addAuth('digest', 'ann:secret');
@@ -189,7 +190,7 @@ export abstract class SessionClient implements AsyncDisposable {
   }
 
   /**
-   * Tries something until it succeeds, as long as repeating it is safe and may help.
+   * Retries an operation until it succeeds, as long as a retry is safe and may help.
    *
    * @param attempt gets its number, from 1
    * @example
@@ -208,11 +209,11 @@ export abstract class SessionClient implements AsyncDisposable {
   }
 
   /**
-   * Whether the servers exclude that a session ends while this client is sure of it: by leases, which all voters of the
-   * ensemble hold, or because there is only one server. Then recipes need no `marginMs` for servers that are cut off. It
-   * may change when servers are replaced; see docs/leases.md.
+   * Whether the servers guarantee that a session does not end while this client is certain of it: by leases, which all
+   * voters of the ensemble hold, or because there is only one server. Then recipes need no `marginMs` for servers that
+   * are cut off. It may change when servers are replaced; see docs/leases.md.
    *
-   * @returns false on Apache's servers, and beside them
+   * @returns false on Apache's servers, and in an ensemble with them
    */
   async hasLeasedAnswers(options?: CallOptions): Promise<boolean> {
     return await readLease(this.#session, options);

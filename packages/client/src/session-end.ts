@@ -25,7 +25,7 @@ export async function closeSession(shared: ClientSession, options: CallOptions):
 }
 
 /**
- * Ends the client, and not the session: when everything in flight was answered.
+ * Ends the client, but not the session: when all requests in flight are answered.
  *
  * @throws ClosedError, SessionLostError when there is no session to leave
  */
@@ -44,7 +44,7 @@ export async function detachSession(
   }
   // Without a connection there is nothing in flight.
   if (isConnectedState(session.state)) {
-    // Answered after everything that was asked before.
+    // Answered after all earlier requests.
     const request = { op: OpCode.sync, path: '/' } as const;
     await call<void>(shared, { request, about, listener: null }, options).catch(() => {});
   }

@@ -9,7 +9,7 @@ import { type HostOptions, SessionHost } from './session-host.ts';
 import { drainMicrotasks, VirtualSurroundings } from './testing/virtual-surroundings.ts';
 import type { Transport, TransportEvents, TransportStream } from './transport/transport.ts';
 
-/** A stream whose other end is the test, which may also say what no stream says any more. */
+/** A stream whose other end is the test, which may also report events after its end. */
 class ManualStream implements TransportStream {
   readonly target: Target;
   readonly events: TransportEvents;
@@ -49,7 +49,7 @@ class Scene {
   readonly probed: string[] = [];
   lookUp: () => Promise<readonly string[]> = async () => ['10.0.0.1'];
   readonly states: string[] = [];
-  /** Why the state changed last. */
+  /** The reason of the last change of state. */
   reason = '';
   readonly attempts: string[] = [];
   readonly host: SessionHost;
@@ -114,7 +114,7 @@ class Scene {
 }
 
 describe('a session on a transport', () => {
-  test('what is submitted in one turn leaves in one write', async () => {
+  test('requests submitted in one turn are sent in one write', async () => {
     const scene = new Scene();
     const stream = await scene.connect();
     for (let i = 0; i < 10; i++) scene.submitRead();
@@ -125,12 +125,12 @@ describe('a session on a transport', () => {
     expect(stream.written[1]).toHaveLength(10 * (4 + 4 + 4 + 6 + 1));
   });
 
-  test('nothing that a stream reports after it was closed is heard', async () => {
+  test('events of a stream after it was closed are ignored', async () => {
     const scene = new Scene();
     const old = await scene.connect();
     old.events.onClosed(null, 'gone');
     expect(scene.states).toEqual(['connected', 'suspended']);
-    // Half of a frame, a reply to nothing, another end, another opening.
+    // Half of a frame, an unexpected reply, another end, another opening.
     old.events.onBytes(new Uint8Array([0, 0]));
     old.events.onBytes(new Bytes().int(1).long(5).int(0).frame());
     old.events.onClosed('refused', 'again');
@@ -139,7 +139,7 @@ describe('a session on a transport', () => {
     expect(old.written).toHaveLength(1);
   });
 
-  test('an answer of the name service that comes too late is not used', async () => {
+  test('a name lookup that completes too late is not used', async () => {
     const scene = new Scene();
     const late = makeDeferred<readonly string[]>();
     scene.lookUp = () => late.promise;
@@ -154,7 +154,7 @@ describe('a session on a transport', () => {
     expect(scene.streams).toHaveLength(0);
   });
 
-  test('an exchange is made before the connection, for the host of the connect string, and may end without a token', async () => {
+  test('an exchange is created before the connection, for the configured host, and may end without token', async () => {
     const made = makeDeferred<SaslExchange>();
     const asked: string[] = [];
     const scene = new Scene({
@@ -187,7 +187,7 @@ describe('a session on a transport', () => {
     expect(scene.states).toEqual(['connected']);
   });
 
-  test('an exchange that ends without a token too early, or cannot be made, is a failed attempt', async () => {
+  test('an exchange that ends without a token too early, or cannot be created, is a failed attempt', async () => {
     const early = new Scene({ sasl: () => ({ start: () => Uint8Array.of(1), respond: () => null }) });
     early.host.start();
     await drainMicrotasks();
@@ -208,7 +208,7 @@ describe('a session on a transport', () => {
     }
   });
 
-  test('an attempt that has waited for its exchange in vain says so', async () => {
+  test('an attempt whose exchange was not created in time reports that', async () => {
     const scene = new Scene({ sasl: () => new Promise(() => {}) });
     scene.host.start();
     await drainMicrotasks();
@@ -217,7 +217,7 @@ describe('a session on a transport', () => {
     expect(scene.attempts).toEqual(['timed-out: nothing to log in with by SASL within 3000 ms']);
   });
 
-  test('a refusal ends the client, unless its mechanism has another try', async () => {
+  test('a refusal ends the client, unless its mechanism can retry', async () => {
     const refused = 'refused SASL (code -115)';
     for (const [more, states, attempts, reason] of [
       [{}, ['auth-failed'], [], `one:2181 (10.0.0.1) ${refused}: its log says why`],
@@ -237,7 +237,7 @@ describe('a session on a transport', () => {
     }
   });
 
-  test('an exchange that is made too late is not used', async () => {
+  test('an exchange that is created too late is not used', async () => {
     const late = makeDeferred<SaslExchange>();
     const scene = new Scene({ sasl: () => late.promise });
     scene.host.start();
@@ -248,7 +248,7 @@ describe('a session on a transport', () => {
     expect(scene.streams).toHaveLength(0);
   });
 
-  test('a look-up that fails is a failed attempt, and the next one is due by a timer', async () => {
+  test('a failed name lookup is a failed attempt, and a timer starts the next one', async () => {
     const scene = new Scene();
     scene.lookUp = () => Promise.reject(new Error('ENOTFOUND'));
     scene.host.start();
@@ -257,7 +257,7 @@ describe('a session on a transport', () => {
     expect(scene.surroundings.timerCount).toBe(1);
   });
 
-  test('one timer runs, whatever happens, and none after the end', async () => {
+  test('exactly one timer runs, and none after the end', async () => {
     const scene = new Scene();
     const stream = await scene.connect();
     expect(scene.surroundings.timerCount).toBe(1);
@@ -313,7 +313,7 @@ describe('a session on a transport', () => {
     expect(scene.states).toEqual(['read-only', 'suspended', 'connected']);
   });
 
-  test('the end closes the stream, and nothing is reported of it any more', async () => {
+  test('the end closes the stream, and no more events are reported', async () => {
     const scene = new Scene();
     const stream = await scene.connect();
     const read = scene.submitRead();

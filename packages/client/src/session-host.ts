@@ -4,14 +4,17 @@ import { Session } from './machine/session.ts';
 import type { SessionEffects, SessionListener, SessionOptions } from './machine/session-ports.ts';
 import type { Transport, TransportStream } from './transport/transport.ts';
 
-/** Makes the client's half of a SASL exchange with a server. It may take a while: the connection is made afterwards. */
+/**
+ * Creates the client's half of a SASL exchange with a server. It may be asynchronous: the connection is opened
+ * afterwards.
+ */
 export type SaslMechanism = (server: HostPort) => SaslExchange | Promise<SaslExchange>;
 
 export interface HostOptions extends Omit<SessionOptions, 'sasl'> {
   readonly sasl: SaslMechanism | null;
 }
 
-/** What a session runs on. The simulator gives virtual ones. */
+/** The environment of a session. Virtual in the simulator. */
 export interface World {
   readonly transport: Transport;
   readonly clock: Clock;
@@ -30,7 +33,7 @@ export class SessionHost implements SessionEffects {
   /** For the next connection. */
   #exchange: SaslExchange | null = null;
   #stream: TransportStream | null = null;
-  /** Raised for every stream and look-up: what an earlier one still reports is dropped. */
+  /** Incremented for every stream and lookup: later events of earlier ones are dropped. */
   #attempt = 0;
   #cancelTimer: (() => void) | null = null;
   #timerAtMs = Number.POSITIVE_INFINITY;
@@ -39,7 +42,7 @@ export class SessionHost implements SessionEffects {
     this.#transport = world.transport;
     this.#clock = world.clock;
     this.#sasl = options.sasl;
-    // It was made before the connection was.
+    // It was created before the connection.
     const sasl = options.sasl === null ? null : (): SaslExchange => this.#exchange!;
     this.session = new Session({ ...options, sasl }, world.clock, world.random, this, listener);
   }
@@ -61,10 +64,10 @@ export class SessionHost implements SessionEffects {
     this.armTimer();
   }
 
-  /** Wanted after a command that may have changed the session's deadlines. */
+  /** To be called after a command that may have changed the session's deadlines. */
   armTimer(): void {
     const deadlineMs = this.session.nextDeadlineMs();
-    // A timer that rings too early does no harm: it is armed again then.
+    // A timer that fires too early is harmless: it is set again then.
     const isNever = deadlineMs === Number.POSITIVE_INFINITY;
     if (this.#cancelTimer !== null && this.#timerAtMs <= deadlineMs && !isNever) return;
     this.#cancelTimer?.();
@@ -160,7 +163,7 @@ export class SessionHost implements SessionEffects {
         if (answer.trim() === 'rw') return true;
       }
     } catch {
-      // A server that cannot be asked is none to move to; the next probe asks another.
+      // A server that cannot be probed is not a target; the next probe asks another.
     }
     return false;
   }

@@ -2,15 +2,15 @@ import { showAs } from './inspect.ts';
 import type { SessionIdentity } from './machine/session-ports.ts';
 
 /**
- * The session, as another process needs it to take it over: the option `session` of `connect`.
+ * The session, in a form that another process can resume: the option `session` of `connect`.
  *
- * Who knows the password owns the session, so `console.log` and `JSON.stringify` leave it out.
+ * The password gives access to the session, so `console.log` and `JSON.stringify` omit it.
  */
 export class SessionInfo implements SessionIdentity {
   readonly id: bigint;
   /** 16 bytes. */
   readonly password: Uint8Array;
-  /** As negotiated, milliseconds: the least that a server gave to this session. */
+  /** As negotiated, milliseconds: the smallest timeout that a server granted to this session. */
   readonly timeoutMs: number;
 
   constructor({ id, password }: SessionIdentity, timeoutMs: number) {

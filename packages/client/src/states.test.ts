@@ -5,7 +5,7 @@ import { makeDeferred } from './deferred.ts';
 import type { StateChange } from './machine/state.ts';
 import type { ZooKeeperError } from './zookeeper-error.ts';
 
-test('a caller that asks for several changes of state at once gets them in order, and the end', async () => {
+test('a caller that requests several changes of state at once gets them in order, and the end', async () => {
   await using server = await TestServer.start();
   const client = await connect(server.connectString);
   const changes = client.states();
@@ -19,7 +19,7 @@ test('a caller that asks for several changes of state at once gets them in order
   expect(told).toEqual(['suspended', 'connected', 'closed', 'end']);
 });
 
-test('a caller that asks during a notification does not get what another caller waited for', async () => {
+test('a caller that waits during a notification does not get the change that another caller waited for', async () => {
   await using server = await TestServer.start();
   const client = await connect(server.connectString);
   const changes = client.states();
@@ -33,7 +33,7 @@ test('a caller that asks during a notification does not get what another caller 
   expect(await second).toEqual({ done: true, value: undefined });
 });
 
-test('a listener of lostSignal may close the client that is being closed, and asks in vain', async () => {
+test('a listener of lostSignal may call close on the client that is being closed, without effect', async () => {
   await using server = await TestServer.start();
   const client = await connect(server.connectString);
   const told: string[] = [];

@@ -7,9 +7,9 @@ import { makeError } from './make-error.ts';
 import type { CallOptions } from './requester.ts';
 
 /**
- * Resolves when the session is in a state that fits; rejects when it ends in one that does not.
+ * Resolves when the session is in a matching state; rejects when it ends in one that does not match.
  *
- * @param onlyNext the state it is in now does not count
+ * @param onlyNext ignores the current state
  */
 export function waitForState(
   session: ClientSession,
@@ -50,7 +50,7 @@ export function waitForState(
   });
 }
 
-/** Every change of state from now on; ends behind the last one, and when the signal is aborted. */
+/** Every change of state from now on; ends after the last one, and when the signal is aborted. */
 export function iterateStates(
   session: ClientSession,
   signal: AbortSignal | undefined,

@@ -6,16 +6,16 @@ import { AbortedError, TimeoutError } from './errors.ts';
 import type { Random } from './machine/ports.ts';
 import type { About, CallOptions } from './requester.ts';
 
-/** What retries and conveniences need of the world besides the session; a simulator gives them a virtual one. */
+/** The environment of retries and conveniences besides the session; virtual in the simulator. */
 export interface Surroundings {
   readonly clock: Pick<Clock, 'monotonicMs' | 'schedule'>;
   readonly random: Random;
 }
 
 /**
- * The time that a caller gave to a whole convenience, dealt out to the requests it consists of.
+ * The deadline of a whole convenience, shared by its requests.
  *
- * Without a budget of its own every request would get the full `timeoutMs`.
+ * Without it every request would get the full `timeoutMs`.
  */
 export class Budget {
   readonly #options: CallOptions;
@@ -23,7 +23,7 @@ export class Budget {
   readonly #about: About;
   readonly #endMs: number | null;
 
-  /** @throws RangeError for a `timeoutMs` that is no number */
+  /** @throws RangeError for a `timeoutMs` that is not a number */
   constructor(options: CallOptions, surroundings: Surroundings, about: About) {
     const { timeoutMs } = options;
     checkTimeout(timeoutMs);
@@ -36,7 +36,7 @@ export class Budget {
   /**
    * Signal and remaining time for the next request.
    *
-   * @param outcome what has become of the convenience so far, should it end here
+   * @param outcome of the convenience so far, should it end here
    * @throws AbortedError or TimeoutError when there is no time left
    */
   next(outcome: Outcome = 'not-applied'): CallOptions {
@@ -48,7 +48,7 @@ export class Budget {
     return { signal, timeoutMs };
   }
 
-  /** Waits; rejects as `next` does as soon as the caller gives up. */
+  /** Waits; rejects like `next` as soon as the caller cancels. */
   pause(delayMs: number, outcome: Outcome = 'not-applied'): Promise<void> {
     const { signal } = this.#options;
     return new Promise((resolve, reject) => {

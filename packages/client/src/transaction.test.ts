@@ -17,7 +17,7 @@ const created = (path: string, stat: Stat | null = makeStat()): MultiResult => (
 const refused = (code: number): MultiResult => ({ ok: false, code });
 
 describe('a transaction', () => {
-  test('sends its operations in order and gives a result for each, typed', async () => {
+  test('sends its operations in order and returns a typed result for each', async () => {
     const service = new ScriptedService(
       [done(13), created('/app/jobs/job-0000000007'), { ...done(5), stat: makeStat({ version: 4 }) }, done(2)],
       '/app',
@@ -58,8 +58,8 @@ describe('a transaction', () => {
     expectTypeOf(await transaction.commit()).toEqualTypeOf<TransactionResult[]>();
   });
 
-  // A refused multi has header error 0 and an error for each operation: 0 before the one to blame, −2 behind it.
-  test('that is refused says which operation is to blame and why', async () => {
+  // A refused multi has header error 0 and an error per operation: 0 before the failed one, −2 after it.
+  test('that is refused reports which operation failed and why', async () => {
     const service = new ScriptedService([refused(0), refused(-110), refused(-2)], '/app');
     const error = await new Transaction(service)
       .check('/a')
@@ -88,13 +88,13 @@ describe('a transaction', () => {
     );
   });
 
-  test('blames the first operation when that one is refused', async () => {
+  test('reports the first operation when that one is refused', async () => {
     const service = new ScriptedService([refused(-103), refused(-2)]);
     const result = new Transaction(service).check('/a', { version: 1 }).delete('/a').commit();
     await expect(result).rejects.toMatchObject({ index: 0, cause: expect.any(BadVersionError) });
   });
 
-  test('takes the path alone from servers that send no Stat', async () => {
+  test('returns only the path from servers that send no Stat', async () => {
     const service = new ScriptedService([{ ...created('/a', null), op: 1 } as MultiResult]);
     expect(await new Transaction(service).create('/a').commit()).toEqual([{ path: '/a', stat: null }]);
   });
@@ -109,7 +109,7 @@ describe('a transaction', () => {
     expect(service.requests).toEqual([]);
   });
 
-  test('takes results of another number or kind for a bad reply', async () => {
+  test('treats results of another number or kind as a bad reply', async () => {
     await expect(new Transaction(new ScriptedService([])).delete('/a').commit()).rejects.toMatchObject({
       code: 'BADREPLY',
       outcome: 'unknown',

@@ -17,12 +17,12 @@ import {
   makeSetData,
 } from './write-requests.ts';
 
-/** What a check or a delete of a transaction results in: nothing more than that it has succeeded. */
+/** The result of a check or delete in a transaction: success. */
 export type Done = null;
 
-/** What a create of a transaction results in. */
+/** The result of a create in a transaction. */
 export interface CreatedInTransaction {
-  /** With the sequence number that the server has appended, if it was asked to. */
+  /** With the sequence number that the server has appended, if requested. */
   readonly path: string;
   /** null from servers up to 3.8.1, which do not send it here. */
   readonly stat: Stat | null;
@@ -31,9 +31,9 @@ export interface CreatedInTransaction {
 export type TransactionResult = Done | CreatedInTransaction | Stat;
 
 /**
- * Several writes that all happen or none.
+ * Several writes, applied all or none.
  *
- * Methods add an operation and give the transaction back, typed by the results to come. Nothing is sent before `commit`.
+ * Methods add an operation and return the transaction, typed by the future results. Nothing is sent before `commit`.
  * When operations are added in a loop, the type is that of a list:
  *
  *     const transaction: Transaction<TransactionResult[]> = client.transaction();
@@ -60,7 +60,7 @@ export class Transaction<Results extends readonly TransactionResult[] = []> {
     return this.#operations.length;
   }
 
-  /** Refuses the transaction unless the znode is there, with this version if one is given. */
+  /** Refuses the transaction unless the znode exists, with this version if one is given. */
   check(path: string, expected: ExpectedVersion = {}): Transaction<[...Results, Done]> {
     return this.#add('check', 'transaction.check', expected, path, (about) =>
       makeCheck(this.#requester.absolute(path, about.operation), expected.version, about),
@@ -86,10 +86,10 @@ export class Transaction<Results extends readonly TransactionResult[] = []> {
   }
 
   /**
-   * Sends it. May be called again after a failure of outcome 'not-applied', and sends the same operations then.
+   * Sends the transaction. May be called again after a failure of outcome 'not-applied', with the same operations.
    *
-   * @returns one result for each operation, in their order
-   * @throws TransactionError when the service refuses one of them: none has happened; `index` and `cause` tell more
+   * @returns one result for each operation, in order
+   * @throws TransactionError when the service refuses one of them: none was applied; see its `index` and `cause`
    * @throws BadArgumentsError when one of them cannot be sent
    */
   async commit(options?: CallOptions): Promise<Results> {
@@ -109,7 +109,7 @@ export class Transaction<Results extends readonly TransactionResult[] = []> {
     path: string,
     make: (about: About) => MultiOp,
   ): Transaction<[...Results, Result]> {
-    // What is wrong with an argument is reported by `commit`: a chain does not throw in its middle.
+    // Invalid arguments are reported by `commit`: a chain of calls does not throw.
     this.#operations.push({
       about: { operation, path },
       make: (about) => {
@@ -144,7 +144,7 @@ interface Operation {
 
 const COMMIT: About = { operation: 'transaction', path: null };
 
-/** What a request that fails as a whole is about: the znode that is written, when there is one alone besides checks. */
+/** The subject of a request that fails as a whole: the znode that is written, if there is only one besides checks. */
 function subjectOf(operations: readonly Operation[]): About {
   let path: string | null = null;
   for (const { about } of operations) {
@@ -156,8 +156,8 @@ function subjectOf(operations: readonly Operation[]): About {
 }
 
 /**
- * A refused transaction has an error for each operation: 0 for those before the one that is to blame, −2
- * (RUNTIMEINCONSISTENCY) for those behind it.
+ * A refused transaction has an error for each operation: 0 for those before the failed one, −2 (RUNTIMEINCONSISTENCY)
+ * for those after it.
  */
 function throwIfRefused(results: readonly MultiResult[], operations: readonly Operation[]): void {
   if (results.length !== operations.length) {

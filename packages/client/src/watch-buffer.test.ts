@@ -10,14 +10,14 @@ test('events are taken in the order in which they were pushed', () => {
   expect(takeAll(buffer)).toEqual(['changed /a', 'changed /b']);
 });
 
-test('a full buffer drops the oldest and says in their place how many', () => {
+test('a full buffer drops the oldest events and reports their number instead', () => {
   const buffer = new WatchBuffer(2);
   for (const path of ['/a', '/b', '/c', '/d', '/e']) buffer.push(changed(path));
 
   expect(takeAll(buffer)).toEqual(['gap overflow 3', 'changed /d', 'changed /e']);
 });
 
-test('what is dropped after the gap was taken is counted again', () => {
+test('events dropped after the gap was taken are counted anew', () => {
   const buffer = new WatchBuffer(1);
   buffer.push(changed('/a'));
   buffer.push(changed('/b'));
@@ -28,7 +28,7 @@ test('what is dropped after the gap was taken is counted again', () => {
   expect(takeAll(buffer)).toEqual(['gap overflow 2', 'changed /d']);
 });
 
-test('gaps in a row are one, which says the most', () => {
+test('consecutive gaps are merged into the most severe one', () => {
   const buffer = new WatchBuffer(10);
   buffer.push(changed('/a'));
   buffer.pushGap('reconnected');
@@ -40,7 +40,7 @@ test('gaps in a row are one, which says the most', () => {
   expect(takeAll(buffer)).toEqual(['changed /a', 'gap new-session null', 'changed /b', 'gap reconnected null']);
 });
 
-test('connections that come and go while nothing is taken do not fill the buffer', () => {
+test('reconnects while nothing is taken do not fill the buffer', () => {
   const buffer = new WatchBuffer(2);
   buffer.push(changed('/a'));
   for (let i = 0; i < 1000; i++) buffer.pushGap('reconnected');
@@ -48,7 +48,7 @@ test('connections that come and go while nothing is taken do not fill the buffer
   expect(takeAll(buffer)).toEqual(['changed /a', 'gap reconnected null']);
 });
 
-test('a gap that is dropped is stood for by the one that counts, and is not counted as an event', () => {
+test('a dropped gap is represented by the overflow, and is not counted as an event', () => {
   const buffer = new WatchBuffer(1);
   buffer.pushGap('reconnected');
   buffer.push(changed('/a'));

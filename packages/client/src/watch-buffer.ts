@@ -5,7 +5,7 @@ import type { GapReason } from './watch-sink.ts';
 /** Changes may be missing here: a copy of the znodes must be read again. */
 export interface WatchGap {
   readonly type: 'gap';
-  /** 'overflow': the events were not taken in time, and the oldest were dropped in this place. */
+  /** 'overflow': the events were not consumed in time, and the oldest were dropped here. */
   readonly reason: GapReason | 'overflow';
   /** Events that were dropped; null when the number is unknown. */
   readonly missed: number | null;
@@ -14,22 +14,22 @@ export interface WatchGap {
 export type WatchStreamEvent = WatchEvent | WatchGap;
 
 /**
- * Events between a server that sends them and a consumer that takes them, in order, with an end to its size.
+ * A bounded queue of events between server and consumer, in order.
  *
  *     taken ◄── [overflow] e4 e5 gap e6 … [gap] ◄── pushed
- *                    │                      └ gaps in a row are one
- *                    └ full: the oldest is dropped, and this counts it
+ *                    │                      └ consecutive gaps are merged
+ *                    └ full: the oldest is dropped and counted here
  */
 export class WatchBuffer {
   readonly #events: Fifo<WatchStreamEvent> = new Fifo();
   readonly #lengthMax: number;
   #hasOverflown = false;
-  /** Events that were dropped since something was taken. */
+  /** Number of events dropped since the last take. */
   #missed = 0;
-  /** The gap behind all events. */
+  /** The gap after all events. */
   #gap: GapReason | null = null;
 
-  /** @param lengthMax at least 1; the gaps at both ends come on top */
+  /** @param lengthMax at least 1; the gaps at both ends are not counted */
   constructor(lengthMax: number) {
     this.#lengthMax = lengthMax;
   }
@@ -74,7 +74,7 @@ export class WatchBuffer {
   #append(event: WatchStreamEvent): void {
     if (this.#events.length >= this.#lengthMax) {
       this.#hasOverflown = true;
-      // A gap that is dropped is stood for by this one: both say that changes are missing before what follows.
+      // A dropped gap is represented by this one: both say that changes are missing before what follows.
       if (this.#events.shift()?.type !== 'gap') this.#missed++;
     }
     this.#events.push(event);

@@ -2,7 +2,7 @@ import { WatcherType } from '@meerkat/protocol';
 import type { WatchKind } from './machine/watch-listener.ts';
 import type { WatchSelection } from './operations.ts';
 
-/** As requests name the watches of a selection. */
+/** The values of a selection in requests. */
 export const WATCHER_TYPES: Readonly<Record<WatchSelection, number>> = {
   children: WatcherType.children,
   data: WatcherType.data,

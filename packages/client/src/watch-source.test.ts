@@ -46,7 +46,7 @@ describe('a watch that is being armed', () => {
     expect(told).not.toContain(error.name);
   });
 
-  test('is not asked for again when it was refused for good', async () => {
+  test('is not requested again after a permanent refusal', async () => {
     const { ports, source, told } = new Scene();
     ports.watch.refuse(new NoAuthError(ABOUT));
     await expect(source.ready).rejects.toBeInstanceOf(NoAuthError);
@@ -66,7 +66,7 @@ describe('a watch that is being armed', () => {
     expect(told).toEqual([]);
   });
 
-  test('ends with the client that never gets a connection', async () => {
+  test('ends with a client that never gets a connection', async () => {
     const { connection, ports, source, told } = new Scene();
     ports.watch.refuse(new SessionLostError(ABOUT));
     await drainMicrotasks();

@@ -10,15 +10,15 @@ import { makeEndError } from './watch-end.ts';
 import type { WatchPorts } from './watch-ports.ts';
 import type { GapReason, WatchSink } from './watch-sink.ts';
 
-/** How changes are learned of: by one watch that stays on the server, or by one-shot watches that are armed again. */
+/** How changes are detected: by one persistent watch on the server, or by rearmed one-shot watches. */
 export type WatchMode = 'persistent' | 'one-shot';
 
 /**
- * A watch that stays until it is closed: a persistent one where the service has such watches (3.6 and newer), one-shot
- * watches that are armed again where it does not. Tells its sink nothing once `close` was called.
+ * A watch that stays until it is closed: a persistent one where the service supports it (3.6 and newer), otherwise
+ * one-shot watches that are rearmed. Its sink is not called after `close`.
  */
 export class WatchSource implements WatchListener, WatchSink {
-  /** Armed. Rejects when that is not possible, or `close` came first; the rejection may stay unhandled. */
+  /** Armed. Rejects when that is not possible, or `close` came first; the rejection need not be handled. */
   readonly ready: Promise<void>;
   readonly #ports: WatchPorts;
   readonly #isRecursive: boolean;
@@ -26,7 +26,7 @@ export class WatchSource implements WatchListener, WatchSink {
   readonly #about: About;
   readonly #relative: RelativePath;
   readonly #ready: Deferred<void> = makeQuietDeferred();
-  /** Gives up arming; null once that is over. */
+  /** Cancels arming; null once that is over. */
   #arming: AbortController | null = new AbortController();
   #mode: WatchMode | null = null;
   #isOver = false;
@@ -34,8 +34,8 @@ export class WatchSource implements WatchListener, WatchSink {
   #tree: OneShotTree | null = null;
 
   /**
-   * @param path as the user wrote it
-   * @param sink hears events with paths relative to the chroot
+   * @param path the user's path
+   * @param sink receives events with paths relative to the chroot
    */
   constructor(ports: WatchPorts, path: string, isRecursive: boolean, sink: WatchSink, about: About) {
     this.#ports = ports;
@@ -60,7 +60,7 @@ export class WatchSource implements WatchListener, WatchSink {
     this.#sink.onEnd(error);
   }
 
-  /** Resolves when the server has forgotten the watch, or there is no connection to it. Never rejects. */
+  /** Resolves when the server has removed the watch, or there is no connection to it. Never rejects. */
   async close(): Promise<void> {
     if (!this.#isOver) {
       const isEarly = this.#arming !== null;
@@ -89,13 +89,14 @@ export class WatchSource implements WatchListener, WatchSink {
   }
 
   /**
-   * As long as it takes: a connection or a session that is lost meanwhile costs time, not the watch.
+   * Retries without a limit: a connection or a session that is lost meanwhile costs time, not the watch.
    *
-   * @returns false when the service knows no persistent watches
+   * @returns false when the service has no persistent watches
    */
   async #addWatch(path: string): Promise<boolean> {
     for (;;) {
-      // It was closed while another client asked the service whether it knows addWatch, or while there was no connection.
+      // It was closed while another caller checked whether the service supports addWatch, or while there was no
+      // connection.
       if (this.#arming === null) throw this.#endedEarly();
       const { signal } = this.#arming;
       try {

@@ -21,7 +21,7 @@ describe('on a scripted session', () => {
     expect(stream.mode).toBe('persistent');
   });
 
-  test('events come in their order, whether or not they are waited for', async () => {
+  test('events come in order, whether or not they are awaited', async () => {
     const { ports, stream } = await makeArmed('/a');
     const iterator = stream[Symbol.asyncIterator]();
     const waiting = [iterator.next(), iterator.next()];
@@ -32,7 +32,7 @@ describe('on a scripted session', () => {
     expect(values.map(({ value }) => value?.type)).toEqual(['created', 'changed', 'children', 'deleted']);
   });
 
-  test('what has arrived may be taken without waiting', async () => {
+  test('events that have arrived may be taken without waiting', async () => {
     const { ports, stream } = await makeArmed('/a');
     expect(stream.take()).toBeNull();
     let hasArrived = false;
@@ -61,7 +61,7 @@ describe('on a scripted session', () => {
     expect(stream.take()).toBeNull();
   });
 
-  test('paths are below the chroot', async () => {
+  test('paths are relative to the chroot', async () => {
     const ports = new FakeWatchPorts('/app');
     const stream = new WatchStream(ports, '/', { recursive: true });
     expect(ports.watch.path).toBe('/app');
@@ -72,7 +72,7 @@ describe('on a scripted session', () => {
     expect(await take(stream, 1)).toEqual([{ type: 'created', path: '/x', zxid: 5n }]);
   });
 
-  test('a gap comes after each re-arming, and says whether the session is another one', async () => {
+  test('a gap comes after each rearming, and shows whether there is a new session', async () => {
     const { ports, stream } = await makeArmed('/a');
     ports.fire('changed', '/a');
     ports.reconnect();
@@ -89,7 +89,7 @@ describe('on a scripted session', () => {
     ]);
   });
 
-  test('a consumer that is too slow gets a gap in the place of what was dropped', async () => {
+  test('a slow consumer gets a gap in place of dropped events', async () => {
     const { ports, stream } = await makeArmed('/a', 2);
     for (const zxid of [1n, 2n, 3n, 4n, 5n]) ports.fire('changed', '/a', zxid);
 
@@ -112,7 +112,7 @@ describe('on a scripted session', () => {
     expect(ports.watch.isClosed).toBe(true);
   });
 
-  test('disposing of the stream removes the watch and ends a loop that waits', async () => {
+  test('disposing the stream removes the watch and ends a waiting loop', async () => {
     const { ports, stream } = await makeArmed('/a');
     const ended = take(stream, 1);
 
@@ -144,7 +144,7 @@ describe('on a scripted session', () => {
     await expect(stream.ready).rejects.toBeInstanceOf(AbortedError);
   });
 
-  test('a stream that is closed before it is armed gives arming up', async () => {
+  test('a stream that is closed before it is armed cancels arming', async () => {
     const ports = new FakeWatchPorts();
     const stream = new WatchStream(ports, '/a');
 
@@ -154,7 +154,7 @@ describe('on a scripted session', () => {
     expect(await take(stream, 1)).toEqual([]);
   });
 
-  test('a stream that is closed while another one asks for the first watch of all asks for none', async () => {
+  test('a stream that is closed while another one probes for addWatch requests no watch', async () => {
     const ports = new FakeWatchPorts();
     const first = new WatchStream(ports, '/a');
     const second = new WatchStream(ports, '/b');
@@ -167,7 +167,7 @@ describe('on a scripted session', () => {
     expect(ports.watches.map(({ path }) => path)).toEqual(['/a']);
   });
 
-  test('what was buffered is dropped by close', async () => {
+  test('buffered events are dropped by close', async () => {
     const { ports, stream } = await makeArmed('/a');
     ports.fire('changed', '/a');
 
@@ -183,7 +183,7 @@ describe('on a scripted session', () => {
     expect(() => stream[Symbol.asyncIterator]()).toThrow(/the watch of \/a has a consumer already/);
   });
 
-  test('the loop ends when the client is closed, after what was reported before', async () => {
+  test('the loop ends when the client is closed, after earlier events', async () => {
     const { ports, stream } = await makeArmed('/a');
     ports.fire('changed', '/a');
     ports.end('closed');
@@ -191,7 +191,7 @@ describe('on a scripted session', () => {
     expect((await take(stream, 2)).map(({ type }) => type)).toEqual(['changed']);
   });
 
-  test('the loop throws when the credentials are refused, after what was reported before', async () => {
+  test('the loop throws when the credentials are refused, after earlier events', async () => {
     const { ports, stream } = await makeArmed('/a');
     ports.fire('changed', '/a');
     ports.end('auth-failed');
@@ -222,7 +222,7 @@ describe('on a scripted session', () => {
     await expect(take(stream, 1)).rejects.toBeInstanceOf(BadArgumentsError);
   });
 
-  test('the type of an event says what else it has', () => {
+  test('the type of an event determines its other fields', () => {
     expectTypeOf<Extract<WatchStreamEvent, { type: 'gap' }>>().toEqualTypeOf<WatchGap>();
     expectTypeOf<Extract<WatchStreamEvent, { type: 'created' }>>().toHaveProperty('path');
     expectTypeOf<WatchStream>().toExtend<AsyncIterable<WatchStreamEvent> & AsyncDisposable>();
@@ -230,7 +230,7 @@ describe('on a scripted session', () => {
 });
 
 describe('on a server', () => {
-  test('a recursive watch reports everything below, and nothing beside', async () => {
+  test('a recursive watch reports the subtree, and nothing else', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     await client.create('/a');
@@ -249,7 +249,7 @@ describe('on a server', () => {
     ]);
   });
 
-  test('a watch that was left is gone from the server', async () => {
+  test('leaving the loop removes the watch from the server', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     const stream = client.watch('/a');
@@ -261,7 +261,7 @@ describe('on a server', () => {
     expect(await client.checkWatches('/a', 'any')).toBe(false);
   });
 
-  test('watches on the same znode do not disturb each other', async () => {
+  test('watches on the same znode do not affect each other', async () => {
     await using server = await TestServer.start();
     await using client = await connect(server.connectString);
     const streams = [client.watch('/a'), client.watch('/a'), client.watch('/a', { recursive: true })];
@@ -273,7 +273,7 @@ describe('on a server', () => {
     for (const stream of streams.slice(1)) expect(await take(stream, 1)).toMatchObject([{ type: 'created' }]);
   });
 
-  test('after a restart of the server a gap comes, and everything from there on', async () => {
+  test('after a restart of the server there is a gap, and then all events', async () => {
     await using server = await TestServer.start();
     await using writer = await connect(server.connectString);
     await using client = await connect(server.connectString);
@@ -289,7 +289,7 @@ describe('on a server', () => {
     expect(await events.until((event) => event.type === 'created' && event.path === '/after')).toBeDefined();
   });
 
-  test('after an expiry the watch stands on the new session, and the gap says so', async () => {
+  test('after an expiry the watch is armed in the new session, and the gap shows that', async () => {
     await using server = await TestServer.start();
     await using writer = await connect(server.connectString);
     await using client = await connect(server.connectString);
@@ -303,7 +303,7 @@ describe('on a server', () => {
     expect(await events.until(({ type }) => type === 'created')).toMatchObject({ path: '/after' });
   });
 
-  test('a watch stays when the recursive one ends that it was left to, before the server was known to tell them apart', async () => {
+  test('a watch stays when the recursive one ends that covered it before the modes were known', async () => {
     await using server = await TestServer.start();
     await using writer = await connect(server.connectString);
     await using client = await connect(server.connectString);
@@ -318,7 +318,7 @@ describe('on a server', () => {
     expect(await plain.until(({ type }) => type === 'changed')).toMatchObject({ path: '/a' });
   });
 
-  test('a watch that is armed as the recursive one ends is notified of children all the same', async () => {
+  test('a watch that is armed as the recursive one ends is still notified of children', async () => {
     await using server = await TestServer.start();
     await using writer = await connect(server.connectString);
     await using client = await connect(server.connectString);
@@ -333,7 +333,7 @@ describe('on a server', () => {
     expect(await plain.until(({ type }) => type === 'children')).toMatchObject({ path: '/a' });
   });
 
-  test('a watch that is asked for on a closed client fails', async () => {
+  test('a watch on a closed client fails', async () => {
     await using server = await TestServer.start();
     const client = await connect(server.connectString);
     await client.close();
@@ -376,11 +376,14 @@ async function take(stream: WatchStream, count: number): Promise<WatchStreamEven
 
 interface Collected {
   readonly stream: WatchStream;
-  /** The first event that fits, waited for. */
+  /** The first matching event, awaited. */
   until(fits: (event: WatchStreamEvent) => boolean): Promise<WatchStreamEvent | undefined>;
 }
 
-/** A recursive watch on `/a` that goes on after the server has begun anew, and the client knows nothing of its kinds. */
+/**
+ * A recursive watch on `/a` across a server restart, after which the client does not know whether the server separates
+ * modes.
+ */
 async function watchAcrossRestart(server: TestServer, client: Client): Promise<Collected> {
   const recursive = collect(client.watch('/a', { recursive: true }));
   await recursive.stream.ready;
@@ -389,7 +392,7 @@ async function watchAcrossRestart(server: TestServer, client: Client): Promise<C
   return recursive;
 }
 
-/** Takes events one after another until one fits, without leaving the stream. */
+/** Takes events until one matches, without leaving the stream. */
 function collect(stream: WatchStream): Collected {
   const iterator = stream[Symbol.asyncIterator]();
   return {

@@ -6,28 +6,28 @@ import type { WatchPorts } from './watch-ports.ts';
 import { type WatchMode, WatchSource } from './watch-source.ts';
 
 export interface WatchOptions {
-  /** Also learns of everything below the znode, but not of `children`: creations and deletions tell those. Default false. */
+  /** Also reports the whole subtree, but no `children` events: creations and deletions imply those. Default false. */
   readonly recursive?: boolean | undefined;
-  /** How many events wait for a slow consumer before the oldest are dropped. At least 1, default 1024. */
+  /** How many events are buffered for a slow consumer before the oldest are dropped. At least 1, default 1024. */
   readonly bufferMax?: number | undefined;
-  /** Aborted: the watch is removed and the loop ends. */
+  /** When aborted, the watch is removed and the loop ends. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The changes of a znode, or of everything below it too, from the moment the watch is armed (`ready`) until the loop is
- * left, `close` is called or the signal is aborted; each of these removes the watch. It outlives connections and
+ * The changes of a znode, optionally with its subtree, from the moment the watch is armed (`ready`) until the loop is
+ * left, `close` is called or the signal is aborted; each of these removes the watch. It survives connections and
  * sessions.
  *
  * 1. Events come in the order of the changes. A read after an event sees that change or a later state.
- * 2. After a lost connection a `gap` says that changes may be missing; it comes once the watch is armed again, so that
- *    a read after it misses nothing.
- * 3. A consumer that is slower than the changes for longer than `bufferMax` events gets a `gap` in the place of the
- *    oldest ones; it delays no other client.
- * 4. Servers before 3.6 know no such watches. The stream is made of one-shot watches there (`mode`): changes that
- *    follow each other quickly are reported as one, and a subtree may have 10,000 znodes at the most.
- * 5. The loop ends when the client is closed. It throws when the watch cannot be armed, and when the client ends because
- *    its credentials are refused.
+ * 2. After a lost connection a `gap` says that changes may be missing; it comes once the watch is rearmed, so that a
+ *    read after it misses nothing.
+ * 3. A consumer that falls behind by more than `bufferMax` events gets a `gap` in place of the oldest ones; it delays
+ *    no other client.
+ * 4. For servers before 3.6, without such watches, the stream uses one-shot watches (`mode`): changes in quick
+ *    succession are reported as one, and a subtree may have at most 10,000 znodes.
+ * 5. The loop ends when the client is closed. It throws when the watch cannot be armed, and when the client ends
+ *    because its credentials are refused.
  *
  * @example
  * for await (const event of client.watch('/services', { recursive: true })) {
@@ -36,22 +36,24 @@ export interface WatchOptions {
  * }
  */
 export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDisposable {
-  /** As it was asked for. */
+  /** The path that was passed. */
   readonly path: string;
-  /** The watch is armed: what changes from now on is told. Rejects when it cannot be; the rejection need not be handled. */
+  /**
+   * The watch is armed: changes from now on are reported. Rejects when it cannot be; the rejection need not be handled.
+   */
   readonly ready: Promise<void>;
   readonly #source: WatchSource;
   readonly #buffer: WatchBuffer;
-  /** Takes the listener off the signal. */
+  /** Removes the listener from the signal. */
   #releaseSignal: (() => void) | null = null;
   /** Callers that wait for an event, oldest first; the buffer is empty then. */
   #waiting: Deferred<IteratorResult<WatchStreamEvent, undefined>>[] = [];
   #hasConsumer = false;
-  /** Resolved with the next arrival or the end; null while not asked for. */
+  /** Resolved with the next arrival or the end; null while not requested. */
   #arrival: Deferred<void> | null = null;
-  /** Nothing comes any more. */
+  /** No more events come. */
   #isOver = false;
-  /** Thrown once, after what is still in the buffer. */
+  /** Thrown once, after the buffered events. */
   #error: Error | null = null;
 
   /** @param flaw what is wrong with the options: the stream fails with it; null when nothing is */
@@ -84,12 +86,12 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
     else if (!this.#isOver) this.#releaseSignal = onAbort(signal, this.#onAbort);
   }
 
-  /** How changes are learned of; null until it is `ready`. */
+  /** How changes are detected; null until it is `ready`. */
   get mode(): WatchMode | null {
     return this.#source.mode;
   }
 
-  /** The events, once: call `watch` again for a second loop. */
+  /** The events, to one loop: call `watch` again for a second one. */
   [Symbol.asyncIterator](): AsyncIterator<WatchStreamEvent, undefined> {
     if (this.#hasConsumer) {
       throw new TypeError(
@@ -107,27 +109,29 @@ export class WatchStream implements AsyncIterable<WatchStreamEvent>, AsyncDispos
   }
 
   /**
-   * What has arrived, oldest first, without waiting; null when nothing is there. For callers that must know that it has had
-   * everything before it believes a reply: a change that a reply could show is here when that reply is. Beside a loop it
-   * would take the loop's events.
+   * The oldest event that has arrived, without waiting; null when there is none. For callers that must process all
+   * earlier events before they use a reply: the event of a change arrives before any reply that could show it. Beside a
+   * loop it would take the loop's events.
    */
   take(): WatchStreamEvent | null {
     return this.#buffer.take();
   }
 
-  /** Resolves when something has arrived that `take` gives, at once when it has already, or when the stream is over. */
+  /** Resolves when there is an event for `take`, at once when there already is, or when the stream is over. */
   arrival(): Promise<void> {
     if (this.#isOver || !this.#buffer.isEmpty) return Promise.resolve();
     this.#arrival ??= makeDeferred();
     return this.#arrival.promise;
   }
 
-  /** Nothing arrives any more; what has arrived may still be taken. */
+  /** No more events arrive; those that have arrived may still be taken. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Ends the stream. Resolves when the server has forgotten the watch, or there is no connection to it. Never rejects. */
+  /**
+   * Ends the stream. Resolves when the server has removed the watch, or there is no connection to it. Never rejects.
+   */
   close(): Promise<void> {
     this.#buffer.clear();
     this.#error = null;
@@ -186,7 +190,7 @@ const BUFFER_MAX = 1024;
 
 const DONE: IteratorResult<WatchStreamEvent, undefined> = { done: true, value: undefined };
 
-/** The user has ended it: by closing the client, or by taking all watches off the path. */
+/** Ended by the user: by closing the client, or by removing all watches of the path. */
 function isGoodEnd(error: Error): boolean {
   return error instanceof ClosedError || error instanceof NoWatcherError;
 }

@@ -7,7 +7,7 @@ import { type CreateShape, checkedVersion, makeCreate, makeSetData } from './wri
 const about = { operation: 'create', path: '/a' };
 
 describe('a create', () => {
-  // Op codes and CreateMode flags as the protocol's table pairs them: 4 with 19, 5 and 6 with 21.
+  // Pairs of op codes and CreateMode flags as in the protocol's table: 4 with 19, 5 and 6 with 21.
   test.each<[CreateShape, number, number, number]>([
     [{}, 15, 0, -1],
     [{ mode: 'ephemeral' }, 15, 1, -1],
@@ -20,7 +20,7 @@ describe('a create', () => {
     expect(makeCreate('/a', 'x', shape, about)).toMatchObject({ op, flags, ttl, path: '/a' });
   });
 
-  test('is open to everyone and empty unless something else is said', () => {
+  test('is open to everyone and empty by default', () => {
     const request = makeCreate('/a', undefined, {}, about);
     expect(request.acl).toEqual([{ perms: 31, scheme: 'world', id: 'anyone' }]);
     expect(request.data).toHaveLength(0);
@@ -40,13 +40,13 @@ describe('a create', () => {
     expect(() => makeCreate('/a', '', shape, about)).toThrow(BadArgumentsError);
   });
 
-  test('of something that is not data is refused', () => {
+  test('of invalid data is refused', () => {
     expect(() => makeCreate('/a', 7 as unknown as Data, {}, about)).toThrow(/not number; a codec/);
   });
 });
 
 describe('a version', () => {
-  test('that is not given means any', () => {
+  test('that is omitted means any', () => {
     expect(checkedVersion(undefined, about)).toBe(-1);
     expect(makeSetData('/a', '', undefined, about)).toMatchObject({ op: OpCode.setData, version: -1 });
   });
@@ -55,7 +55,7 @@ describe('a version', () => {
     expect(() => checkedVersion(version, about)).toThrow(BadArgumentsError);
   });
 
-  test('may be negative after it has wrapped', () => {
+  test('may be negative after wrapping around', () => {
     expect(checkedVersion(-(2 ** 31), about)).toBe(-(2 ** 31));
   });
 });

@@ -15,14 +15,14 @@ import type { CreateOptions } from './operations.ts';
 import type { About, CallOptions, Requester } from './requester.ts';
 
 /*
- * The records of writes, for a request of its own as for a part of a transaction. Paths are absolute already. All of
- * these throw a BadArgumentsError for what can be seen to be wrong before it is sent.
+ * The records of writes, both for separate requests and for transactions. Paths are already absolute. All of these
+ * throw a BadArgumentsError for arguments that are recognizably invalid.
  */
 
-/** What kind of znode is created. */
+/** The properties of a created znode. */
 export type CreateShape = Omit<CreateOptions, keyof CallOptions>;
 
-/** A requester that also knows paths which the server completes with a number: `/queue/` is legal then. */
+/** A requester that also supports paths to which the server appends a number: `/queue/` is valid then. */
 export interface CreateRequester extends Requester {
   absoluteSequential(path: string, operation: string): string;
 }
@@ -38,7 +38,7 @@ export function absoluteOfCreate(
     : requester.absolute(path, operation);
 }
 
-/** The op code and the flags belong together: outside of a multi the server goes by the one, inside by the other. */
+/** Op code and flags belong together: outside of a multi the server uses the op code, inside the flags. */
 export function makeCreate(path: string, data: Data | undefined, shape: CreateShape, about: About): CreateRequest {
   const { mode = 'persistent', sequential = false, ttlMs, acl = OPEN_ACL } = shape;
   const record = {
@@ -83,7 +83,7 @@ export function makeCheck(path: string, version: number | undefined, about: Abou
   return { op: OpCode.check, path, version: checkedVersion(version, about) };
 }
 
-/** −1 stands for any version. A version that is no number would arrive as 0, and as a condition that was not meant. */
+/** −1 stands for any version. A version that is not a number would be encoded as 0, an unintended condition. */
 export function checkedVersion(version: number | undefined, about: About): number {
   if (version === undefined) return ANY_VERSION;
   if (version === (version | 0)) return version;
@@ -92,7 +92,7 @@ export function checkedVersion(version: number | undefined, about: About): numbe
 
 export const ANY_VERSION = -1;
 
-/** Permissions that are no number would arrive as none at all. */
+/** Permissions that are not a number would be encoded as none at all. */
 export function checkedAcl(acl: readonly Acl[], about: About): readonly Acl[] {
   if (acl === OPEN_ACL) return acl;
   if (!Array.isArray(acl)) throw bad(about, `an ACL is a list of entries, not ${typeof acl}`);

@@ -13,7 +13,7 @@ import type { ReadOptions } from './requester.ts';
 
 type WatchedReadOptions = ReadOptions & { readonly watch?: boolean };
 
-/** The three reads that may leave a one-shot watch behind. A read that fails leaves none. */
+/** The three reads that may set a one-shot watch. A failed read sets none. */
 export class ZnodeReads {
   readonly #session: ClientSession;
   readonly #requester: ClientRequester;
@@ -86,7 +86,7 @@ export class ZnodeReads {
     const made = callRead<T>(this.#session, plan, absolute, options);
     if (watch === null) return made;
     return made.catch((error: unknown) => {
-      // The sync before a linearizable read may have been refused, and the read have left its watch.
+      // The sync before a linearizable read may have been refused after the read has set its watch.
       this.#forget(path, watch);
       throw error;
     });

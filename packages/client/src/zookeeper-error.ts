@@ -1,27 +1,27 @@
 import { ERRORS, isRetryable, type Outcome, type ZooKeeperCode } from './error-table.ts';
 
-/** What is known about a failure besides its class. */
+/** The details of a failure besides its class. */
 export interface ErrorDetails {
   /** The method that failed. */
   readonly operation: string;
-  /** As the user wrote it, without the chroot; null when the operation has none. */
+  /** The user's path, without the chroot; null when the operation has none. */
   readonly path: string | null;
   /** host:port; null or absent when no server was involved. */
   readonly server?: string | null | undefined;
-  /** Instead of what the table says of the code. */
+  /** Overrides the default of the code. */
   readonly outcome?: Outcome | undefined;
-  /** What the server, the system or the caller said; stands in the message. */
+  /** The message of the server, the system or the caller; part of the error message. */
   readonly detail?: string | undefined;
-  /** Of an UnknownCodeError and a TransactionError: the number that the server sent. */
+  /** For an UnknownCodeError and a TransactionError: the number that the server sent. */
   readonly errorCode?: number | undefined;
   readonly cause?: unknown;
 }
 
 /**
- * Everything this client rejects with, but for a callback's own error.
+ * The base class of all rejections of this client, except for errors of callbacks.
  *
- * `instanceof` tells the classes apart, and so does `code`, in a `switch` over {@link AnyZooKeeperError} also
- * completely.
+ * Distinguish the classes by `instanceof`, or by `code`, in a `switch` over {@link AnyZooKeeperError} even
+ * exhaustively.
  *
  * @example
  * try {
@@ -33,15 +33,15 @@ export interface ErrorDetails {
  */
 export abstract class ZooKeeperError extends Error {
   readonly code: ZooKeeperCode;
-  /** The number that the protocol has for it; null for what only this client knows. */
+  /** The protocol's number; null for errors detected by the client. */
   readonly errorCode: number | null;
   readonly operation: string;
-  /** As the caller wrote it, without the chroot. */
+  /** The caller's path, without the chroot. */
   readonly path: string | null;
-  /** host:port of the server that was asked. */
+  /** host:port of the server. */
   readonly server: string | null;
   readonly outcome: Outcome;
-  /** Trying again later may succeed without any change. Whether it is safe, `outcome` says. */
+  /** A later retry may succeed without any change. Whether it is safe depends on `outcome`. */
   readonly isRetryable: boolean;
 
   constructor(details: ErrorDetails, code: ZooKeeperCode = codeOf(new.target)) {
@@ -60,7 +60,7 @@ export abstract class ZooKeeperError extends Error {
 
 const CODE_OF_TYPE: Map<unknown, ZooKeeperCode> = new Map();
 
-/** Tells each class its code, and its prototype its name, so that the first line of a stack has it too. */
+/** Sets the code of each class, and the name on its prototype, so that the first line of a stack has it too. */
 export function registerErrors(
   types: Readonly<Record<string, { readonly name: string; readonly prototype: object }>>,
 ): void {
@@ -71,7 +71,7 @@ export function registerErrors(
   }
 }
 
-/** A class that is not in the table of classes reports its code itself, or inherits that of one that is. */
+/** A class that is not in the table of classes defines its own code, or inherits that of one that is. */
 function codeOf(type: { readonly name: string }): ZooKeeperCode {
   for (let known = type; known !== null; known = Object.getPrototypeOf(known)) {
     const code = CODE_OF_TYPE.get(known);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Plugin, rolldown } from 'rolldown';
 
-/** This module is either a source, or what was built of it in `dist`. */
+/** This module runs either from source or bundled in `dist`. */
 const HERE: string = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '.' : '..', import.meta.url));
 const SOURCES: string = join(HERE, '../src');
 const VITEST_STAND_IN = join(HERE, 'vitest-stand-in.ts');
@@ -13,14 +13,14 @@ const FILE_END = '.simulation.test.ts';
 
 /** The worker and all simulations in plain JavaScript. */
 export interface Bundle {
-  /** The same for the same sources. */
+  /** Equal for equal sources. */
   readonly hash: string;
   readonly workerFile: string;
   fileOf(name: string): string;
   remove(): void;
 }
 
-/** All simulations: their files below `src`, without the end that all have. */
+/** All simulations: their files below `src`, without the common suffix. */
 export function findSimulations(): string[] {
   const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' });
   return files
@@ -29,17 +29,17 @@ export function findSimulations(): string[] {
     .sort();
 }
 
-/** The command that runs one seed of a simulation in vitest, from the root of the workspace. */
+/** The command that runs one seed of a simulation in vitest, from the workspace root. */
 export function commandOf(name: string, seed: number): string {
   return `SEEDS=${seed} npx vitest run packages/recipes/src/${name}${FILE_END}`;
 }
 
 /**
- * Bundles the test files as they are, with stand-ins for vitest and for the list of seeds. vitest wraps each use of something
- * imported, which takes half of a simulation's time.
+ * Bundles the test files with stand-ins for vitest and for the list of seeds. vitest wraps each use of an import, which
+ * takes half of a simulation's time.
  */
 export async function makeBundle(names: readonly string[]): Promise<Bundle> {
-  // Here, and not among temporary files, it finds what it imports of vitest.
+  // Not in a temporary directory: the bundle imports parts of vitest.
   const parent = join(HERE, 'dist');
   mkdirSync(parent, { recursive: true });
   const directory = mkdtempSync(join(parent, 'bundle-'));

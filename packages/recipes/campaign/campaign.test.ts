@@ -40,12 +40,12 @@ async function runSeeds(
   return { totals, outcomes: outcomes.toSorted((a, b) => a.seed - b.seed), violations };
 }
 
-test('a simulation runs outside of vitest, and is the same in whatever process', async () => {
+test('a simulation runs outside of vitest, with the same trace in every process', async () => {
   const together = await runSeeds(1, 2);
   expect(together.violations).toEqual([]);
   expect(together.outcomes.map(({ seed }) => seed)).toEqual([1, 2]);
   const [first, second] = together.outcomes.map(({ runs }) => runs);
-  expect(first?.map(({ title }) => title)).toEqual(['a latch counts everyone once, and a barrier holds everyone']);
+  expect(first?.map(({ title }) => title)).toEqual(['each count is applied once, and a barrier blocks all waiters']);
   expect(together.totals.virtualMs).toBeGreaterThan(1000);
   expect(first?.[0]?.traces).not.toEqual(second?.[0]?.traces);
 
@@ -55,9 +55,9 @@ test('a simulation runs outside of vitest, and is the same in whatever process',
   expect(said(apart)).toEqual(said(together));
 });
 
-test('every error of a simulation, and the end of its process, is a violation with the command that repeats it', async () => {
+test('every error of a simulation, and its exit, is a violation with a command to reproduce it', async () => {
   const failing = join(directory, 'failing.mjs');
-  // A worker as the campaign sees it: the first seed is wrong, and the second ends the process.
+  // A worker as the campaign sees it: the first seed fails, and the second ends the process.
   const run = `{ title: 'holds', virtualMs: 1, traces: [], cpuMs: 1, violation: 'Error: it does not' }`;
   writeFileSync(
     failing,
@@ -77,7 +77,7 @@ test('every error of a simulation, and the end of its process, is a violation wi
   expect(outcomes.map(({ seed }) => seed)).toEqual([1, 2]);
 });
 
-test('slices that are recorded are read again by the same sources, and half a line is none', () => {
+test('recorded slices are read back for the same sources, and a truncated line is ignored', () => {
   const file = join(directory, 'slices.jsonl');
   const record = { name: CHEAP, first: 1, last: 2, commit: 'abc', bundle: 'one', outcomes: [] };
   expect(readRecords(file, 'one')).toEqual([]);

@@ -6,27 +6,27 @@ import { countSeeds, type Slice } from './slices.ts';
 import type { Totals } from './totals.ts';
 
 export interface CampaignEvents {
-  /** For people: violations, at once. */
+  /** Called with each violation as it is found, as text for people. */
   onViolation(text: string): void;
   onProgress(line: string): void;
   onSliceDone(slice: Slice, outcomes: readonly SeedOutcome[]): void;
 }
 
-/** What a worker has in hand. */
+/** The slice that a worker is running. */
 interface Work {
   readonly slice: Slice;
-  /** That runs, or comes next. */
+  /** The seed that is running, or is next. */
   seed: number;
   readonly outcomes: SeedOutcome[];
 }
 
-/** Hands out slices to worker processes, one at a time, and adds up what comes back. */
+/** Distributes slices to worker processes, one at a time, and adds up the results. */
 export class Campaign {
   readonly #bundle: Bundle;
   readonly #slices: readonly Slice[];
   readonly #totals: Totals;
   readonly #events: CampaignEvents;
-  /** Slices that a worker has left behind come before the others. */
+  /** Slices left unfinished by a worker; they are run before the others. */
   readonly #left: Slice[] = [];
   readonly #workers: Set<ChildProcess> = new Set();
   readonly #began = performance.now();
@@ -37,7 +37,7 @@ export class Campaign {
   #isOver = false;
   #onOver: () => void = () => {};
 
-  /** @param totals may hold something already */
+  /** @param totals may already hold the results of earlier slices */
   constructor(bundle: Bundle, slices: readonly Slice[], totals: Totals, events: CampaignEvents) {
     this.#bundle = bundle;
     this.#slices = slices;
@@ -58,7 +58,7 @@ export class Campaign {
     clearInterval(telling);
   }
 
-  /** Whatever is under way is left. */
+  /** Stops without waiting for running slices. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -80,13 +80,13 @@ export class Campaign {
   #startWorker(): void {
     const worker = fork(this.#bundle.workerFile, {
       serialization: 'advanced',
-      // Worlds are made and thrown away: the young generation holds more of one before it is looked through. Threads that
-      // help with that take more from the other workers than they give to this one.
+      // Worlds are created and dropped: a large young generation is collected less often. Parallel GC threads would
+      // take more from the other workers than they give to this one.
       execArgv: ['--max-semi-space-size=64', '--single-threaded-gc'],
     });
     this.#workers.add(worker);
     let work: Work | null = null;
-    /** No seed takes so long, on any machine. */
+    /** No seed takes this long on any machine. */
     let watchdog: NodeJS.Timeout | undefined;
     const goOn = (): void => {
       const slice = this.#left.pop() ?? this.#slices[this.#next++];
@@ -131,7 +131,7 @@ export class Campaign {
     }
   }
 
-  /** The seed that ran counts as a violation; the seeds behind it are run by another worker. */
+  /** The seed that was running counts as a violation; another worker runs the remaining seeds. */
   #onDeath(work: Work, reason: string): void {
     const { slice, seed, outcomes } = work;
     if (seed <= slice.last) {
@@ -152,7 +152,7 @@ export class Campaign {
 const PROGRESS_EVERY_MS = 10_000;
 /** Most take a second. */
 const SEED_MAX_MS = 600_000;
-/** Workers that ended by themselves; when there are more, it is not for the seeds. */
+/** Workers that died; when there are more, the seeds are not the cause. */
 const DEATHS_MAX = 20;
 
 function formatSpan(seconds: number): string {

@@ -1,4 +1,7 @@
-/** `npm run simulate:recipes`: the simulations of the recipes with thousands of seeds. See docs/recipes/README.md, "Simulation". */
+/**
+ * `npm run simulate:recipes`: runs the simulations of the recipes with thousands of seeds. See docs/recipes/README.md,
+ * "Simulation".
+ */
 import { execFileSync } from 'node:child_process';
 import { findSimulations, makeBundle } from './bundle.ts';
 import { Campaign } from './campaign.ts';
@@ -7,13 +10,13 @@ import { appendRecord, endLastLine, readRecords } from './record-file.ts';
 import { divide } from './slices.ts';
 import { Totals } from './totals.ts';
 
-/** A slice of the slowest simulation takes some ten seconds: about so long processors may be idle at the end. */
+/** A slice of the slowest simulation takes about ten seconds: processors may be idle for that long at the end. */
 const SLICE_SEEDS = 5;
 
 async function run(options: CampaignOptions, simulations: readonly string[]): Promise<number> {
   const { seeds, jobs, out, resumes } = options;
   const names = options.names.length === 0 ? simulations : options.names;
-  // All of them, so that the hash does not depend on which are run.
+  // All simulations, so that the hash does not depend on which of them run.
   const bundle = await makeBundle(simulations);
   try {
     const totals = new Totals(names);
@@ -47,7 +50,7 @@ async function run(options: CampaignOptions, simulations: readonly string[]): Pr
   }
 }
 
-/** What is checked out; `-dirty` behind it when there are changes. */
+/** The commit that is checked out, with `-dirty` appended when there are changes. */
 function commitOf(): string {
   try {
     return execFileSync('git', ['describe', '--always', '--dirty', '--abbrev=12'], { encoding: 'utf8' }).trim();

@@ -3,19 +3,20 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { parseSeeds, type Seeds } from './slices.ts';
 
 export interface CampaignOptions {
-  /** Of simulations; empty: all of them. */
+  /** Names of simulations; empty: all of them. */
   readonly names: readonly string[];
   readonly seeds: Seeds;
   readonly jobs: number;
-  /** Where slices are recorded; null: nowhere. */
+  /** The file that slices are recorded in; null: none. */
   readonly out: string | null;
-  /** What is recorded there is not run again. */
+  /** Slices recorded there are not run again. */
   readonly resumes: boolean;
 }
 
 /**
- * @param simulations all that there are
- * @returns an exit code when there is nothing to run: help was asked for, or the arguments make no sense; it has been said
+ * @param simulations all simulations
+ * @returns an exit code when there is nothing to run: help was requested or the arguments are invalid; a message has
+ *   been printed
  */
 export function parseOptions(args: readonly string[], simulations: readonly string[]): CampaignOptions | number {
   const command = new Command('npm run simulate:recipes --')
@@ -48,7 +49,7 @@ const HELP = `
 Ctrl-C ends it with the table of what was done. Exit code 1: a promise was broken.
 `;
 
-/** By the whole name, by its folder, or without it. */
+/** By its full name, its folder, or its name without the folder. */
 function isNamed(simulation: string, name: string): boolean {
   return simulation === name || simulation.split('/').includes(name);
 }

@@ -2,9 +2,9 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import type { SeedOutcome } from './seed-outcome.ts';
 import type { Slice } from './slices.ts';
 
-/** A slice that is done: a line of JSON. */
+/** A finished slice: a line of JSON. */
 export interface SliceRecord extends Slice {
-  /** For people; `bundle` decides. */
+  /** Informative; slices are matched by `bundle`. */
   readonly commit: string;
   /** The hash of everything that ran. */
   readonly bundle: string;
@@ -15,12 +15,12 @@ export function appendRecord(file: string, record: SliceRecord): void {
   appendFileSync(file, `${JSON.stringify(record)}\n`);
 }
 
-/** A process that ended at any moment may have left half a line: what is added comes on a line of its own. */
+/** A process that was killed may have left a truncated line: what is appended starts a new one. */
 export function endLastLine(file: string): void {
   if (existsSync(file) && !/(^|\n)$/.test(readFileSync(file, 'utf8'))) appendFileSync(file, '\n');
 }
 
-/** The slices that the same sources have done; none when there is no file. */
+/** The slices finished with the same sources; none when there is no file. */
 export function readRecords(file: string, bundle: string): SliceRecord[] {
   if (!existsSync(file)) return [];
   const records: SliceRecord[] = [];
@@ -31,7 +31,7 @@ export function readRecords(file: string, bundle: string): SliceRecord[] {
   return records;
 }
 
-/** @returns null for half a line, or an empty one */
+/** @returns null for a truncated or empty line */
 function parseRecord(line: string): SliceRecord | null {
   try {
     return line === '' ? null : (JSON.parse(line) as SliceRecord);

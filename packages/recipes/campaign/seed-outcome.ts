@@ -2,12 +2,12 @@
 export interface Run {
   /** Without the seed. */
   readonly title: string;
-  /** Of all worlds that it made, together. */
+  /** Sum over all worlds that it created. */
   readonly virtualMs: number;
-  /** Hashes of everything that happened in them. */
+  /** Hashes of all events in them. */
   readonly traces: readonly string[];
   readonly cpuMs: number;
-  /** The error that the test ended with; null: everything held. */
+  /** The error that the test failed with; null: it passed. */
   readonly violation: string | null;
 }
 

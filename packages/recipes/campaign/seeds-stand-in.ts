@@ -1,6 +1,6 @@
 /**
- * Stands in the place of `src/testing/seeds.ts` outside of vitest. There `SEEDS` decides for a whole process which seeds
- * there are; here a process is given one after the other.
+ * Replaces `src/testing/seeds.ts` outside of vitest. There `SEEDS` selects the seeds of a whole process; here a process
+ * is given one seed after the other.
  */
 const current: number[] = [1];
 
@@ -10,7 +10,7 @@ export function setSeed(seed: number): void {
   current[0] = seed;
 }
 
-/** The seed that is set, in an array that stays the same. */
+/** The current seed, always in the same array. */
 export function seeds(): readonly number[] {
   return current;
 }

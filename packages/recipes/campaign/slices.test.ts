@@ -13,7 +13,7 @@ describe('seeds', () => {
 });
 
 describe('slices', () => {
-  test('hold every seed of every simulation once, and each simulation begins before any continues', () => {
+  test('contain every seed of every simulation once, the first slices of all simulations coming first', () => {
     expect(divide(['a', 'b'], { first: 3, last: 7 }, [], 2)).toEqual([
       { name: 'a', first: 3, last: 4 },
       { name: 'b', first: 3, last: 4 },
@@ -24,7 +24,7 @@ describe('slices', () => {
     ]);
   });
 
-  test('leave out what is done, whatever sizes it was done in', () => {
+  test('leave out finished seeds, whatever the sizes of their slices', () => {
     const done = [
       { name: 'a', first: 4, last: 5 },
       { name: 'a', first: 1, last: 2 },
@@ -38,12 +38,12 @@ describe('slices', () => {
     ]);
   });
 
-  test('are none when everything is done', () => {
+  test('are empty when everything is done', () => {
     expect(divide(['a'], { first: 1, last: 4 }, [{ name: 'a', first: 1, last: 4 }], 5)).toEqual([]);
     expect(divide([], { first: 1, last: 4 }, [], 5)).toEqual([]);
   });
 
-  test('have as many seeds together as were asked for', () => {
+  test('have as many seeds in total as were asked for', () => {
     expect(countSeeds(divide(['a', 'b', 'c'], { first: 1, last: 101 }, [], 7))).toBe(303);
   });
 });

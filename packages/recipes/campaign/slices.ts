@@ -1,12 +1,12 @@
-/** Seeds from the first to the last, both of them included. */
+/** Seeds from the first to the last, both included. */
 export interface Seeds {
   readonly first: number;
   readonly last: number;
 }
 
-/** What one worker does at one time: some seeds of one simulation. */
+/** The unit of work of a worker: some seeds of one simulation. */
 export interface Slice extends Seeds {
-  /** Its file below `src`, without the end that all have: `locks/mutex`. */
+  /** Its file below `src`, without the common suffix: `locks/mutex`. */
   readonly name: string;
 }
 
@@ -20,10 +20,10 @@ export function parseSeeds(text: string): Seeds | null {
 }
 
 /**
- * Divides the seeds of all simulations into slices. Each simulation has its first slice before any has its second: what is
- * done when the user ends it early is about the same for all of them.
+ * Divides the seeds of all simulations into slices. Each simulation has its first slice before any has its second, so
+ * that all have made about the same progress when the user stops the campaign early.
  *
- * @param done slices that are left out; they may be of any size, and overlap
+ * @param done slices to leave out; they may be of any size, and overlap
  * @param seedsMax of one slice
  */
 export function divide(names: readonly string[], seeds: Seeds, done: readonly Slice[], seedsMax: number): Slice[] {
@@ -41,7 +41,7 @@ export function countSeeds(slices: readonly Seeds[]): number {
   return slices.reduce((count, { first, last }) => count + last - first + 1, 0);
 }
 
-/** What is left of seeds, in order. */
+/** The remaining seeds, in order. */
 function without(seeds: Seeds, done: readonly Seeds[]): Seeds[] {
   const left: Seeds[] = [];
   let next = seeds.first;

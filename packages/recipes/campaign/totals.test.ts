@@ -10,7 +10,7 @@ const run = (title: string, minutes: number, violation: string | null = null): R
   violation,
 });
 
-test('a table has a row a test, in the order of the simulations, and their sum', () => {
+test('a table has one row per test, in the order of the simulations, and their sum', () => {
   const totals = new Totals(['locks/mutex', 'queues/queue']);
   totals.add('queues/queue', { seed: 1, runs: [run('nothing is lost', 3)] });
   totals.add('locks/mutex', { seed: 1, runs: [run('one holder', 6), run('skewed', 12)] });

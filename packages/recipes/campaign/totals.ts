@@ -5,12 +5,12 @@ interface Row {
   readonly title: string;
   seeds: number;
   virtualMs: number;
-  /** Seeds that broke a promise. */
+  /** Seeds that violated a property. */
   violations: number;
   cpuMs: number;
 }
 
-/** Adds up what the seeds of all simulations came to. */
+/** Adds up the outcomes of the seeds of all simulations. */
 export class Totals {
   /** By simulation, then by title. */
   readonly #rows: Map<string, Map<string, Row>>;

@@ -1,14 +1,14 @@
 /**
- * What the simulations import as `vitest` when they run outside of it: `test` and `describe` only remember what there is to
- * run, so that it can be run with one seed after the other.
+ * What the simulations import as `vitest` when they run outside of it: `test` and `describe` only collect the tests, so
+ * that they can be run with one seed after the other.
  */
 import { chai, expect as expectInVitest } from 'vitest';
 import { seeds } from './seeds-stand-in.ts';
 
-// Some of its matchers look for the file that runs, which only vitest itself knows.
+// Some of its matchers look for the running file, which only vitest itself knows.
 expectInVitest.setState({ testPath: 'a simulation' });
 
-/** vitest's, but that it does not count how often it is asked, which takes more time than most of the answers. */
+/** vitest's, without counting assertions, which takes longer than most assertions themselves. */
 export const expect: typeof chai.expect = Object.assign(
   ((value: unknown, message?: string) => chai.expect(value, message)) as typeof chai.expect,
   expectInVitest,
@@ -16,7 +16,7 @@ export const expect: typeof chai.expect = Object.assign(
 
 export interface SimulationTest {
   readonly title: string;
-  /** Runs it with the seed that is set. */
+  /** Runs it with the current seed. */
   readonly run: () => unknown;
 }
 
@@ -26,7 +26,7 @@ type Options = number | { readonly timeout?: number };
 const groups: string[] = [];
 let found: SimulationTest[] = [];
 
-/** The tests of the modules that were loaded since the last time, in their order. */
+/** The tests of the modules loaded since the last call, in order. */
 export function takeTests(): SimulationTest[] {
   const tests = found;
   found = [];
@@ -39,7 +39,7 @@ export function describe(title: string, body: () => void): void {
   groups.pop();
 }
 
-/** A test that goes through all seeds by itself: there is one at a time. */
+/** A test that loops over all seeds itself: the list holds one at a time. */
 export function test(title: string, options: Options, body: Body<[]>): void;
 export function test(title: string, body: Body<[]>, timeoutMs?: number): void;
 export function test(title: string, first: Options | Body<[]>, second?: Body<[]> | number): void {
@@ -48,7 +48,7 @@ export function test(title: string, first: Options | Body<[]>, second?: Body<[]>
   add(title, body);
 }
 
-/** A test of each seed. */
+/** One test per seed. */
 test.each = (table: readonly number[]): ((title: string, body: Body<[number]>, timeoutMs?: number) => void) => {
   if (table !== seeds()) throw new TypeError('a simulation has tests of seeds() and of nothing else');
   return (title, body) => add(title, () => body(table[0] ?? 0));

@@ -1,4 +1,7 @@
-/** A process of a campaign, bundled with the simulations: is sent slices, and answers seed by seed. Its parent ends it. */
+/**
+ * A worker process, bundled with the simulations: receives slices and reports the outcome of each seed. Its parent ends
+ * it.
+ */
 import { subscribe } from 'node:diagnostics_channel';
 import { pathToFileURL } from 'node:url';
 import { type VirtualWorld, WORLD_CHANNEL } from '@meerkat/simulator';
@@ -8,14 +11,14 @@ import { setSeed } from './seeds-stand-in.ts';
 import { type SimulationTest, takeTests } from './vitest-stand-in.ts';
 
 const tests: Map<string, SimulationTest[]> = new Map();
-/** Of the test that runs. */
+/** Of the running test. */
 let worlds: VirtualWorld[] = [];
 let strayErrors: unknown[] = [];
 
-// Recipes live through many errors, and each would look for where it came from. vitest tells it of the seed that is repeated.
+// Recipes handle many errors, and each would capture a stack. vitest shows the stack when the seed is reproduced.
 Error.stackTraceLimit = 0;
 subscribe(WORLD_CHANNEL, (world) => worlds.push(world as VirtualWorld));
-// Unhandled rejections are those of the test that runs, as in vitest.
+// Unhandled rejections are attributed to the running test, as in vitest.
 process.on('unhandledRejection', (error) => strayErrors.push(error));
 process.on('uncaughtException', (error) => strayErrors.push(error));
 process.on('message', (message: ToWorker) => {
@@ -25,7 +28,7 @@ process.on('message', (message: ToWorker) => {
   });
 });
 process.on('disconnect', () => process.exit());
-// Ctrl-C reaches the whole group: the parent says what was done.
+// Ctrl-C reaches the whole process group: the parent prints the summary.
 process.on('SIGINT', () => {});
 
 async function work({ file, first, last }: ToWorker): Promise<void> {
@@ -60,7 +63,7 @@ async function runTest({ title, run }: SimulationTest): Promise<Run> {
   } catch (error) {
     errors.push(error);
   }
-  // Whatever was rejected without a handler has been reported by then.
+  // By then, unhandled rejections have been reported.
   await new Promise((resolve) => setImmediate(resolve));
   errors.push(...strayErrors);
   const { user, system } = process.cpuUsage(before);

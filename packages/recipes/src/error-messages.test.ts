@@ -22,7 +22,8 @@ import {
 import { inWorld } from './testing/in-world.ts';
 
 /*
- * What an error says of itself: what was tried, on what, what was in the way, and what was wrong with what was asked.
+ * The contents of error messages: what was attempted, on what, what prevented it, and what was wrong with the
+ * arguments.
  */
 
 let server: TestServer;
@@ -41,8 +42,8 @@ afterAll(async () => {
 /** Of the virtual clock. */
 const PATIENCE_MS = 500;
 
-describe('a wait that has been in vain', () => {
-  test('for a lock or a leadership says who has it, and in which session', () =>
+describe('a wait that timed out', () => {
+  test("for a lock or leadership names its holder and the holder's session", () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new Mutex(one.client, '/m').acquire();
       const leader = await new Election(one.client, '/e').campaign();
@@ -57,7 +58,7 @@ describe('a wait that has been in vain', () => {
       });
     }));
 
-  test('for a lock for which others wait as well says who has it, and who stands between', () =>
+  test('for a contended lock names its holder and the waiters ahead', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const lock = await new Mutex(one.client, '/m').acquire();
       const waiting = new Mutex(two.client, '/m').acquire();
@@ -70,7 +71,7 @@ describe('a wait that has been in vain', () => {
       await (await waiting).release();
     }));
 
-  test('for a lease says who has them', () =>
+  test('for a lease names the holders', () =>
     inWorld(1, async ([one]) => {
       const semaphore = new Semaphore(one.client, '/s', { leasesMax: 1 });
       const lease = await semaphore.acquire();
@@ -78,7 +79,7 @@ describe('a wait that has been in vain', () => {
       expect(message).toContain(`Semaphore.acquire /s: timeoutMs has passed: all leases are held: ${lease.path}`);
     }));
 
-  test('for a lock with priorities says who has it', () =>
+  test('for a priority lock names its holder', () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new PriorityLock(one.client, '/p').acquire();
       const session = `(session 0x${one.client.session!.id.toString(16)})`;
@@ -89,7 +90,7 @@ describe('a wait that has been in vain', () => {
       });
     }));
 
-  test('since the service does not answer claims nothing of others', () =>
+  test('without a reply from the service claims nothing about others', () =>
     inWorld(1, async ([one], { cut }) => {
       const { client } = one;
       cut('host1');
@@ -103,7 +104,7 @@ describe('a wait that has been in vain', () => {
       expect(client.state).toBe('connected');
     }));
 
-  test('for an item, or for room, has taken and put nothing', () =>
+  test('for an item, or for room, reports that nothing was taken or put', () =>
     inWorld(1, async ([one]) => {
       const queue = new Queue(one.client, '/q', { codec: text, itemsMax: 1 });
       expect(await failureOf(queue.take({ timeoutMs: PATIENCE_MS }))).toMatchObject({
@@ -117,7 +118,7 @@ describe('a wait that has been in vain', () => {
       });
     }));
 
-  test('for a barrier or a latch has changed nothing', () =>
+  test('for a barrier or a latch reports that nothing was changed', () =>
     inWorld(1, async ([one]) => {
       const barrier = new Barrier(one.client, '/b');
       await barrier.set();
@@ -132,7 +133,7 @@ describe('a wait that has been in vain', () => {
       });
     }));
 
-  test('without a connection says so, and nothing of others', () =>
+  test('without a connection says so, and claims nothing about others', () =>
     inWorld(2, async ([one, two], { cut }) => {
       await new Mutex(one.client, '/m').acquire();
       const suspended = new Promise<void>((resolve) => {
@@ -173,7 +174,7 @@ test('an item of a queue fences a store', async () => {
   expect(error.message).toContain(`${item.path} is not held any more: the store has seen a larger token`);
 });
 
-test('a margin that leaves nothing of the session is what the end of a lock is put down to', async () => {
+test('the loss of a lock is attributed to a margin that leaves nothing of the session', async () => {
   await using lock = await new Mutex(client, '/margin', { marginMs: 10_000_000 }).acquire();
   expect(lock.isHeld).toBe(false);
   const { timeoutMs } = client.session ?? { timeoutMs: 0 };
@@ -182,8 +183,8 @@ test('a margin that leaves nothing of the session is what the end of a lock is p
   );
 });
 
-test('a layout that does not exist is refused at once, and not taken for another one', () => {
-  // As it comes from a configuration file.
+test('an unknown layout is refused at once', () => {
+  // As read from a configuration file.
   const layout: string = 'Kazoo';
   const message = "there is no layout 'Kazoo' here; there are 'curator', 'kazoo'";
   expect(() => new Mutex(client, '/x', { layout: layout as Layout })).toThrow(message);
@@ -195,12 +196,12 @@ test('a layout that does not exist is refused at once, and not taken for another
   expect(() => new Group(client, '/x', { layout: layout as Layout })).toThrow("'kazoo-shallow'");
 });
 
-test('an election of a style that does not exist is refused at once', () => {
+test('an unknown election style is refused at once', () => {
   const style: string = 'Selector';
   expect(() => new Election(client, '/x', { style: style as 'selector' })).toThrow("there is no style 'Selector'");
 });
 
-test('a guarded write whose answer is lost says what was to be written', () =>
+test('the error of a guarded write whose reply is lost says what was to be written', () =>
   inWorld(1, async ([one], { cut }) => {
     const lock = await new Mutex(one.client, '/m').acquire();
     const writing = failureOf(lock.guarded.create('/report', 'x'));
@@ -208,7 +209,7 @@ test('a guarded write whose answer is lost says what was to be written', () =>
     expect((await writing).message).toMatch(/^transaction \/report: /);
   }));
 
-test('a guarded write that waited for a connection until the session was over says that nothing is held', () =>
+test('a guarded write that waited for a connection until the session was over reports NotHeldError', () =>
   inWorld(1, async ([one], { cut }) => {
     const lock = await new Mutex(one.client, '/m').acquire();
     const suspended = new Promise<void>((resolve) => {
@@ -227,7 +228,7 @@ test('a guarded write that waited for a connection until the session was over sa
     });
   }));
 
-test('a value that the schema refuses is not said to be in the znode', async () => {
+test('the error for a value that the schema refuses does not claim that it is in the znode', async () => {
   const schema = {
     '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'port is missing' }] }) },
   } as const;
@@ -235,14 +236,14 @@ test('a value that the schema refuses is not said to be in the znode', async () 
   expect(error.message).toBe('Configuration.set /settings: the codec refuses the data: port is missing (DECODEFAILED)');
 });
 
-test('a rollback of what was never published says that there is nothing before it', async () => {
+test('a rollback without an earlier publication says so', async () => {
   const settings = new Configuration(client, '/never', { codec: text });
   await expect(settings.rollback()).rejects.toThrow('there is nothing before the first version of /never');
   await settings.set('first');
   await expect(settings.rollback()).rejects.toThrow('there is nothing before the first version of /never; kept are: 0');
 });
 
-test('a migration that is refused is reported by its number, and its operations are its own', async () => {
+test('a failed migration is reported by its number, and its operations are numbered within it', async () => {
   const migrations = new Migrations(client);
   const error = await failureOf(
     migrations.apply('shop', [[{ kind: 'create', path: '/shop' }], [{ kind: 'create', path: '/no/parent' }]]),

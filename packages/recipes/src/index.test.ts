@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import * as recipes from './index.ts';
 
-/** They come with a recipe, or are what several begin with. */
+/** Parts of recipes, or their base classes. */
 const PARTS: readonly string[] = ['Cache', 'ClaimedName', 'Guarded', 'Lock'];
 
 const RECIPES = Object.entries(recipes).flatMap(([name, value]) =>

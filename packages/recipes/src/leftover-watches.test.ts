@@ -1,4 +1,4 @@
-/** A wait that is given up, and asked for again and again, keeps no watches: until the znode changes they would be kept. */
+/** Repeated calls that are cancelled while they wait leave no watches: these would exist until the znode changes. */
 import { ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { Barrier } from './barriers/barrier.ts';
@@ -13,7 +13,7 @@ import { WatchCounter } from './testing/watch-counter.ts';
 
 const MEMBERS = 2;
 
-/** All that waits, and what comes to its end while it is asked. */
+/** All waits, and how each is set up and ended. */
 const CASES: readonly (readonly [string, Wait])[] = [
   ...WAITS,
   [
@@ -38,7 +38,7 @@ const CASES: readonly (readonly [string, Wait])[] = [
 ];
 
 describe.each(CASES)('%s', (_title, prepare) => {
-  test('keeps no watch when its caller gives up', () =>
+  test('keeps no watch when its caller cancels', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const counter = new WatchCounter(one.client);
       const wait = await prepare(counter.client, two.client);
@@ -59,12 +59,12 @@ test('Queue.take keeps no watch when the service refuses to list the items', () 
     await new Queue(two.client, '/it').put(new Uint8Array(1));
     await two.client.ensurePath('/it-leases');
     const queue = new Queue(counter.client, '/it');
-    // Its first look is without watches: the right is taken away while it stands in the line.
+    // Its first look sets no watches: the permission is revoked while it waits in the line.
     await (await queue.take()).done();
     const taking = expect(queue.take()).rejects.toMatchObject({ code: 'NOAUTH' });
     await sleep(500);
     await two.client.setAcl('/it', [{ perms: 0b11110, scheme: 'world', id: 'anyone' }]);
-    // Of what one may not read one hears nothing either.
+    // Znodes that may not be read cause no events either.
     await two.client.delete('/it-leases');
     await taking;
     await sleep(5000);
@@ -89,12 +89,12 @@ test.each([
   }),
 );
 
-test('Inside.leave keeps no watch of one that came later either, when it waits for another one instead', () =>
+test('Inside.leave keeps no watch of a later member when it waits for another one instead', () =>
   inWorld(2, async ([one, two], { sleep }) => {
     const counter = new WatchCounter(one.client);
     const other = new DoubleBarrier(two.client, '/it', MEMBERS);
     const [inside] = await enterInTurn(new DoubleBarrier(counter.client, '/it', MEMBERS), other);
-    // The barrier was closed by hand; the name is lower than any of a member.
+    // The barrier was closed by hand; the name sorts before any member's.
     await two.client.delete('/it/ready');
     await two.client.create('/it/!', '', { mode: 'ephemeral' });
     for (let i = 0; i < 5; i++) {

@@ -1,6 +1,6 @@
 /**
- * Waiting calls whose connection or session is lost at any moment. A caller that gives up just then leaves no znode behind,
- * although it cannot delete one; the client that does not, waits on.
+ * Waiting calls whose connection or session is lost at any moment. A call that is cancelled at that moment leaves no
+ * znode behind, although it cannot delete one; a call that is not keeps waiting.
  */
 import { type CallOptions, type Client, text, ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
@@ -16,15 +16,15 @@ import { WAITING_TAKES } from './testing/waits.ts';
 
 interface Case {
   readonly title: string;
-  /** No other client keeps it from us. */
+  /** Nothing blocks it. */
   readonly comes?: true;
-  /** It fails with a lost session, and says so (`outcome: 'unknown'`). */
+  /** It fails with session loss, and reports it (`outcome: 'unknown'`). */
   readonly endsWithSession?: true;
-  /** What another client does before. @returns what we do, which waits or is there soon */
+  /** What another client does first. @returns our call, which waits or completes soon */
   readonly prepare: (client: Client, other: Client) => Promise<(call: CallOptions) => Promise<AsyncDisposable | null>>;
 }
 
-/** After a loss the others wait for their delay. */
+/** After a loss, locks with a delay make the others wait for it. */
 const SWIFT_TAKES = TAKES.filter(([title]) => !title.includes('with a delay'));
 
 const CASES: readonly Case[] = [
@@ -92,7 +92,7 @@ const CASES: readonly Case[] = [
 
 describe.each(CASES)('$title', ({ prepare }) => {
   test.each(['breaks', 'is gone for a while'] as const)(
-    'leaves nothing behind when its caller gives up at any moment, and the connection %s just then',
+    'leaves nothing behind when its caller cancels at any moment, and the connection %s just then',
     (way) =>
       inWorld(2, async ([one, two], tools) => {
         const take = await prepare(one.client, two.client);
@@ -105,12 +105,12 @@ describe.each(CASES)('$title', ({ prepare }) => {
       }),
   );
 
-  test('leaves nothing behind in a session that counts as lost just then, and comes back', async () => {
+  test('leaves nothing behind in a session that counts as lost at any moment and comes back', async () => {
     for (let limitMs = STEP_MS; limitMs <= LIMIT_MAX_MS; limitMs += 3 * STEP_MS) {
       await inWorld(2, async ([one, two], tools) => {
         const take = await prepare(one.client, two.client);
         const { lostSignal } = one.client;
-        // A service that is away keeps its sessions.
+        // A service that is down keeps its sessions.
         const lose = (): void => tools.server.crash();
         const regain = (): void => void tools.server.start();
         await giveUpWhile(one.client, tools, { take, limitMs, lose, regain, awayMs: 6000 });
@@ -153,7 +153,7 @@ describe.each(CASES.filter(({ endsWithSession }) => endsWithSession !== true))(
   },
 );
 
-/** Gives it back at once. @returns whether it was given up before; rejects when it failed otherwise */
+/** Releases it at once. @returns whether it succeeded, or was cancelled before; rejects when it failed otherwise */
 async function holdOnce(taking: Promise<AsyncDisposable | null>): Promise<boolean> {
   try {
     await using _ = await taking;
@@ -167,13 +167,13 @@ async function holdOnce(taking: Promise<AsyncDisposable | null>): Promise<boolea
 interface GivingUp {
   readonly take: (call: CallOptions) => Promise<AsyncDisposable | null>;
   readonly limitMs: number;
-  /** Takes the connection away, and gives it back. */
+  /** Takes the connection away, and restores it. */
   readonly lose: () => void;
   readonly regain: () => void;
   readonly awayMs?: number;
 }
 
-/** @returns whether it was given up, or was taken before */
+/** @returns whether it was cancelled, or had succeeded before */
 async function giveUpWhile(
   client: Client,
   { sleep }: Tools,
@@ -190,7 +190,7 @@ async function giveUpWhile(
   const hasGivenUp = await taking;
   await client.whenConnected();
   await sleep(2500);
-  // It is still the same session: nothing went with it.
+  // It is still the same session: nothing was deleted with it.
   expect(client.session?.id).toBe(sessionId);
   expect((await ownOf(client)).filter(isNoTally), `after ${limitMs} ms`).toEqual([]);
   return hasGivenUp;
@@ -202,7 +202,7 @@ async function ownOf(client: Client): Promise<readonly string[]> {
   return client.ephemerals('/');
 }
 
-/** What a queue counts its transactions by lives as long as the session. */
+/** The tally, by which a queue counts its transactions, lives as long as the session. */
 function isNoTally(path: string): boolean {
   return !path.includes('/tallies/');
 }

@@ -1,4 +1,4 @@
-/** A caller that gives up just when an answer comes leaves no promise behind that rejects unhandled and so ends the process. */
+/** Cancelling a call just when a reply arrives causes no unhandled rejection, which would end the process. */
 import type { Client } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { DoubleBarrier } from './barriers/double-barrier.ts';
@@ -30,7 +30,7 @@ const unhandledRejections = watchUnhandledRejections();
 
 describe.each(CASES)('%s', (_title, prepare) => {
   test.each([true, false])(
-    'may be given up with any of its answers (the client closed at once: %s)',
+    'may be cancelled at any of its replies (the client being closed at once: %s)',
     async (atOnce) => {
       let hasWaited = false;
       for (let nth = 1; !hasWaited; nth++) {
@@ -44,7 +44,7 @@ describe.each(CASES)('%s', (_title, prepare) => {
           });
           const given = waiting({ signal: controller.signal }).catch((error: unknown) => error);
           await sleep(100);
-          // So many answers do not come.
+          // There are not this many replies.
           hasWaited = !controller.signal.aborted;
           controller.abort();
           expect(await given).toMatchObject({
@@ -53,7 +53,7 @@ describe.each(CASES)('%s', (_title, prepare) => {
           await one.client.close();
           await sleep(100);
         });
-        expect(await unhandledRejections(), `given up with answer ${nth}`).toEqual([]);
+        expect(await unhandledRejections(), `cancelled at reply ${nth}`).toEqual([]);
         expect(nth).toBeLessThan(50);
       }
     },

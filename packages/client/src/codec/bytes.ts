@@ -2,7 +2,7 @@ import { EMPTY_BYTES } from '@meerkat/protocol';
 import type { Codec } from './codec.ts';
 
 /**
- * The data as it is; a znode that holds nothing reads as empty.
+ * The raw data; a znode without data reads as empty.
  *
  * @example
  * const { data } = await client.get('/blob', { codec: bytes }); // data: Uint8Array
@@ -13,7 +13,7 @@ export const bytes: Codec<Uint8Array> = {
 };
 
 /**
- * The data as it is, and null for a znode that holds nothing.
+ * The raw data, and null for a znode without data.
  *
  * @example
  * const { data } = await client.get('/flag', { codec: nullableBytes }); // data: Uint8Array | null

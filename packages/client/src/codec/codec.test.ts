@@ -11,13 +11,13 @@ import type { StandardSchema } from './standard-schema.ts';
 import { text } from './text.ts';
 
 describe('bytes', () => {
-  test('data goes as it is, and nothing reads as empty', () => {
+  test('data is unchanged, and null reads as empty', () => {
     expect(bytes.encode(utf8('x'))).toEqual(utf8('x'));
     expect(bytes.decode(utf8('x'))).toEqual(utf8('x'));
     expect(bytes.decode(null)).toEqual(new Uint8Array(0));
   });
 
-  test('nullableBytes tells nothing from empty', () => {
+  test('nullableBytes distinguishes null from empty', () => {
     expect(nullableBytes.encode(null)).toBeNull();
     expect(nullableBytes.decode(null)).toBeNull();
     expect(nullableBytes.decode(new Uint8Array(0))).toEqual(new Uint8Array(0));
@@ -31,11 +31,11 @@ describe('text', () => {
     expect(text.decode(null)).toBe('');
   });
 
-  test('a byte order mark is kept, so that writing back what was read changes nothing', () => {
+  test('a byte order mark is kept, so that a value can be written back unchanged', () => {
     expect(text.decode(Uint8Array.of(0xef, 0xbb, 0xbf, 0x61))).toBe('\ufeffa');
   });
 
-  test('bytes that are no UTF-8 are refused, and the error has them', async () => {
+  test('bytes that are not UTF-8 are refused, and the error contains them', async () => {
     const data = Uint8Array.of(0x61, 0xff);
 
     const error = await failureOf(text, data);
@@ -47,18 +47,18 @@ describe('text', () => {
 });
 
 describe('json', () => {
-  test('JSON without a schema is what it says', () => {
+  test('JSON without a schema is parsed as is', () => {
     expect(json().decode(utf8('{"a":[1,null]}'))).toEqual({ a: [1, null] });
     expect(json<{ a: number }>().encode({ a: 1 })).toEqual(utf8('{"a":1}'));
   });
 
-  test('a schema of another kind is refused before there are data to blame', () => {
-    // As a program without types may give it.
+  test('an object that is not a standard schema is refused at once', () => {
+    // As in a program without types.
     const schema = { parse: (value: unknown) => value } as unknown as StandardSchema<unknown>;
     expect(() => json(schema)).toThrow('json: the schema does not speak Standard Schema');
   });
 
-  test('a byte order mark that an editor has left is passed over', () => {
+  test('a byte order mark left by an editor is skipped', () => {
     expect(json().decode(Uint8Array.of(0xef, 0xbb, 0xbf, 0x31))).toBe(1);
   });
 
@@ -70,11 +70,11 @@ describe('json', () => {
     expect((await failureOf(json(), data)).cause).toBeInstanceOf(SyntaxError);
   });
 
-  test('a value that has no JSON is refused when it is written', () => {
+  test('a value without a JSON representation is refused when it is written', () => {
     expect(() => json().encode(undefined)).toThrow('a value of type undefined has no JSON');
   });
 
-  test('a zod schema checks what is read, and says where it is wrong', async () => {
+  test('a zod schema validates data that is read, and the error shows the position', async () => {
     const codec = json(z.object({ servers: z.array(z.object({ port: z.number() })) }));
 
     const error = await failureOf(codec, utf8('{"servers":[{"port":"x"}]}'));
@@ -91,7 +91,7 @@ describe('json', () => {
     expect(await codec.decode(utf8('{"since":"1970-01-01T00:00:00.000Z"}'))).toEqual({ since: new Date(0) });
   });
 
-  test('a schema may take its time', async () => {
+  test('a schema may be asynchronous', async () => {
     const isEven: StandardSchema<number> = {
       '~standard': {
         version: 1,
@@ -122,11 +122,11 @@ describe('gzip', () => {
   /** `printf hello | gzip -n` */
   const HELLO = Buffer.from('1f8b0800000000000003cb48cdc9c9070086a6103605000000', 'hex');
 
-  test('what the gzip command has packed is read', async () => {
+  test('the output of the gzip command is read', async () => {
     expect(await gzip(text).decode(HELLO)).toBe('hello');
   });
 
-  test('what was packed begins as gzip data does, and is read again', async () => {
+  test('compressed data begins with the gzip header, and is read again', async () => {
     const packed = gzip(text, { level: 9 }).encode('x'.repeat(100_000));
 
     expect([...(packed ?? []).slice(0, 3)]).toEqual([0x1f, 0x8b, 8]);
@@ -134,17 +134,17 @@ describe('gzip', () => {
     expect(await gzip(text).decode(packed)).toBe('x'.repeat(100_000));
   });
 
-  test('data that was written before compression was switched on is read as it is', async () => {
+  test('data that was written before compression was enabled is read unchanged', async () => {
     expect(await gzip(text).decode(utf8('old'))).toBe('old');
     expect(await gzip(text).decode(null)).toBe('');
     expect(await gzip(text).decode(new Uint8Array(0))).toBe('');
   });
 
-  test('nothing stays nothing', () => {
+  test('null stays null', () => {
     expect(gzip(nullableBytes).encode(null)).toBeNull();
   });
 
-  test('larger data is unpacked in the background', async () => {
+  test('larger data is decompressed in the background', async () => {
     const large = Array.from({ length: 20_000 }, (_, i) => (i * 2_654_435_761) % 1_000_003);
     const packed = gzipSync(JSON.stringify(large));
 
@@ -166,7 +166,7 @@ describe('gzip', () => {
     expect((await gzip(bytes, { unpackedBytesMax: length }).decode(bomb)).length).toBe(length);
   });
 
-  test('packed data that is damaged is refused', async () => {
+  test('damaged compressed data is refused', async () => {
     const damaged = Buffer.from(HELLO);
     damaged[12] = 0xff;
     expect(await failureOf(gzip(text), damaged)).toBeInstanceOf(DecodeError);

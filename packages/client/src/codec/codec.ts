@@ -1,7 +1,7 @@
 /**
- * How a value lies in a znode.
+ * How a value is stored in a znode.
  *
- * `encode` is synchronous, so that requests leave in the order of the calls. `decode` may take its time.
+ * `encode` is synchronous, so that requests are sent in the order of the calls. `decode` may be asynchronous.
  *
  * @example
  * const port: Codec<number> = {
@@ -11,9 +11,9 @@
  * const { data } = await client.get('/port', { codec: port }); // data: number
  */
 export interface Codec<T> {
-  /** null: the znode holds nothing, which is not the same as empty in ZooKeeper. May throw for a value that has no form in bytes. */
+  /** null: no data, which ZooKeeper distinguishes from empty data. May throw for a value that cannot be encoded. */
   encode(value: T): Uint8Array | null;
-  /** Throws or rejects when the data is no such value; the read then rejects with a DecodeError. */
+  /** Throws or rejects when the data is invalid; the read then rejects with a DecodeError. */
   decode(data: Uint8Array | null): T | Promise<T>;
 }
 

@@ -4,8 +4,8 @@ import { DecodeError } from './decode-error.ts';
 /**
  * The value of a znode.
  *
- * @param path as the user wrote it
- * @throws DecodeError, or rejects with one when the codec takes its time
+ * @param path the user's path
+ * @throws DecodeError, or rejects with one when the codec is asynchronous
  */
 export function decodeAt<T>(
   codec: Codec<T>,

@@ -1,7 +1,7 @@
 import { ZooKeeperError } from '../zookeeper-error.ts';
 
 /**
- * A znode holds something else than its codec expects. `cause` is what the codec said.
+ * The codec cannot decode the data of a znode. `cause` is the codec's error.
  *
  * @example
  * const value = await client.get('/config', { codec: json() }).catch((error) => {
@@ -11,7 +11,7 @@ import { ZooKeeperError } from '../zookeeper-error.ts';
  */
 export class DecodeError extends ZooKeeperError {
   declare readonly code: 'DECODEFAILED';
-  /** What the znode holds. */
+  /** The data of the znode. */
   readonly data: Uint8Array | null;
 
   constructor(operation: string, path: string | null, data: Uint8Array | null, cause: unknown) {

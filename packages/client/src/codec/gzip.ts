@@ -4,17 +4,17 @@ import { bytes } from './bytes.ts';
 import type { Codec } from './codec.ts';
 
 export interface GzipOptions {
-  /** Longest unpacked data that is believed: a few kilobytes can unpack to gigabytes. Bytes. Default 64 MiB. */
+  /** Maximum size after decompression, as a few kilobytes can unpack to gigabytes. Bytes. Default 64 MiB. */
   readonly unpackedBytesMax?: number | undefined;
   /** 1 (fast) … 9 (small). Default: zlib's. */
   readonly level?: number | undefined;
 }
 
 /**
- * Packs what another codec writes, as Curator's compression does. Data that is not packed is read as it is, so that
- * compression can be switched on while old znodes are still there.
+ * Compresses the output of another codec, as Curator's compression does. Uncompressed data is read unchanged, so that
+ * compression can be enabled while old znodes exist.
  *
- * Packing a megabyte holds the process up for some tens of milliseconds; more than 4 KiB is unpacked in the
+ * Compressing a megabyte blocks the event loop for some tens of milliseconds; more than 4 KiB is decompressed in the
  * background.
  *
  * @example
@@ -43,12 +43,12 @@ export function gzip<T>(
 }
 
 const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
-/** So much packed data unpacks to 4 MiB at the worst: that is done at once, without the way to another thread. */
+/** This much compressed data unpacks to at most 4 MiB: that is done synchronously, without the thread pool. */
 const SYNC_BYTES_MAX = 4 * 1024;
 
 const gunzipInBackground = promisify<Uint8Array, { readonly maxOutputLength: number }, Buffer>(gunzip);
 
-/** Two bytes that begin each member of a gzip file, and the only method there is (RFC 1952, 2.3.1). */
+/** The two magic bytes of each member of a gzip file, and the only compression method (RFC 1952, 2.3.1). */
 function isPacked(data: Uint8Array): boolean {
   return data.length >= 18 && data[0] === 0x1f && data[1] === 0x8b && data[2] === 8;
 }

@@ -2,10 +2,10 @@ import type { Codec } from './codec.ts';
 import { SchemaError, type StandardSchema } from './standard-schema.ts';
 
 /**
- * JSON as UTF-8, checked by a schema when there is one: any validator that speaks Standard Schema (zod, valibot,
- * arktype and others). The schema looks at what is read; what is written the compiler has looked at.
+ * JSON as UTF-8, optionally validated by a schema: any validator that supports Standard Schema (zod, valibot, arktype
+ * and others). The schema validates data that is read; values that are written are only checked by the compiler.
  *
- * An empty znode is no JSON.
+ * Empty data is not valid JSON.
  *
  * @example
  * const server = json(z.object({ host: z.string(), port: z.number() }));
@@ -18,7 +18,7 @@ export function json<T>(schema?: StandardSchema<T>): Codec<T> {
   if (schema !== undefined) checkSchema(schema);
   return {
     encode(value) {
-      // undefined, functions and symbols have no JSON; JSON.stringify returns undefined then, whatever its type says.
+      // JSON.stringify returns undefined for undefined, functions and symbols, contrary to its type.
       const written: string | undefined = JSON.stringify(value);
       if (written === undefined) throw new TypeError(`a value of type ${typeof value} has no JSON`);
       return ENCODER.encode(written);
@@ -31,7 +31,7 @@ export function json<T>(schema?: StandardSchema<T>): Codec<T> {
   };
 }
 
-/** Where no compiler has looked at it, a schema of another kind would seem to be a fault of the data. */
+/** Without a compiler, an object that is not a standard schema would look like a fault of the data. */
 function checkSchema(schema: StandardSchema<unknown>): void {
   if (typeof schema?.['~standard']?.validate === 'function') return;
   throw new TypeError('json: the schema does not speak Standard Schema: it has no method `~standard`.validate');
@@ -48,5 +48,5 @@ function accept<T>(result: Awaited<ReturnType<StandardSchema<T>['~standard']['va
 }
 
 const ENCODER = new TextEncoder();
-/** Drops a byte order mark, which some editors leave and JSON does not know. */
+/** Drops a byte order mark, which some editors write and JSON does not allow. */
 const DECODER = new TextDecoder('utf-8', { fatal: true });

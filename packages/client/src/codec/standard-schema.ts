@@ -1,11 +1,11 @@
 /**
  * A validator: the part of the interface "Standard Schema", version 1 (https://standardschema.dev), that is needed to
- * check a value. Declared here, because it is a convention and not a package.
+ * validate a value. Declared here, because it is a convention and not a package.
  */
 export interface StandardSchema<Output> {
   readonly '~standard': {
     readonly version: 1;
-    /** Which library made it. */
+    /** The library that created it. */
     readonly vendor: string;
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
@@ -16,14 +16,14 @@ export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
-/** One thing that is wrong with a value. */
+/** A validation error. */
 export interface SchemaIssue {
   readonly message: string;
-  /** Keys from the outside to the inside. */
+  /** Keys from the outermost to the innermost. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** A value is not what its schema says. The message names every issue and where it is. */
+/** A value does not match its schema. The message lists every issue with its path. */
 export class SchemaError extends Error {
   readonly issues: readonly SchemaIssue[];
 

@@ -31,13 +31,13 @@ describe('a protected create', () => {
     expect(withoutProtection('_c_me-lock-0000000000')).toBe('_c_me-lock-0000000000');
   });
 
-  test('takes a name that is the number alone, and a znode right below the root', async () => {
+  test('accepts a name that is the number alone, and a znode directly below the root', async () => {
     const { create } = setUp();
     expect((await create({ sequential: true }, '/locks/')).path).toMatch(/^\/locks\/_c_[0-9a-f-]{36}-\d{10}$/);
     expect((await create({}, '/a')).path).toMatch(/^\/_c_[0-9a-f-]{36}-a$/);
   });
 
-  test('takes another mark, and finds its znode by that', async () => {
+  test('accepts another mark, and finds its znode by that', async () => {
     const { service, create } = setUp();
     service.fault = (request) => (isCreate(request) && service.requests.length === 1 ? 'reply-lost' : null);
     const { path } = await create({ ...ephemeralSequential, mark: '5b2f9d0e__' });
@@ -64,7 +64,7 @@ describe('a protected create', () => {
     expect(service.requests.filter(isCreate)).toHaveLength(2);
   });
 
-  test('creates it again without looking when nothing was sent', async () => {
+  test('creates it again without a lookup when nothing was sent', async () => {
     const { service, create } = setUp();
     service.fault = () => (service.requests.length === 1 ? 'not-sent' : null);
     await create(ephemeralSequential);
@@ -84,7 +84,7 @@ describe('a protected create', () => {
     expect(path).toBe(service.paths[2]);
   });
 
-  test('gives up a connection that is lost each time, and deletes what came of it', async () => {
+  test('stops retrying when the connection is lost each time, and deletes its znode', async () => {
     const { service, create } = setUp();
     service.fault = (request) => (isCreate(request) ? 'reply-lost' : null);
     service.meanwhile = (request) => {
@@ -106,7 +106,7 @@ describe('a protected create', () => {
     expect(service.requests).toHaveLength(1);
   });
 
-  test('leaves nothing behind when its caller gives up while the outcome is unknown', async () => {
+  test('leaves nothing behind when its caller cancels while the outcome is unknown', async () => {
     const { service, create } = setUp();
     const controller = new AbortController();
     service.fault = (request) => (isCreate(request) ? 'reply-lost' : null);
@@ -139,7 +139,7 @@ describe('a protected create', () => {
     });
   });
 
-  test('counts its time over all its requests', async () => {
+  test('applies its timeout to all its requests together', async () => {
     const { service, surroundings, create } = setUp();
     service.fault = (request) => (isCreate(request) ? 'not-applied' : null);
     service.meanwhile = () => {

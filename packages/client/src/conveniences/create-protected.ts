@@ -12,25 +12,25 @@ import { ATTEMPTS_MAX, isLoss } from './losses.ts';
 import type { Operations } from './operations.ts';
 
 /*
- * A create whose reply is lost may have made the znode or not, and the name of a sequential znode is unknown. So the
- * name gets a unique mark, in the form of Curator's protection mode:
+ * When the reply to a create is lost, the znode may or may not exist, and the name of a sequential znode is unknown. So
+ * the name gets a unique mark, in the form of Curator's protection mode:
  *
  *     /locks/lock-0000000007   ──►   /locks/_c_5b2f9d0e-5e3b-4f0a-9a44-0c6f3a9f7d21-lock-0000000007
  *
- * After a lost connection the parent's children are listed, behind a sync, and the mark shows it. The list is final: the
- * leader refuses what the old connection may still have under way once the session lives on the new one, and the sync
- * waits for what it took before.
+ * After a lost connection the parent's children are listed, after a sync, and the mark identifies the znode. The list
+ * is final: the leader refuses requests of the old connection once the session lives on the new one, and the sync waits
+ * for those that it accepted before.
  */
 
 export interface CreateProtectedOptions extends CreateShape, CallOptions {
-  /** What the name begins with instead of `_c_<uuid>-`; it must be unique. */
+  /** The prefix of the name instead of `_c_<uuid>-`; it must be unique. */
   readonly mark?: string | undefined;
 }
 
 /**
  * Creates a znode that is found again when the reply to its creation is lost: it resolves with exactly one znode, or
- * rejects. When it rejects with `outcome: 'unknown'`, because the caller gave up or the connection was lost too often,
- * a znode that may have come to be is deleted in the background, as long as the session lives.
+ * rejects. When it rejects with `outcome: 'unknown'`, because the caller cancelled or the connection was lost too
+ * often, a znode that may have been created is deleted in the background, as long as the session lives.
  *
  * An ephemeral znode that an earlier session has left behind is not taken for ours.
  *
@@ -50,7 +50,7 @@ export async function createProtected(
   const about = { operation: 'createProtected', path };
   const budget = new Budget(options, surroundings, about);
   const own = new OwnZnode(operations, path, options, mark ?? `${PREFIX}${makeUuid(surroundings.random)}-`);
-  /** A create has been sent and may have made the znode. */
+  /** A create has been sent and may have been applied. */
   let isDoubtful = false;
   for (let attempt = 1; ; attempt++) {
     try {
@@ -88,16 +88,16 @@ const PROTECTED = /^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-/i;
 /** `_c_`, a UUID of 36 characters, `-`. */
 const MARK_LENGTH = 40;
 
-/** The znode under a mark that only one caller uses. */
+/** The znode with a mark that only one caller uses. */
 class OwnZnode {
-  /** As it is given to `create`: without the number that the server appends to a sequential one. */
+  /** As passed to `create`: without the sequence number. */
   readonly path: string;
   readonly #operations: Operations;
   readonly #parent: string;
   readonly #shape: CreateShape;
 
   constructor(operations: Operations, path: string, shape: CreateShape, mark: string) {
-    // An illegal path gets its error from `create`, with nothing added to it that hides what is wrong.
+    // An invalid path is reported by `create`, with a clear error.
     const parent = parentOf(path);
     this.path = parent === '' ? path : joinPath(parent, mark + nameOf(path));
     this.#operations = operations;
@@ -105,7 +105,7 @@ class OwnZnode {
     this.#shape = shape;
   }
 
-  /** Looks for it behind a sync. An ephemeral of another session is not it. */
+  /** Looks for it after a sync. An ephemeral znode of another session is not ours. */
   async find(options: CallOptions): Promise<Created | null> {
     const read = { ...options, read: 'linearizable' } as const;
     const prefix = nameOf(this.path);
@@ -122,7 +122,10 @@ class OwnZnode {
     return null;
   }
 
-  /** Deletes it if it has come to be. Never rejects: when the session ends first, an ephemeral goes with it. */
+  /**
+   * Deletes it if it has been created. Never rejects: when the session ends first, an ephemeral znode is deleted with
+   * it.
+   */
   async remove(): Promise<void> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       try {

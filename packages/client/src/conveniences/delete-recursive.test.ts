@@ -48,12 +48,12 @@ describe('a recursive delete', () => {
     await expect(setUp().remove(path)).rejects.toMatchObject({ code: 'BADARGUMENTS', path });
   });
 
-  test('never deletes the root of a chroot, nor a system znode that a chroot makes look like another', async () => {
+  test('never deletes the root of a chroot, nor a system znode hidden by a chroot', async () => {
     await expect(setUp('/app').remove('/')).rejects.toMatchObject({ code: 'BADARGUMENTS' });
     await expect(setUp('/zookeeper').remove('/quota')).rejects.toMatchObject({ code: 'BADARGUMENTS' });
   });
 
-  test('also deletes children that come in between', async () => {
+  test('also deletes children that are created meanwhile', async () => {
     const { service, remove } = setUp();
     plant(service);
     let isPut = false;
@@ -66,7 +66,7 @@ describe('a recursive delete', () => {
     expect(service.paths).toEqual([]);
   });
 
-  test('gives up when another client keeps creating children', async () => {
+  test('rejects when another client keeps creating children', async () => {
     const { service, remove } = setUp();
     service.put('/a');
     let count = 0;
@@ -77,7 +77,7 @@ describe('a recursive delete', () => {
     expect(count).toBe(10);
   });
 
-  test('is content with what others delete, and does not count it', async () => {
+  test('accepts deletions by other clients, and does not count them', async () => {
     const { service, remove } = setUp();
     plant(service);
     let isDone = false;
@@ -112,7 +112,7 @@ describe('a recursive delete', () => {
     };
     const result = remove('/a', { signal: controller.signal, onProgress });
     await expect(result).rejects.toMatchObject({ code: 'ABORTED', outcome: 'unknown', cause: 'enough' });
-    // What was in flight has gone, the rest has not been asked for.
+    // What was in flight is gone, the rest has not been requested.
     expect(service.paths.length).toBeGreaterThan(800);
   });
 

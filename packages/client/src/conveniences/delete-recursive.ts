@@ -7,23 +7,25 @@ import { ATTEMPTS_MAX, isDoubtfulLoss, isLoss } from './losses.ts';
 import type { Operations } from './operations.ts';
 
 export interface DeleteRecursiveOptions extends CallOptions {
-  /** Told how far it is: when all znodes are found, before the first one is deleted, and after each deleted one. */
+  /**
+   * Called with the progress: when all znodes are found, before the first one is deleted, and after each deleted one.
+   */
   readonly onProgress?: ((progress: DeleteProgress) => void) | undefined;
 }
 
 export interface DeleteProgress {
-  /** Znodes deleted so far, by the replies: more of them may be gone while requests are in flight. */
+  /** Znodes deleted so far, by the replies: more may be gone while requests are in flight. */
   readonly deleted: number;
-  /** Znodes found so far, those deleted included. */
+  /** Znodes found so far, including deleted ones. */
   readonly found: number;
 }
 
 /**
- * Deletes a znode with everything below it, children before parents, many requests in flight. Children that come while
- * it runs are deleted too; if they are created faster than that, it rejects with a NotEmptyError.
+ * Deletes a znode and everything below it, children before parents, many requests in flight. Children created while it
+ * runs are deleted too; if they are created faster than that, it rejects with a NotEmptyError.
  *
- * It is not one change: others see it going on, and when it ends early (aborted, for instance) a part is left. What
- * others delete meanwhile is not counted.
+ * Not atomic: other clients see partial results, and when it ends early (for instance aborted) a part is left.
+ * Deletions by other clients are not counted.
  *
  * @returns the number of znodes that it deleted
  *
@@ -54,9 +56,9 @@ class Deletion {
   readonly #budget: Budget;
   readonly #onProgress: ((progress: DeleteProgress) => void) | undefined;
   #deleted = 0;
-  /** A deletion was sent: it may have been carried out, answered or not. */
+  /** A deletion was sent: it may have been applied, with or without a reply. */
   #hasSent = false;
-  /** Those deleted, and those that this pass is to delete. */
+  /** Znodes that are deleted, or to be deleted in this pass. */
   #found = 0;
 
   constructor(operations: Operations, budget: Budget, onProgress: ((progress: DeleteProgress) => void) | undefined) {
@@ -77,14 +79,14 @@ class Deletion {
     }
   }
 
-  /** Parents before their children. Empty when the znode is gone, after it was there. */
+  /** Parents before their children. Empty when the znode is gone after it existed. */
   async #findAll(root: string, pass: number): Promise<readonly string[]> {
     const found: string[] = [root];
     let level: readonly string[] = found.slice();
     while (level.length > 0) {
       const next: string[] = [];
       await forEachInFlight(level, READS_MAX, async (path) => {
-        // One sync, behind which everything else is read, shows what the pass before ran into.
+        // One sync, before all other reads, makes changes visible that the previous pass ran into.
         const read = path === root && pass > 1 ? ('linearizable' as const) : undefined;
         const names = await this.#childrenOf(path, { ...this.#next(), read }, pass === 1 && path === root);
         if (names === null) {
@@ -112,7 +114,7 @@ class Deletion {
   /** @returns the refusal of a znode that has children again; null when all are gone */
   async #deleteAll(paths: readonly string[]): Promise<NotEmptyError | null> {
     let refusal: NotEmptyError | null = null;
-    // The requests of a session are carried out in their order: a parent may be sent before its children are answered.
+    // The requests of a session are applied in order: a parent may be sent before the replies for its children.
     await forEachInFlight(paths.toReversed(), DELETES_MAX, async (path) => {
       try {
         await this.#delete(path);
@@ -155,6 +157,6 @@ class Deletion {
   }
 }
 
-/** Requests in flight at a time: enough to keep a server busy, few enough to leave room for others of the session. */
+/** Maximum of requests in flight: enough to keep a server busy, few enough to leave room for others of the session. */
 const READS_MAX = 64;
 const DELETES_MAX = 128;

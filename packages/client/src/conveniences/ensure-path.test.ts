@@ -9,7 +9,7 @@ import { createParents, ensurePath } from './ensure-path.ts';
 const surroundings = new VirtualSurroundings();
 
 describe('ensurePath', () => {
-  test('makes what is missing and leaves the rest', async () => {
+  test('creates missing znodes and leaves existing ones', async () => {
     const service = new FakeService();
     service.put('/a', 'kept');
     await ensurePath(service, surroundings, '/a/b/c');
@@ -28,7 +28,7 @@ describe('ensurePath', () => {
     expect(service.paths).toEqual(['/apps', '/apps/shop', '/apps/shop/a']);
   });
 
-  test('makes containers with an ACL of their own when asked to', async () => {
+  test('creates containers with a given ACL', async () => {
     const service = new FakeService();
     const acl = [{ perms: 31, scheme: 'auth', id: '' }];
     await ensurePath(service, surroundings, '/a/b', { mode: 'container', acl });
@@ -39,7 +39,7 @@ describe('ensurePath', () => {
     ]);
   });
 
-  test('accepts what another client creates at the same time', async () => {
+  test('accepts znodes that another client creates at the same time', async () => {
     const service = new FakeService();
     service.meanwhile = ({ op }) => {
       if (op === OpCode.create2) for (const path of ['/a', '/a/b']) if (!service.znodes.has(path)) service.put(path);
@@ -48,7 +48,7 @@ describe('ensurePath', () => {
     expect(service.paths).toEqual(['/a', '/a/b', '/a/b/c']);
   });
 
-  test('creates a parent again that disappears in between', async () => {
+  test('recreates a parent that is deleted meanwhile', async () => {
     const service = new FakeService();
     service.put('/a');
     let isGone = false;
@@ -61,7 +61,7 @@ describe('ensurePath', () => {
     expect(service.paths).toEqual(['/a', '/a/b']);
   });
 
-  test.each(['not-sent', 'not-applied', 'reply-lost'] as const)('goes through a lost connection: %s', async (fault) => {
+  test.each(['not-sent', 'not-applied', 'reply-lost'] as const)('survives a lost connection: %s', async (fault) => {
     const service = new FakeService();
     let creates = 0;
     service.fault = ({ op }) => (op === OpCode.create2 && ++creates === 2 ? fault : null);
@@ -83,7 +83,7 @@ describe('ensurePath', () => {
     expect(service.paths).toEqual(['/secret', '/secret/a']);
   });
 
-  test('says which znode it may not make', async () => {
+  test('reports which znode it may not create', async () => {
     const service = new FakeService();
     const request = service.request.bind(service);
     service.request = async (made, options, about) => {
@@ -101,14 +101,14 @@ describe('ensurePath', () => {
 });
 
 describe('createParents', () => {
-  test('is one request when the parent is there', async () => {
+  test('is one request when the parent exists', async () => {
     const service = new FakeService();
     await createParents(service, surroundings, '/a', 'x');
     expect(service.requests).toHaveLength(1);
     expect(service.text('/a')).toBe('x');
   });
 
-  test('makes missing parents of the kind and with the ACL that were asked for', async () => {
+  test('creates missing parents with the given mode and ACL', async () => {
     const service = new FakeService('/app');
     const acl = [{ perms: 31, scheme: 'auth', id: '' }];
     const { path, stat } = await createParents(service, surroundings, '/a/b/c-', 'x', {
@@ -126,7 +126,7 @@ describe('createParents', () => {
     ]);
   });
 
-  test('keeps the ACL of the parents apart when asked to', async () => {
+  test('supports a separate ACL for the parents', async () => {
     const service = new FakeService();
     const acl = [{ perms: 31, scheme: 'auth', id: '' }];
     const parentAcl = [{ perms: 31, scheme: 'world', id: 'anyone' }];
@@ -138,7 +138,7 @@ describe('createParents', () => {
     ]);
   });
 
-  test('takes names that are the number alone', async () => {
+  test('accepts names that are the number alone', async () => {
     const service = new FakeService();
     expect(await createParents(service, surroundings, '/queue/', '', { sequential: true })).toMatchObject({
       path: '/queue/0000000000',

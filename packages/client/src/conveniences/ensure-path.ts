@@ -8,9 +8,9 @@ import { absoluteOfCreate, type CreateRequester, type CreateShape, makeCreate } 
 import { ATTEMPTS_MAX, isLoss } from './losses.ts';
 
 /*
- * Missing znodes are made in two round trips whatever the depth: all ancestors are looked at at once, then all missing
- * ones are created at once, from the top; the server keeps the order. With absolute paths, so that the znodes of the
- * chroot are made too.
+ * Missing znodes are created in two round trips at any depth: all ancestors are checked concurrently, then all missing
+ * ones are created, from the top; the server keeps the order. With absolute paths, so that the znodes of the chroot are
+ * created too.
  */
 
 export interface EnsurePathOptions extends CallOptions {
@@ -21,7 +21,7 @@ export interface EnsurePathOptions extends CallOptions {
 }
 
 /**
- * Makes sure that a znode and all its ancestors exist, the chroot's included. Existing ones are left as they are.
+ * Creates a znode and its ancestors where they are missing, including the chroot. Existing ones are left unchanged.
  *
  * @example
  * await client.ensurePath('/services/search/instances');
@@ -38,9 +38,9 @@ export async function ensurePath(
 }
 
 export interface CreateParentsOptions extends CreateShape, CallOptions {
-  /** What kind of znode missing parents become. Default 'persistent'. */
+  /** The mode of missing parents. Default 'persistent'. */
   readonly parentMode?: 'persistent' | 'container' | undefined;
-  /** Who may do what with the parents that are made. Default: as with the znode itself. */
+  /** The ACL of created parents. Default: that of the znode itself. */
   readonly parentAcl?: readonly Acl[] | undefined;
 }
 
@@ -67,7 +67,7 @@ export async function createParents(
       const created = await requester.request<Created>(request, budget.next(), about);
       return { path: requester.relative(created.path), stat: created.stat };
     } catch (error) {
-      // Again, if an empty container among the parents was deleted before the child came.
+      // Retry, if an empty container among the parents was deleted before the child was created.
       if (!(error instanceof NoNodeError) || attempt >= ATTEMPTS_MAX) throw error;
       await ensureAbsolute(requester, parentOf(absolute), parents, budget, about.operation);
     }
@@ -83,7 +83,7 @@ async function ensureAbsolute(
 ): Promise<void> {
   const lineage = lineageOf(path);
   for (let attempt = 1; ; attempt++) {
-    // What was wrong before may have been seen on a server that lags behind.
+    // The earlier failure may have been caused by a lagging server.
     if (attempt > 1)
       await requester.request({ op: OpCode.sync, path }, budget.next('unknown'), { operation, path: null });
     const missing = await findMissing(requester, lineage, budget, operation);
@@ -95,7 +95,7 @@ async function ensureAbsolute(
     );
     const failure = results.find((result) => isFailure(result));
     if (failure === undefined) return;
-    // Creating what may have been created is harmless here, and a parent that has gone again is recreated.
+    // A retried create is harmless here, and a parent that was deleted again is recreated.
     const { reason } = failure as PromiseRejectedResult;
     if (attempt >= ATTEMPTS_MAX || !(isLoss(reason) || reason instanceof NoNodeError)) throw reason;
   }
@@ -116,7 +116,7 @@ async function findMissing(
         return true;
       } catch (error) {
         if (error instanceof NoNodeError) return false;
-        // Who may not read a znode is notified only when there is one.
+        // NOAUTH is returned only for a znode that exists.
         if (error instanceof NoAuthError) return true;
         throw error;
       }
@@ -129,7 +129,7 @@ function isFailure(result: PromiseSettledResult<unknown>): boolean {
   return result.status === 'rejected' && !(result.reason instanceof NodeExistsError);
 }
 
-/** `/a/b` comes from `/a`, `/a/b`; the root from nothing, because it always exists. */
+/** `/a`, `/a/b` for `/a/b`; empty for the root, because it always exists. */
 function lineageOf(path: string): readonly string[] {
   const lineage: string[] = [];
   for (let at = path; at !== '/' && at !== ''; at = parentOf(at)) lineage.push(at);

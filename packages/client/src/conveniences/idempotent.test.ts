@@ -63,20 +63,20 @@ describe('an idempotent delete', () => {
     expect(service.paths).toEqual([]);
   });
 
-  test('of a znode that never was is refused', async () => {
+  test('of a znode that never existed is refused', async () => {
     const { service, remove } = setUp(null);
     service.znodes.delete('/a');
     await expect(remove()).rejects.toBeInstanceOf(NoNodeError);
   });
 
-  test('is refused when the version is another one, also after a lost connection', async () => {
+  test('is refused when the version differs, also after a lost connection', async () => {
     const { service, remove } = setUp('not-applied', (it, count) => count === 2 && it.put('/a', 'theirs'));
     await expect(remove()).rejects.toMatchObject({ code: 'BADVERSION', outcome: 'unknown' });
     expect(service.paths).toEqual(['/a']);
   });
 });
 
-test('versions wrap, and the newest servers leave out -1, which means any', () => {
+test('versions wrap around, and the newest servers skip -1, which means any', () => {
   expect(isNextVersion(0, 1)).toBe(true);
   expect(isNextVersion(0, 2)).toBe(false);
   expect(isNextVersion(2 ** 31 - 1, -(2 ** 31))).toBe(true);

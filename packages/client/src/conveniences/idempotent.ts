@@ -10,17 +10,17 @@ import { ATTEMPTS_MAX, isDoubtfulLoss, isLoss } from './losses.ts';
 import type { Operations } from './operations.ts';
 
 export interface ExpectedVersionOptions extends CallOptions {
-  /** The version that the znode must have; "any" would make a repetition undo what others wrote meanwhile. */
+  /** The version that the znode must have; with "any" a retry would undo later writes of others. */
   readonly version: number;
 }
 
 /**
- * Sets data on a known version and goes through lost connections: when a repetition is refused because the version has
- * changed, the znode is read, and if it holds the same data under the next version, that was the earlier attempt.
+ * Sets data conditionally on a version and retries after lost connections: when a retry is refused because the version
+ * has changed, the znode is read, and if it holds the same data under the next version, that was the earlier attempt.
  *
- * Two limits. Another client that sets the same data on the same version cannot be told apart; for a counter,
- * say, use `update`. And when another client changes the znode after our own attempt, this rejects with a
- * BadVersionError of outcome 'unknown'.
+ * Two limits. Another client that sets the same data on the same version cannot be distinguished; for a counter, use
+ * `update`. And when another client changes the znode after our own attempt, this rejects with a BadVersionError of
+ * outcome 'unknown'.
  *
  * @example
  * const { stat } = await client.get('/config');
@@ -53,11 +53,12 @@ export async function setIdempotent(
 }
 
 /**
- * Deletes a known version and goes through lost connections: when a repetition finds the znode gone, that was the
- * earlier attempt.
+ * Deletes a znode conditionally on its version and retries after lost connections: when a retry finds the znode gone,
+ * that was the earlier attempt.
  *
- * Two limits. A deletion by another client cannot be told apart: the znode is gone, but perhaps not by us. And a
- * znode that another client recreates after our own attempt has version 0, and a repetition that expects version 0 deletes it.
+ * Two limits. A deletion by another client cannot be distinguished: the znode is gone, but perhaps not because of us.
+ * And when another client recreates the znode after our own attempt it has version 0, and a retry that expects version
+ * 0 deletes it.
  *
  * @example
  * await client.deleteIdempotent('/task-7', { version: stat.version });
@@ -82,10 +83,10 @@ export async function deleteIdempotent(
 }
 
 /**
- * Repeats a write whose connection was lost.
+ * Retries a write whose connection was lost.
  *
- * @param write is told whether an earlier attempt may have been applied
- * @param explain looks at a refusal after such an attempt: the result, if it was that attempt; undefined if not
+ * @param write gets whether an earlier attempt may have been applied
+ * @param explain handles a refusal after such an attempt: the result, if it was that attempt; undefined if not
  */
 async function repeatOnLoss<T>(
   about: About,
@@ -112,7 +113,9 @@ async function repeatOnLoss<T>(
   }
 }
 
-/** Whether a znode of version `version` that was set once has version `next`: the number wraps, and 3.10 skips −1. */
+/**
+ * Whether a znode of version `version` that was set once has version `next`: versions wrap around, and 3.10 skips −1.
+ */
 export function isNextVersion(version: number, next: number): boolean {
   return next === ((version + 1) | 0) || (version === -2 && next === 0);
 }

@@ -1,6 +1,6 @@
 /**
- * Does something asynchronous with each item, begun in order, at most `max` of them at a time. After a failure nothing
- * more is begun; it rejects with the first failure once everything begun has ended.
+ * Runs an asynchronous function for each item, started in order, at most `max` at a time. After a failure nothing more
+ * is started; it rejects with the first failure once all started ones have ended.
  */
 export async function forEachInFlight<T>(
   items: readonly T[],

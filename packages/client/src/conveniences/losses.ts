@@ -5,8 +5,8 @@ import { ZooKeeperError } from '../zookeeper-error.ts';
 export const ATTEMPTS_MAX = 10;
 
 /**
- * The reply was lost: the connection broke, or the service gave up waiting. On a connection the outcome can be found out at
- * once. Not so when the service is overloaded, the session is over, or the caller has given up.
+ * The reply was lost: the connection broke, or the service stopped waiting. With a connection the outcome can be found
+ * out at once. Not so when the service is overloaded, the session is over, or the caller has cancelled.
  */
 export function isLoss(error: unknown): error is ZooKeeperError {
   if (!(error instanceof ZooKeeperError)) return false;
@@ -14,7 +14,7 @@ export function isLoss(error: unknown): error is ZooKeeperError {
   return retryClass === 'connection' || (retryClass === 'pause' && outcome === 'unknown');
 }
 
-/** A loss after which the request may have been carried out. */
+/** A loss after which the request may have been applied. */
 export function isDoubtfulLoss(error: unknown): error is ZooKeeperError {
   return isLoss(error) && error.outcome === 'unknown';
 }

@@ -5,7 +5,7 @@ import type { Stat } from '../machine/stat.ts';
 import type { CreateOptions, VersionOptions } from '../operations.ts';
 import type { ReadOptions } from '../requester.ts';
 
-/** The methods of a client that conveniences are made of. Paths are relative to its chroot. */
+/** The client methods that conveniences use. Paths are relative to its chroot. */
 export interface Operations {
   /** null while there is none. */
   readonly session: { readonly id: bigint } | null;

@@ -36,7 +36,7 @@ function setUp(faults: readonly (Fault | null)[] = []) {
 }
 
 describe('an update', () => {
-  test('writes what the function makes of the present value, and gives the result', async () => {
+  test("writes the function's result for the current value, and returns the znode", async () => {
     const { service, run } = setUp();
     const result = await run(addOne);
     expect(service.text('/n')).toBe('6');
@@ -54,11 +54,11 @@ describe('an update', () => {
     await run(change);
     expect(service.text('/n')).toBe('46');
     expect(change).toHaveBeenCalledTimes(5);
-    // The third and the fourth race wait half of 8 and 16 ms: chance drew the middle.
+    // The third and the fourth race wait half of 8 and 16 ms: the random factor is one half.
     expect(surroundings.delaysMs).toEqual([4, 8]);
   });
 
-  test('leaves the znode as it is when the function returns undefined', async () => {
+  test('leaves the znode unchanged when the function returns undefined', async () => {
     const { service, run, writes } = setUp();
     expect(text((await run(() => undefined))!.data)).toBe('5');
     expect(writes()).toBe(0);
@@ -93,7 +93,7 @@ describe('an update', () => {
     expect(theirs.service.text('/n')).toBe('6');
   });
 
-  test('continues when what is there now cannot be its own', async () => {
+  test('continues when the current state cannot be its own write', async () => {
     const { service, others, run, writes } = setUp(['not-applied']);
     const once = makeOnce();
     others.push((count) => count === 0 && writes() === 1 && once(() => service.put('/n', '100')));
@@ -115,13 +115,13 @@ describe('an update', () => {
     await expect(run(addOne)).rejects.toMatchObject({ outcome: 'unknown' });
   });
 
-  test('that is harmless to repeat takes the value that it wanted for its own', async () => {
+  test('with idempotent: true takes the wanted value for its own', async () => {
     const { service, run } = setUp(['reply-lost']);
     expect((await run(() => 'on', { idempotent: true }))!.stat.version).toBe(1);
     expect(service.text('/n')).toBe('on');
   });
 
-  test('that is harmless to repeat continues when later changes hide its outcome', async () => {
+  test('with idempotent: true continues when later changes hide its outcome', async () => {
     const { service, others, run, writes } = setUp(['reply-lost']);
     const once = makeOnce();
     others.push((count) => count === 0 && writes() === 1 && once(() => service.put('/n', 'off')));
@@ -129,7 +129,7 @@ describe('an update', () => {
     expect(service.text('/n')).toBe('on');
   });
 
-  test('gives up a connection that is lost again and again', async () => {
+  test('stops retrying when the connection is lost repeatedly', async () => {
     const { run, writes } = setUp(Array.from({ length: 100 }, () => 'not-applied' as const));
     await expect(run(addOne)).rejects.toMatchObject({ code: 'CONNECTIONLOSS' });
     expect(writes()).toBe(10);
@@ -141,7 +141,7 @@ describe('an update of a missing znode', () => {
     await expect(setUp().run(addOne, {}, '/missing')).rejects.toBeInstanceOf(NoNodeError);
   });
 
-  test('creates it when asked to, and gives the function null', async () => {
+  test('creates it with create: true, and passes null to the function', async () => {
     const { service, run } = setUp();
     const change = vi.fn(() => 'new');
     const result = await run(change, { create: true, mode: 'ephemeral' }, '/m');
@@ -156,7 +156,7 @@ describe('an update of a missing znode', () => {
     expect(service.paths).toEqual(['/n']);
   });
 
-  test('sees what another client has created in between', async () => {
+  test('sees a znode that another client has created meanwhile', async () => {
     const { service, others, run } = setUp();
     others.push((count) => count === 1 && service.put('/m', '7'));
     await run(addOne, { create: true }, '/m');
@@ -172,7 +172,7 @@ describe('an update of a missing znode', () => {
     expect(service.text('/m')).toBe(expected);
   });
 
-  test('says that the outcome is unknown when it may be its own', async () => {
+  test('reports an unknown outcome when it may be its own write', async () => {
     const { service, run } = setUp(['reply-lost']);
     await expect(run(addOne, { create: true }, '/m')).rejects.toMatchObject({ outcome: 'unknown' });
     expect(service.text('/m')).toBe('1');

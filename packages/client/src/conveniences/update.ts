@@ -16,34 +16,34 @@ import type { Operations } from './operations.ts';
 
 export interface UpdateOptions extends CallOptions {
   /**
-   * Changing it twice is harmless, and so is taking another client's identical change for ours: continues when the outcome
-   * of a write stays unknown. Right for switching something on; wrong for counting. Default false.
+   * The change may be applied twice, and another client's identical change may be taken for ours: continues when the
+   * outcome of a write stays unknown. Right for a switch; wrong for a counter. Default false.
    */
   readonly idempotent?: boolean | undefined;
 }
 
-/** `create: true`: a missing znode is created, and the function is given null. */
+/** `create: true`: a missing znode is created, and the function gets null. */
 export interface UpdateOrCreateOptions extends UpdateOptions, CreateShape {
   readonly create: true;
   readonly sequential?: never;
 }
 
-/** A codec that takes more than it gives: text is welcome where bytes are read. */
+/** A codec that encodes more than it decodes: text may be written where bytes are read. */
 export interface UpdateCodec<Current extends Next, Next> {
   decode(data: Uint8Array | null): Current | Promise<Current>;
   encode(value: Next): Uint8Array | null;
 }
 
 /**
- * What the function makes of the present value: the new one, or undefined to leave the znode as it is. It may be called
- * several times, so it should do nothing else.
+ * Returns the new value for the current one, or undefined to leave the znode unchanged. It may be called several times,
+ * so it should have no side effects.
  */
 export type Change<Current, Next, Missing = never> = (
   current: Current | Missing,
   stat: Stat | Missing,
 ) => Next | undefined | Promise<Next | undefined>;
 
-/** `update` without a codec: the function is given bytes and may return text. */
+/** `update` without a codec: the function gets bytes and may return text. */
 export const DATA_CODEC: UpdateCodec<Uint8Array, Data> = {
   decode: (data) => data ?? EMPTY_BYTES,
   encode: toBytes,
@@ -51,13 +51,13 @@ export const DATA_CODEC: UpdateCodec<Uint8Array, Data> = {
 
 /**
  * Reads, calls `change`, and writes the result if the znode was not changed meanwhile; otherwise starts over, until it
- * fits or the caller gives up.
+ * succeeds or the caller cancels.
  *
  * The change is applied once or not at all. When a lost connection leaves the outcome of a write unknown, the znode is
- * read again. If that shows that the write was not applied, it continues; if not, because another client may have written
- * the same or something newer, it rejects with the error of the lost connection, `outcome: 'unknown'`.
+ * read again. If that shows that the write was not applied, it continues; if not, because another client may have
+ * written the same or something newer, it rejects with the error of the lost connection, `outcome: 'unknown'`.
  *
- * @returns the znode as it is now; null when it is missing and the function left it so
+ * @returns the current znode; null when it is missing and the function left it so
  *
  * @example
  * await client.update('/visits', (data) => `${Number(new TextDecoder().decode(data)) + 1}`);
@@ -75,7 +75,7 @@ export async function update<Current extends Next, Next>(
   const shape = 'create' in options ? options : null;
   let losses = 0;
   for (let round = 1; ; round++) {
-    // A server that lags behind is found out by the write; from then on it is waited for.
+    // A lagging server is detected by the failed write; later rounds wait until it has caught up.
     const read = round === 1 ? 'local' : 'linearizable';
     const found = await find(operations, path, { ...budget.next(), read }, shape !== null);
     const current = found === null ? null : await decodeAt<Current>(codec, found.data, path, 'update');
@@ -155,12 +155,12 @@ function isRace(error: unknown, found: Found | null): boolean {
 }
 
 /**
- * What a linearizable read after the loss of a connection says of a write on what was found before.
+ * What a linearizable read after a lost connection shows about a write upon `before`.
  *
- * - not-applied: certainly not. A znode that was missing and still is counts as this: the client that deleted it meanwhile has
- *   ended whatever was in it.
- * - as-wanted: the next version, with our data; ours, or those of a client that wrote the same.
- * - unknown: later versions, or another znode of that name, hide it.
+ * - not-applied: certainly not. Includes a znode that was missing and still is: if it was created, another client has
+ *   deleted it.
+ * - as-wanted: the next version, with our data; ours, or written by a client that wrote the same.
+ * - unknown: hidden by later versions, or by another znode of that name.
  */
 function judge(
   found: Found | null,
@@ -179,7 +179,7 @@ function judge(
 }
 
 /**
- * Milliseconds before the next round. The first races are run at once; then chance keeps many writers apart.
+ * Milliseconds before the next round. The first rounds have no delay; then random delays keep many writers apart.
  *
  * @param random 32 random bits
  */

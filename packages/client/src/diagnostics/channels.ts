@@ -2,13 +2,13 @@ import { type Channel, channel, type TracingChannel, tracingChannel } from 'node
 import type { RequestTrace } from './request-trace.ts';
 
 /*
- * What any code of the process can subscribe to without access to the client (node:diagnostics_channel):
+ * Diagnostics channels (node:diagnostics_channel), for any code of the process, without access to the client:
  *
  *     tracing:meerkat.client.request:{start,end,asyncStart,asyncEnd,error}    RequestTrace
  *     meerkat.client.state                                                    StateChange
  *     meerkat.client.stall                                                    Stall
  *
- * Without subscribers a channel costs one look at `hasSubscribers`.
+ * Without subscribers a channel costs one check of `hasSubscribers`.
  */
 
 /**
@@ -27,5 +27,5 @@ export const requestChannel: TracingChannel<unknown, RequestTrace> = tracingChan
 /** Every change of state of every client: a StateChange. */
 export const stateChannel: Channel = channel('meerkat.client.state');
 
-/** Event loops that stood still for too long: a Stall. */
+/** Event loops that were blocked for too long: a Stall. */
 export const stallChannel: Channel = channel('meerkat.client.stall');

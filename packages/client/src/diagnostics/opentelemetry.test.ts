@@ -14,7 +14,7 @@ afterEach(() => {
   api.context.disable();
 });
 
-test('a request is a CLIENT span with the names of the semantic conventions, below the span that is active', async () => {
+test('a request is a CLIENT span with the names of the semantic conventions, below the active span', async () => {
   const exporter = registerSdk();
   using _instrumentation = instrument(api);
   const tracer = api.trace.getTracer('test');
@@ -43,7 +43,7 @@ test('a request is a CLIENT span with the names of the semantic conventions, bel
   });
 });
 
-test('once an SDK is registered connect makes spans by itself; a failure has its code', async () => {
+test('connect creates spans automatically once an SDK is registered; a failure has its code', async () => {
   await instrumentIfRegistered();
   expect(isTraced()).toBe(false);
   const exporter = registerSdk();
@@ -52,7 +52,7 @@ test('once an SDK is registered connect makes spans by itself; a failure has its
 
   await client.get('/nowhere').catch(() => undefined);
 
-  // A second client makes no second span.
+  // A second client creates no second span.
   await using other = await connect(server.connectString);
   await other.exists('/nowhere');
   const [failed, found, ...others] = exporter.getFinishedSpans();
@@ -66,7 +66,7 @@ test('once an SDK is registered connect makes spans by itself; a failure has its
   expect(others).toEqual([]);
 });
 
-test('a second instrumentation takes the place of the first, and disposing of it ends the spans', async () => {
+test('a second instrumentation replaces the first, and disposing of it ends the spans', async () => {
   const exporter = registerSdk();
   const first = instrument(api);
   const second = instrument(api);
@@ -81,7 +81,7 @@ test('a second instrumentation takes the place of the first, and disposing of it
   expect(isTraced()).toBe(false);
 });
 
-/** An SDK as an application registers it; its spans end in memory. */
+/** An SDK as registered by an application, with an in-memory exporter. */
 function registerSdk(): InMemorySpanExporter {
   const exporter = new InMemorySpanExporter();
   api.trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));

@@ -2,12 +2,12 @@ import { requestChannel } from './channels.ts';
 import type { RequestTrace } from './request-trace.ts';
 
 /*
- * Spans of requests, made from what the diagnostics channel reports: one CLIENT span for each request, from the call to
- * the reply, a child of the span that is active at the call. Names of attributes are those of OpenTelemetry's semantic
- * conventions for databases, where they have one.
+ * Spans of requests, created from the diagnostics channel: one CLIENT span per request, from the call to the reply, a
+ * child of the span that is active at the call. Attributes are named by OpenTelemetry's semantic conventions for
+ * databases, where they define one.
  */
 
-/** What is needed of the package `@opentelemetry/api`, version 1. */
+/** The used part of the package `@opentelemetry/api`, version 1. */
 export interface OpenTelemetryApi {
   readonly trace: { getTracer(name: string): Tracer };
 }
@@ -24,12 +24,12 @@ interface Span {
 }
 
 /**
- * Makes a span of every request of every client from now on. A second call takes the place of the first.
+ * Creates a span for every request of every client from now on. A second call replaces the first.
  *
- * `connect` does this by itself where an OpenTelemetry SDK is registered by then; by hand it is wanted in bundled
- * programs, and where the SDK comes later.
+ * `connect` does this automatically if an OpenTelemetry SDK is registered by then; call it in bundled programs, and
+ * where the SDK is registered later.
  *
- * @returns ends it
+ * @returns stops it
  * @example
  * import * as api from '@opentelemetry/api';
  * using spans = instrument(api);
@@ -64,20 +64,20 @@ export async function instrumentIfRegistered(): Promise<void> {
   if (isAutomatic || stop !== null || !isSdkRegistered()) return;
   isAutomatic = true;
   try {
-    // Not written into the import, so that bundlers do not ask for a package that is optional.
+    // Not a literal in the import, so that bundlers do not require the optional package.
     const name = '@opentelemetry/api';
     const api: OpenTelemetryApi = await import(name);
     if (stop === null) instrument(api);
   } catch {
-    // The SDK of this process brings an API that this package cannot reach: `instrument` is called by hand then.
+    // This package cannot import the API of the registered SDK: `instrument` has to be called explicitly.
   }
 }
 
-/** Ends the instrumentation that stands; null when there is none. */
+/** Stops the current instrumentation; null when there is none. */
 let stop: (() => void) | null = null;
 let isAutomatic = false;
 
-/** Where every copy of the API, version 1, keeps what was registered: without a tracer provider there are no spans. */
+/** The global registry of every copy of the API, version 1: without a tracer provider there are no spans. */
 function isSdkRegistered(): boolean {
   const registered: unknown = Reflect.get(globalThis, Symbol.for('opentelemetry.js.api.1'));
   return typeof registered === 'object' && registered !== null && 'trace' in registered;

@@ -15,7 +15,7 @@ describe('traceRequest', () => {
     expect(isTraced()).toBe(true);
   });
 
-  test('a request that succeeds is told from its start to its end, as one object', async () => {
+  test('a successful request is reported from start to end, as one object', async () => {
     const { told, traces } = listen();
     const session = { server: null, lastZxid: 7 };
     const server = { host: 'zk1', port: 2181, address: '10.0.0.1' };
@@ -31,7 +31,7 @@ describe('traceRequest', () => {
     expect(traces[0]).toEqual({ operation: 'get', path: '/a', server, zxid: 9n, result: 'data' });
   });
 
-  test('a request that fails is reported with its error, and rejects with it', async () => {
+  test('a failed request is reported with its error, and rejects with it', async () => {
     const { told, traces } = listen();
     const error = new NoNodeError(ABOUT);
 
@@ -42,7 +42,7 @@ describe('traceRequest', () => {
     expect(traces[0]?.error).toBe(error);
   });
 
-  test('the server stays the one of the request when the connection is gone at its end', async () => {
+  test('the server of the request is kept when the connection is gone at its end', async () => {
     const { traces } = listen();
     const server = { host: 'zk1', port: 2181, address: '10.0.0.1' };
     const session = { server: server as typeof server | null, lastZxid: 0 };
@@ -97,12 +97,12 @@ afterEach(() => {
 });
 
 interface Heard {
-  /** Names of the events, and what each came with. */
+  /** Names of the events, and their messages. */
   readonly told: string[];
   readonly traces: RequestTrace[];
 }
 
-/** Subscribes by the name of the channel alone. */
+/** Subscribes by channel name only. */
 function listen(): Heard {
   const heard: Heard = { told: [], traces: [] };
   const note = (name: string) => (message: object) => {

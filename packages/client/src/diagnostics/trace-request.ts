@@ -10,15 +10,15 @@ export interface TracedSession {
 }
 
 /**
- * There are subscribers. Checked before anything is created for a trace: without subscribers a request costs this look alone,
- * about a nanosecond and no memory (Node 20).
+ * Whether there are subscribers. Checked before a trace is created: without subscribers a request costs this check
+ * only, about a nanosecond and no memory (Node 20).
  */
 export function isTraced(): boolean {
   return requestChannel.hasSubscribers;
 }
 
 /**
- * Makes a request and tells the subscribers of `requestChannel` of it.
+ * Runs a request and reports it to the subscribers of `requestChannel`.
  *
  * @example
  * return isTraced() ? traceRequest(about, session, () => send(plan)) : send(plan);

@@ -1,5 +1,5 @@
 /**
- * The messages by which a client shows a ticket to a server (RFC 4120 §5.5), as both of them read and write them.
+ * The messages with which a client presents a ticket to a server (RFC 4120 §5.5), for both sides.
  */
 import { sequence } from '@meerkat/protocol/der';
 import {
@@ -48,9 +48,9 @@ export interface Ticket {
 
 export interface Authenticator {
   readonly client: string;
-  /** The checksum that GSS-API puts there; null when there is another one, or none. */
+  /** The checksum of GSS-API; null when there is another one, or none. */
   readonly gssChecksum: Uint8Array | null;
-  /** Milliseconds since 1970, and the parts as they are to be sent back. */
+  /** Milliseconds since 1970, and the fields to be sent back. */
   readonly madeMs: number;
   readonly ctime: Uint8Array;
   readonly cusec: Uint8Array;
@@ -83,7 +83,7 @@ export function readTicket(bytes: Uint8Array): Ticket {
   const authMs = readTime(field(fields, 5));
   const starts = fields.get(6);
   return {
-    // Bit 7 of the flags, behind the byte that counts unused bits.
+    // Bit 7 of the flags, after the byte that counts unused bits.
     isInvalid: ((field(fields, 0).contents[1] ?? 0) & 0x01) !== 0,
     sessionKey: readKey(field(fields, 1)),
     client: readPrincipal(field(fields, 3), field(fields, 2)),
@@ -112,7 +112,7 @@ export function readAuthenticator(bytes: Uint8Array): Authenticator {
   };
 }
 
-/** AP-REQ: a ticket as the key distribution center gave it, and who uses it. */
+/** AP-REQ: a ticket as issued by the key distribution center, and an authenticator. */
 export function writeApRequest(ticket: Uint8Array, authenticator: EncryptedData, isMutual: boolean): Uint8Array {
   return application(
     Application.apRequest,
@@ -124,11 +124,11 @@ export function writeApRequest(ticket: Uint8Array, authenticator: EncryptedData,
   );
 }
 
-/** What a client says about itself, to be encrypted. */
+/** The contents of an authenticator, to be encrypted. */
 export interface NewAuthenticator {
   readonly client: string;
   readonly checksum: { readonly type: number; readonly bytes: Uint8Array };
-  /** Microseconds since 1970: no two authenticators of a client may have the same. */
+  /** Microseconds since 1970, unique among the authenticators of a client. */
   readonly madeMicros: number;
   readonly subkey: EncryptionKey | null;
   /** At most 31 bits. */
@@ -170,7 +170,7 @@ export function readApReply(bytes: Uint8Array): EncryptedData {
   return readEncryptedData(field(reply, 2));
 }
 
-/** EncAPRepPart: the time of the authenticator, which the server could read, and the key that it wants to be used. */
+/** EncAPRepPart: the time of the authenticator, which proves that the server could read it, and the server's subkey. */
 export interface ApReplyPart {
   readonly madeMicros: number;
   readonly subkey: EncryptionKey | null;

@@ -3,7 +3,7 @@ import { ENCRYPTION_TYPES, type EncryptionType } from './encryption.ts';
 import type { EncryptedData, EncryptionKey } from './fields.ts';
 import { KerberosError } from './kerberos-error.ts';
 
-/** @throws KerberosError for a key that is not of AES */
+/** @throws KerberosError for a key that is not an AES key */
 export function typeOf({ encryptionType, bytes }: EncryptionKey, whose: string): EncryptionType {
   const type = ENCRYPTION_TYPES.get(encryptionType);
   if (type !== undefined && type.keyBytes === bytes.length) return type;
@@ -19,7 +19,9 @@ export function sealAuthenticator(sessionKey: EncryptionKey, usage: number, made
   return { encryptionType: sessionKey.encryptionType, version: null, cipher };
 }
 
-/** The clock of authenticators, in microseconds since 1970: it never says the same twice, so no two are taken for a replay. */
+/**
+ * The clock of authenticators, in microseconds since 1970: its readings are unique, so that none is taken for a replay.
+ */
 export class MicroClock {
   readonly #nowMs: () => number;
   #last = 0;

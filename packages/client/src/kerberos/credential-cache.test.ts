@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseCredentialCache } from './credential-cache.ts';
 
-/* A cache in the words of MIT's documentation of the format. */
+/* A cache as described by MIT's documentation of the format. */
 const u2 = (value: number): Buffer => Buffer.from([value >> 8, value]);
 const u4 = (value: number): Buffer => Buffer.from([value >> 24, value >> 16, value >> 8, value]);
 const data = (value: string | Buffer): Buffer => Buffer.concat([u4(value.length), Buffer.from(value)]);
@@ -29,7 +29,7 @@ function cache(version: 3 | 4): Buffer {
   return Buffer.concat([Buffer.of(5, version), ...header, principal('R', 'ann'), ...credentials]);
 }
 
-test.each([3, 4] as const)('reads tickets of version %i, and leaves out what kinit keeps for itself', (version) => {
+test.each([3, 4] as const)("reads tickets of version %i, and skips kinit's own entries", (version) => {
   expect(parseCredentialCache(cache(version))).toEqual({
     principal: 'ann@R',
     tickets: [
@@ -45,7 +45,7 @@ test.each([3, 4] as const)('reads tickets of version %i, and leaves out what kin
   });
 });
 
-test('is none when it is cut or garbage, and never throws', () => {
+test('is null for a truncated or invalid file, which never throws', () => {
   const whole = cache(4);
   expect(parseCredentialCache(whole.subarray(0, whole.length - 1))).toBeNull();
   expect(parseCredentialCache(Buffer.from('05020000', 'hex'))).toBeNull();

@@ -16,7 +16,7 @@ export interface CredentialCache {
   readonly tickets: readonly ServiceTicket[];
 }
 
-/** Null when the bytes are no such cache, or end too early. */
+/** Null when the bytes are not such a cache, or truncated. */
 export function parseCredentialCache(file: Uint8Array): CredentialCache | null {
   const reader = new Reader(file);
   const version = reader.number(2);
@@ -25,7 +25,7 @@ export function parseCredentialCache(file: Uint8Array): CredentialCache | null {
   const principal = readPrincipal(reader);
   const tickets: ServiceTicket[] = [];
   while (reader.hasMore) tickets.push(readCredential(reader, version));
-  // What `kinit` keeps for itself stands between the tickets.
+  // Skips kinit's own entries between the tickets.
   return reader.isCut
     ? null
     : { principal, tickets: tickets.filter(({ service }) => !service.endsWith('@X-CACHECONF:')) };
@@ -61,7 +61,7 @@ function readCredential(reader: Reader, version: number): ServiceTicket {
   return { client, service, ticket, sessionKey, startsMs: (starts || authenticated) * 1000, endsMs: ends * 1000 };
 }
 
-/** Behind the end of the file there are zeros. */
+/** Reads zeros after the end of the file. */
 class Reader {
   readonly #file: Buffer;
   #at = 0;
@@ -74,7 +74,7 @@ class Reader {
     return this.#at < this.#file.length;
   }
 
-  /** More was read than there is. */
+  /** Whether it was read beyond its end. */
   get isCut(): boolean {
     return this.#at > this.#file.length;
   }

@@ -50,7 +50,7 @@ describe('HMAC-SHA-2 (RFC 8009, appendix A, key usage 2)', () => {
     expect(type?.checksum(hex(key), 2, data).toString('hex').toUpperCase()).toBe(checksum);
   });
 
-  test('a message of nothing is opened', () => {
+  test('an empty message is decrypted', () => {
     const message = hex('EF85FB890BB8472F4DAB20394DCA781D AD877EDA39D50C870C0D5A0A8E48C718');
     const type = ENCRYPTION_TYPES.get(19);
     expect(type?.decrypt(hex('3705D96080C17728A0E800EAB6E0D23C'), 2, message)).toEqual(Buffer.alloc(0));
@@ -60,7 +60,7 @@ describe('HMAC-SHA-2 (RFC 8009, appendix A, key usage 2)', () => {
 describe.each([...ENCRYPTION_TYPES.values()])('$name', (type) => {
   const key = Buffer.alloc(type.keyBytes, 7);
 
-  test('opens what it has sealed, of any length, and nothing else', () => {
+  test('decrypts what it has encrypted, of any length, and nothing else', () => {
     for (let length = 0; length <= 50; length++) {
       const plain = Buffer.alloc(length, length);
       const message = type.encrypt(key, 11, plain);

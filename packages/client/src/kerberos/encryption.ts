@@ -1,7 +1,7 @@
 /**
- * The encryption types of Kerberos that are not broken: AES with HMAC-SHA-1 (RFC 3961, 3962) and with HMAC-SHA-2 (RFC 8009).
+ * The secure encryption types of Kerberos: AES with HMAC-SHA-1 (RFC 3961, 3962) and with HMAC-SHA-2 (RFC 8009).
  *
- *     message := AES-CTS(Ke, confounder ‖ plaintext) ‖ HMAC(Ki, …)      each use of a key has a number, from which Ke, Ki, Kc come
+ *     message := AES-CTS(Ke, confounder ‖ plaintext) ‖ HMAC(Ki, …)      Ke, Ki, Kc: derived from key and usage number
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -12,9 +12,9 @@ export interface EncryptionType {
   readonly keyBytes: number;
   /** Bytes of a checksum. */
   readonly checksumBytes: number;
-  /** The number of its checksum, where one is sent with its type. */
+  /** The number of its checksum, where that is sent. */
   readonly checksumNumber: number;
-  /** Null when the message was not made with this key, or for another use. */
+  /** Null when the message was not encrypted with this key and usage. */
   decrypt(key: Uint8Array, usage: number, message: Uint8Array): Buffer | null;
   encrypt(key: Uint8Array, usage: number, plaintext: Uint8Array): Buffer;
   checksum(key: Uint8Array, usage: number, data: Uint8Array): Buffer;
@@ -22,7 +22,7 @@ export interface EncryptionType {
 
 const BLOCK = 16;
 const ZERO_IV = Buffer.alloc(BLOCK);
-/** What a key is derived for. */
+/** The purpose that a key is derived for. */
 const Derived = { checksum: 0x99, encryption: 0xaa, integrity: 0x55 } as const;
 
 /** AES-CTS-HMAC-SHA1-96. */
@@ -53,7 +53,7 @@ function makeSha1Type(number: number, keyBytes: number, checksumNumber: number):
   };
 }
 
-/** AES-CTS-HMAC-SHA256-128 and AES-CTS-HMAC-SHA384-192: the HMAC is over what was encrypted. */
+/** AES-CTS-HMAC-SHA256-128 and AES-CTS-HMAC-SHA384-192: the HMAC covers the ciphertext. */
 function makeSha2Type(number: number, keyBytes: number, hash: 'sha256' | 'sha384', macBytes: number): EncryptionType {
   const mac = (key: Buffer, data: Uint8Array): Buffer =>
     createHmac(hash, key).update(data).digest().subarray(0, macBytes);
@@ -104,7 +104,7 @@ function usageConstant(usage: number, what: number): Buffer {
   return constant;
 }
 
-/** DK of RFC 3961: the constant, folded to a block, is encrypted again and again until there are enough bytes. */
+/** DK of RFC 3961: the constant, folded to a block, is encrypted repeatedly until there are enough bytes. */
 function deriveSha1(key: Uint8Array, constant: Buffer): Buffer {
   const blocks: Buffer[] = [];
   let block: Buffer = nFold(constant, BLOCK);
@@ -116,8 +116,8 @@ function deriveSha1(key: Uint8Array, constant: Buffer): Buffer {
 }
 
 /**
- * RFC 3961 §5.1: copies of the input, each rotated by 13 bits more than the one before, are added up in pieces of `size` bytes,
- * with the carry going round.
+ * RFC 3961 §5.1: copies of the input, each rotated by 13 bits more than the one before, are added in pieces of `size`
+ * bytes, with end-around carry.
  */
 export function nFold(input: Uint8Array, size: number): Buffer {
   const bits = input.length * 8;
@@ -150,7 +150,7 @@ function leastCommonMultiple(a: number, b: number): number {
   return (a / x) * b;
 }
 
-/** CBC with ciphertext stealing (CS3: the last two blocks change places), from an IV of zeros. */
+/** CBC with ciphertext stealing (CS3: the last two blocks are swapped), with an IV of zeros. */
 export function encryptCts(key: Uint8Array, plain: Uint8Array): Buffer {
   if (plain.length <= BLOCK) return encryptCbc(key, plain);
   const last = plain.length - BLOCK * (Math.ceil(plain.length / BLOCK) - 1);
@@ -169,7 +169,7 @@ export function decryptCts(key: Uint8Array, sealed: Uint8Array): Buffer {
   const lastAt = BLOCK * (Math.ceil(sealed.length / BLOCK) - 1);
   const last = sealed.subarray(lastAt);
   const final = sealed.subarray(lastAt - BLOCK, lastAt);
-  // What was stolen from the block before the last.
+  // The part that was stolen from the block before the last.
   const stolen = decryptCbc(key, final).subarray(last.length);
   const blocks = Buffer.concat([sealed.subarray(0, lastAt - BLOCK), last, stolen, final]);
   return decryptCbc(key, blocks).subarray(0, sealed.length);

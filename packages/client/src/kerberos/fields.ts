@@ -1,11 +1,12 @@
 /**
- * What the messages of Kerberos are made of (RFC 4120 §5.2): a SEQUENCE of numbered fields, often inside an APPLICATION tag.
+ * The building blocks of Kerberos messages (RFC 4120 §5.2): a SEQUENCE of numbered fields, often inside an APPLICATION
+ * tag.
  */
 import { DerError, DerTag, type DerValue, readDer, readDerValues, sequence, writeDer } from '@meerkat/protocol/der';
 
 export interface EncryptedData {
   readonly encryptionType: number;
-  /** Version of the key; null when it is not said. */
+  /** Version of the key; null when it is not given. */
   readonly version: number | null;
   readonly cipher: Uint8Array;
 }
@@ -15,7 +16,7 @@ export interface EncryptionKey {
   readonly bytes: Uint8Array;
 }
 
-/** What a principal is; key distribution centers do not look at it. */
+/** The type of a principal; key distribution centers ignore it. */
 export const NameType = { principal: 1, service: 2, hostService: 3 } as const;
 
 export type Fields = ReadonlyMap<number, DerValue>;
@@ -35,7 +36,7 @@ export function fieldsIn(value: DerValue): Fields {
   return new Map(readDerValues(value.contents).map(({ tag, contents }) => [tag - 0xa0, readDer(contents)]));
 }
 
-/** @throws DerError when there is none */
+/** @throws DerError when it is missing */
 export function field(fields: Fields, number: number): DerValue {
   const value = fields.get(number);
   if (value === undefined) throw new DerError(`there is no field ${number}`);
@@ -66,7 +67,7 @@ export function readText({ contents }: DerValue): string {
   return Buffer.from(contents).toString('utf8');
 }
 
-/** `a/b@REALM`. A name that would read as another one is refused. @throws DerError */
+/** `a/b@REALM`. A name that would be parsed as another one is refused. @throws DerError */
 export function readPrincipal(name: DerValue, realm: DerValue): string {
   const parts = readDerValues(field(fieldsIn(name), 1).contents).map(readText);
   const all = [...parts, readText(realm)];
@@ -103,7 +104,7 @@ export function tagged(number: number, value: Uint8Array): Uint8Array {
   return writeDer(0xa0 + number, value);
 }
 
-/** A whole number of at most 32 bits that is not negative. */
+/** A non-negative integer of at most 32 bits. */
 export function integer(value: number): Uint8Array {
   const bytes = Buffer.alloc(5);
   bytes.writeUInt32BE(value, 1);

@@ -26,7 +26,7 @@ export const KeyUsage = {
   initiatorWrap: 24,
 } as const;
 
-/** Which end of the exchange has wrapped a token. */
+/** Which side has wrapped a token. */
 export type Wrapper = 'initiator' | 'acceptor';
 
 export interface WrapKey {
@@ -45,7 +45,7 @@ export function frame(id: number, message: Uint8Array): Uint8Array {
   return writeDer(0x60, objectIdentifier(MECHANISM), Uint8Array.of(id >> 8, id & 0xff), message);
 }
 
-/** @throws DerError when it is no token of Kerberos; null when it is of another kind */
+/** @throws DerError when it is not a token of Kerberos; null when it is of another kind */
 export function unframe(id: number, token: Uint8Array): Uint8Array | null {
   const { contents } = readDer(token, 0x60);
   const mechanism = readDer(contents, DerTag.objectIdentifier);
@@ -66,7 +66,7 @@ export function wrap(by: Wrapper, wrapKey: WrapKey, sequenceNumber: number, text
   return Buffer.concat([header, text, checksum]);
 }
 
-/** The text of a token, or in words what is wrong with it. */
+/** The text of a token, or a description of what is wrong with it. */
 export function unwrap(by: Wrapper, wrapKey: WrapKey, token: Uint8Array): Uint8Array | string {
   const bytes = Buffer.from(token.buffer, token.byteOffset, token.length);
   if (bytes.length < WRAP_HEADER_BYTES || bytes.readUInt16BE() !== WRAP_ID || bytes[3] !== 0xff)

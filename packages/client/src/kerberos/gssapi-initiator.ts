@@ -13,7 +13,7 @@ const EMPTY = new Uint8Array(0);
 const CLOCK = new MicroClock(() => Date.now());
 
 /**
- * The initiator of SASL GSSAPI with Kerberos (RFC 4752, 4121, 4120). It always demands that the server proves itself, too.
+ * The initiator of SASL GSSAPI with Kerberos (RFC 4752, 4121, 4120). It always requires mutual authentication.
  *
  *     client                                      server
  *     AP-REQ: ticket, authenticator        ──►
@@ -35,7 +35,7 @@ export class GssapiInitiator {
     this.#clock = clock;
   }
 
-  /** The last token was made: what the server still says is that it agrees, with no token. */
+  /** The last token was created: the server only confirms, without a token. */
   get isComplete(): boolean {
     return this.#phase === 'done';
   }
@@ -48,7 +48,7 @@ export class GssapiInitiator {
     this.#wrapKey = { type, key: subkey, isOfAcceptor: false };
     this.#madeMicros = this.#clock.next();
     this.#sequenceNumber = randomBytes(4).readUInt32BE() >>> 2;
-    // The length of the hash of channel bindings, the hash (there are none), and the flags, lowest byte first.
+    // The length of the hash of channel bindings, the hash (all zeros), and the flags, lowest byte first.
     const bytes = Buffer.alloc(24);
     bytes.writeUInt32LE(16);
     bytes.writeUInt32LE(GSS_FLAGS, 20);
@@ -62,7 +62,7 @@ export class GssapiInitiator {
     return frame(TokenId.apRequest, writeApRequest(ticket, authenticator, true));
   }
 
-  /** The answer to a token of the server. @throws KerberosError when it is not acceptable */
+  /** The response to a token of the server. @throws KerberosError when it is not acceptable */
   step(token: Uint8Array): Uint8Array {
     switch (this.#phase) {
       case 'reply':

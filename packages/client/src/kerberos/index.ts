@@ -1,4 +1,4 @@
-/** Parts of Kerberos that Meerkat's servers need, too. Applications use `kerberos` of `@meerkat/client`. */
+/** Parts of Kerberos that Meerkat's servers use, too. Applications use `kerberos` of `@meerkat/client`. */
 export {
   type ApRequest,
   type Authenticator,

@@ -1,6 +1,6 @@
 /**
- * The messages between a client and a key distribution center (RFC 4120 §5.4): AS gives a ticket for tickets for a key, TGS a
- * ticket for a service for that one.
+ * The messages between a client and a key distribution center (RFC 4120 §5.4): AS issues a ticket-granting ticket for a
+ * key, TGS a service ticket for that one.
  */
 import { DerTag, readDer, readDerValues, sequence } from '@meerkat/protocol/der';
 import {
@@ -28,19 +28,19 @@ import {
 } from './fields.ts';
 
 export interface KdcRequest {
-  /** Who asks, for AS; null for TGS, where the ticket says it. */
+  /** The client, for AS; null for TGS, where it is in the ticket. */
   readonly client: string | null;
   /** With its realm, whose key distribution center is asked. */
   readonly service: string;
-  /** Of the session key, the best one first. */
+  /** Of the session key, in order of preference. */
   readonly encryptionTypes: readonly number[];
   /** Of 31 bits. */
   readonly nonce: number;
-  /** How long the ticket should be good, at most. Milliseconds since 1970. */
+  /** The maximum validity of the ticket. Milliseconds since 1970. */
   readonly untilMs: number;
 }
 
-/** How a client proves who it is. */
+/** A client's proof of identity. */
 export interface PreAuthentication {
   readonly type: number;
   readonly value: Uint8Array;
@@ -51,7 +51,7 @@ export const PreAuthType = { tgsRequest: 1, encryptedTimestamp: 2, encryptionTyp
 export interface KdcReply {
   readonly kind: 'reply';
   readonly client: string;
-  /** DER of the ticket, as it is. */
+  /** DER of the ticket, unchanged. */
   readonly ticket: Uint8Array;
   readonly part: EncryptedData;
 }
@@ -60,10 +60,10 @@ export interface KdcReply {
 export interface KdcRefusal {
   readonly kind: 'refusal';
   readonly code: number;
-  /** The clock of who refuses. Milliseconds since 1970. */
+  /** The clock of the sender. Milliseconds since 1970. */
   readonly serverMs: number;
   readonly text: string;
-  /** Of the key that the client is to prove, when that is what is missing. */
+  /** Of the required key, when pre-authentication is missing. */
   readonly encryptionTypes: readonly number[];
   /** To be sent back with the proof (RFC 6113 §5.2); null when there is none. */
   readonly cookie: Uint8Array | null;
@@ -125,7 +125,7 @@ export function readReply(kind: 'as' | 'tgs', bytes: Uint8Array): KdcReply | Kdc
   };
 }
 
-/** Some centers use the tag of the one for the other. @throws DerError */
+/** Some centers use the tag of the other message. @throws DerError */
 export function readReplyPart(bytes: Uint8Array): KdcReplyPart {
   const number = bytes[0] === 0x60 + Application.asPart ? Application.asPart : Application.tgsPart;
   const fields = fieldsOf(bytes, number);
@@ -152,7 +152,7 @@ function readError(bytes: Uint8Array): KdcRefusal {
   };
 }
 
-/** METHOD-DATA, how a client may prove who it is; what is none says nothing. */
+/** METHOD-DATA, the accepted proofs of identity; invalid data is ignored. */
 function readMethods(data: Uint8Array | null): Pick<KdcRefusal, 'encryptionTypes' | 'cookie'> {
   const none = { encryptionTypes: [], cookie: null };
   if (data === null) return none;

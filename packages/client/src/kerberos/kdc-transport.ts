@@ -7,7 +7,7 @@ export interface KdcAddress {
   readonly port: number;
 }
 
-/** Asks a key distribution center; rejects with what the system said. */
+/** Asks a key distribution center; rejects with the system's error. */
 export type AskKdc = (kdc: KdcAddress, message: Uint8Array) => Promise<Uint8Array>;
 
 const KDC_PORT = 88;
@@ -26,13 +26,13 @@ export function parseKdc(text: string): KdcAddress {
   return { host, port: port === undefined ? KDC_PORT : Number(port) };
 }
 
-/** By TCP (RFC 4120 §7.2.2): each message has its length, of four bytes, in front. */
+/** By TCP (RFC 4120 §7.2.2): each message is preceded by its length, four bytes. */
 export function askByTcp({ host, port }: KdcAddress, message: Uint8Array): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port });
     const chunks: Buffer[] = [];
     let bytes = 0;
-    /** With its length in front; unknown before four bytes are there. */
+    /** Including the length; unknown before four bytes have arrived. */
     let expectedBytes = Number.POSITIVE_INFINITY;
     const end = (error: Error | null, reply?: Uint8Array): void => {
       clearTimeout(timer);
@@ -57,9 +57,9 @@ export function askByTcp({ host, port }: KdcAddress, message: Uint8Array): Promi
   });
 }
 
-/** By UDP, a datagram each way; sent again a few times, as either may be lost. */
+/** By UDP, a datagram in each direction; retried a few times, as either may be lost. */
 export async function askByUdp({ host, port }: KdcAddress, message: Uint8Array): Promise<Uint8Array> {
-  // A socket is of one family, so the name is looked up before there is one.
+  // A socket has one address family, so the name is looked up first.
   const { address, family } = await lookup(host);
   return await new Promise((resolve, reject) => {
     const socket = createSocket(family === 6 ? 'udp6' : 'udp4');

@@ -27,7 +27,7 @@ test.each([
   expect(parseKdc(text)).toEqual({ host, port });
 });
 
-test('a center that only speaks UDP is asked by UDP', async () => {
+test('a center that only supports UDP is asked by UDP', async () => {
   const [port = 0] = await findFreePorts(1);
   const socket = createSocket('udp4');
   await new Promise<void>((resolve) => socket.bind(port, '127.0.0.1', resolve));
@@ -40,7 +40,7 @@ test('a center that only speaks UDP is asked by UDP', async () => {
   socket.close();
 });
 
-test('an answer comes in pieces, is too long, or does not come', async () => {
+test('handles an answer that is fragmented, too long, or missing', async () => {
   const answers = [['0000', '0003', '61', '6263'], ['7fffffff'], []];
   const server = createServer((socket) => {
     socket.resume();
@@ -58,7 +58,7 @@ test('an answer comes in pieces, is too long, or does not come', async () => {
   await expect(askByUdp({ ...kdc, port: 1 }, Buffer.from('?'))).rejects.toThrow(/ECONNREFUSED/);
 });
 
-test('the name service is asked where krb5.conf names no center', async () => {
+test('DNS is used when krb5.conf names no center', async () => {
   const asked: string[] = [];
   const surroundings = {
     ...KDC_SURROUNDINGS,
@@ -80,18 +80,18 @@ test('the name service is asked where krb5.conf names no center', async () => {
   await expect(silent.login('ann@R', KEYTAB, '/keytab')).rejects.toThrow(
     '/etc/krb5.conf names no kdc of the realm R: add it below',
   );
-  // RFC 2782: a record without a name says that there is none.
+  // RFC 2782: a record without a name says that there is no such service.
   const none = { ...surroundings, lookUp: async () => [{ name: '', port: 0, priority: 0 }] };
   await expect(new KeyDistribution('R', CONFIG, none).login('ann@R', KEYTAB, '/keytab')).rejects.toThrow(
     /and the name service has none \(no record\)/,
   );
 });
 
-test('a center whose name has no address of its own kind fails the request, not the process', async () => {
+test('a center whose name cannot be resolved fails the request, not the process', async () => {
   await expect(askByUdp({ host: 'no such host', port: 1 }, Buffer.from('?'))).rejects.toThrow(/ENOTFOUND|EAI_/);
 });
 
-test('an answer that comes in single bytes is put together', async () => {
+test('an answer that arrives in single bytes is assembled', async () => {
   const answer = Buffer.alloc(2000, 7);
   const server = createServer((socket) => {
     socket.setNoDelay(true);
@@ -105,7 +105,7 @@ test('an answer that comes in single bytes is put together', async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-/* KRB-ERROR, in the words of RFC 4120 §5.9.1. */
+/* KRB-ERROR, as described by RFC 4120 §5.9.1. */
 const der = (tag: number, ...parts: readonly Buffer[]): Buffer => {
   const contents = Buffer.concat(parts);
   const length = contents.length < 128 ? [contents.length] : [0x82, contents.length >> 8, contents.length & 0xff];
@@ -130,7 +130,7 @@ const error = (code: number, text: string, ...data: readonly Buffer[]): Buffer =
 const method = (type: number, value: Buffer): Buffer =>
   der(0x30, der(0xa1, der(2, Buffer.of(...(type < 128 ? [type] : [0, type])))), der(0xa2, der(4, value)));
 
-test('a center that hands out a cookie with its demand for proof gets it back with the proof (RFC 6113 §5.2)', async () => {
+test('a cookie sent with the pre-authentication request is returned with the proof (RFC 6113 §5.2)', async () => {
   const aes256 = method(19, der(0x30, der(0x30, der(0xa0, der(2, Buffer.of(18))))));
   const cookie = method(133, Buffer.from('MIT, or whoever'));
   const other = method(136, Buffer.alloc(0));
@@ -151,7 +151,7 @@ test('a center that hands out a cookie with its demand for proof gets it back wi
   }
 });
 
-test('the next center is asked when one answers with garbage, or is out of service', async () => {
+test('the next center is asked when one answers with garbage, or is unavailable', async () => {
   const answers = [Buffer.from('garbage'), error(29, 'busy'), error(6, 'a stranger')];
   const config = { ...CONFIG, kdcs: new Map([['R', ['one', 'two', 'three']]]) };
   const asked: string[] = [];
@@ -167,7 +167,7 @@ test('the next center is asked when one answers with garbage, or is out of servi
   expect(asked).toEqual(['one', 'two', 'three', 'three', 'one', 'two']);
 });
 
-test('what a center says is kept on one line, and short', async () => {
+test("the text of a center's error is shortened to one line", async () => {
   const config = { ...CONFIG, kdcs: new Map([['R', ['one']]]) };
   const askThem = async (): Promise<Uint8Array> => error(60, `a\nb\u001b[31m${'x'.repeat(5000)}`);
   const center = new KeyDistribution('R', config, { ...KDC_SURROUNDINGS, askByTcp: askThem });
@@ -178,7 +178,7 @@ test('what a center says is kept on one line, and short', async () => {
   expect(String(message).length).toBeLessThan(300);
 });
 
-test('a key of another length than its type has is none', async () => {
+test('a key with the wrong length for its type is ignored', async () => {
   const damaged = new Keytab([{ principal: 'ann@R', version: 1, encryptionType: 18, bytes: Buffer.alloc(5) }]);
   const config = { ...CONFIG, kdcs: new Map([['R', ['one']]]) };
   const center = new KeyDistribution('R', config, KDC_SURROUNDINGS);

@@ -23,13 +23,13 @@ import type { Keytab } from './keytab.ts';
 import type { Krb5Config } from './krb5-config.ts';
 import type { ServiceTicket } from './service-ticket.ts';
 
-/** What a key distribution center is reached with. */
+/** The environment of requests to key distribution centers. */
 export interface KdcSurroundings {
   /** Milliseconds since 1970. */
   nowMs(): number;
   readonly askByTcp: AskKdc;
   readonly askByUdp: AskKdc;
-  /** What the name service has for `_kerberos._tcp.REALM`: those of the lowest priority come first. */
+  /** The SRV records of `_kerberos._tcp.REALM`: those of the lowest priority are tried first. */
   lookUp(name: string): Promise<readonly KdcRecord[]>;
 }
 
@@ -46,7 +46,7 @@ export const KDC_SURROUNDINGS: KdcSurroundings = {
   lookUp: async (name) => (await import('node:dns/promises')).resolveSrv(name),
 };
 
-/** Codes of KRB-ERROR (RFC 4120 §7.5.9) to which there is something to say. */
+/** Codes of KRB-ERROR (RFC 4120 §7.5.9) that are handled specially. */
 const Refusal = {
   unknownClient: 6,
   unknownService: 7,
@@ -60,18 +60,18 @@ const Refusal = {
   clockSkew: 37,
   wrongRealm: 68,
 };
-/** AES with SHA-2 comes last, as with MIT Kerberos: older centers do not know it. */
+/** AES with SHA-2 comes last, as with MIT Kerberos: older centers do not support it. */
 const ALL_TYPES = [18, 17, 20, 19];
-/** Key distribution centers give less. */
+/** Key distribution centers grant less. */
 const TICKET_LIFE_MS = 24 * 3_600_000;
 
-/** The key distribution centers of one realm, as a client asks them for tickets. */
+/** The key distribution centers of one realm, for a client. */
 export class KeyDistribution {
   readonly realm: string;
   readonly #config: Krb5Config;
   readonly #surroundings: KdcSurroundings;
   readonly #clock: MicroClock;
-  /** The center that has answered last: the next request begins with it. */
+  /** The center that answered last: the next request starts with it. */
   #answering: KdcAddress | null = null;
 
   constructor(realm: string, config: Krb5Config, surroundings: KdcSurroundings) {
@@ -82,7 +82,7 @@ export class KeyDistribution {
   }
 
   /**
-   * The ticket for other tickets, for the key of a principal (AS).
+   * The ticket-granting ticket for the key of a principal (AS).
    *
    * @param origin of the keytab, for messages
    * @throws KerberosError
@@ -114,7 +114,7 @@ export class KeyDistribution {
     );
   }
 
-  /** A ticket for a service, for a ticket for tickets (TGS). @throws KerberosError */
+  /** A service ticket for a ticket-granting ticket (TGS). @throws KerberosError */
   async ticketFor(service: string, granting: ServiceTicket): Promise<ServiceTicket> {
     const request = this.#request(null, service, ALL_TYPES);
     const body = writeRequestBody(request);
@@ -155,7 +155,7 @@ export class KeyDistribution {
     return { type: PreAuthType.encryptedTimestamp, value: encryptedData(part) };
   }
 
-  /** The ticket of a reply that is the answer to this request, and for this client. */
+  /** The ticket of a reply, after checking that it answers this request, for this client. */
   #conclude(request: KdcRequest, client: string, reply: KdcReply, plain: Uint8Array): ServiceTicket {
     try {
       const part = readReplyPart(plain);
@@ -172,7 +172,7 @@ export class KeyDistribution {
     }
   }
 
-  /** Asks one center after the other, until one answers with what is a message, and is not out of service. */
+  /** Asks one center after the other, until one sends a valid message and is not unavailable. */
   async #exchange(
     kind: 'as' | 'tgs',
     body: Uint8Array,
@@ -199,7 +199,7 @@ export class KeyDistribution {
     );
   }
 
-  /** By TCP; by UDP where nobody listens there. */
+  /** By TCP; by UDP where no server listens. */
   async #ask(kdc: KdcAddress, message: Uint8Array): Promise<Uint8Array> {
     try {
       return await this.#surroundings.askByTcp(kdc, message);
@@ -284,7 +284,7 @@ function formatKdc({ host, port }: KdcAddress): string {
   return `${host}:${port}`;
 }
 
-/** Nothing vouches for the words of a refusal: they are kept on one line, and short. */
+/** The text of a refusal is not authenticated: it is shortened to one line. */
 function quoteText(text: string): string {
   return text.slice(0, TEXT_CHARACTERS_MAX).replaceAll(/\p{Cc}+/gu, ' ');
 }

@@ -15,7 +15,7 @@ export interface KeytabKey {
   readonly bytes: Uint8Array;
 }
 
-/** Keys by principal. What prints this object shows none. */
+/** Keys by principal. Printing this object does not show them. */
 export class Keytab {
   readonly #keys: readonly KeytabKey[];
 
@@ -23,15 +23,15 @@ export class Keytab {
     this.#keys = keys;
   }
 
-  /** Principals without repetition. */
+  /** Principals without duplicates. */
   get principals(): readonly string[] {
     return [...new Set(this.#keys.map(({ principal }) => principal))];
   }
 
   /**
-   * The keys of a principal that may fit, newest first.
+   * The keys of a principal that may match, newest first.
    *
-   * @param version as a ticket names it; null: it does not, and any may fit
+   * @param version as given by a ticket; null: unknown, so any may match
    */
   find(principal: string, encryptionType: number, version: number | null): readonly Uint8Array[] {
     return this.#keys
@@ -50,13 +50,13 @@ export class Keytab {
   }
 }
 
-/** A key of a damaged file is none. */
+/** Keys of another length, as in a damaged file, are ignored. */
 function hasRightLength({ encryptionType, bytes }: KeytabKey): boolean {
   const type = ENCRYPTION_TYPES.get(encryptionType);
   return type === undefined || type.keyBytes === bytes.length;
 }
 
-/** Null when the bytes are no keytab. */
+/** Null when the bytes are not a keytab. */
 export function parseKeytab(file: Uint8Array): Keytab | null {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.length);
   if (bytes.length < 2 || bytes.readUInt16BE(0) !== 0x0502) return null;

@@ -13,7 +13,7 @@ function write(name: string, text: string): string {
   return path;
 }
 
-test('reads realms, their centers and the realms of hosts, as in the manual of krb5.conf', () => {
+test('reads realms, their centers and the realms of hosts, as described by the manual of krb5.conf', () => {
   const path = write(
     'krb5.conf',
     `# a comment
@@ -53,7 +53,7 @@ test('reads realms, their centers and the realms of hosts, as in the manual of k
   expect(realmOfHost(config, 'example.com')).toBe(null);
 });
 
-test('takes other files in, and is empty where there is none', () => {
+test('includes other files, and is empty without a file', () => {
   mkdirSync(join(directory, 'krb5.conf.d'));
   write('krb5.conf.d/realm', '[realms]\nR = {\n kdc = one\n}\n');
   write('krb5.conf.d/ignored~', '[libdefaults]\ndefault_realm = OTHER\n');
@@ -65,7 +65,7 @@ test('takes other files in, and is empty where there is none', () => {
   expect(readKrb5Config(join(directory, 'nowhere'))).toMatchObject({ defaultRealm: null, looksUpKdcs: true });
 });
 
-test('reads several files with colons between, of which the first counts, and says which it was', () => {
+test('reads several files separated by colons, of which the first takes precedence, and reports which it was', () => {
   const first = write('one.conf', '[libdefaults]\ndefault_realm = ONE\n');
   const second = write('two.conf', '[libdefaults]\ndefault_realm = TWO\n[realms]\nTWO = {\n kdc = two\n}\n');
   const both = `${first}:${second}`;

@@ -14,25 +14,25 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KerberosError } from './kerberos-error.ts';
 
-/** Which realms there are, and where. */
+/** Realms and their centers. */
 export interface Krb5Config {
   /** Where it was read, for messages. */
   readonly path: string;
-  /** Of a name without realm; null when it is not given. */
+  /** The realm of names without one; null when it is not given. */
   readonly defaultRealm: string | null;
-  /** Where `kinit` writes, with `%{uid}` and the like in it; null when it is not given. */
+  /** The default cache of `kinit`, with `%{uid}` etc. unexpanded; null when it is not given. */
   readonly defaultCacheName: string | null;
-  /** Ask the name service where the file names no key distribution center. */
+  /** Whether to use DNS where the file names no key distribution center. */
   readonly looksUpKdcs: boolean;
   /** `host` or `host:port`, by realm. */
   readonly kdcs: ReadonlyMap<string, readonly string[]>;
-  /** Realms of hosts and, with a dot in front, of all names below a domain. Names are in lower case. */
+  /** Realms of hosts and, with a leading dot, of all names below a domain. Names are in lower case. */
   readonly realmOfDomain: ReadonlyMap<string, string>;
 }
 
 /**
- * @param path several files have colons between; what the first says counts
- * @throws KerberosError when one cannot be read; a file that is not there is an empty one
+ * @param path several files are separated by colons; the first one takes precedence
+ * @throws KerberosError when one cannot be read; a missing file counts as empty
  */
 export function readKrb5Config(path: string): Krb5Config {
   const files = path.split(':');
@@ -56,7 +56,7 @@ export function readKrb5Config(path: string): Krb5Config {
   };
 }
 
-/** The realm of a host's services by `[domain_realm]`; null when it does not say. */
+/** The realm of a host's services by `[domain_realm]`; null when it is not given. */
 export function realmOfHost({ realmOfDomain }: Krb5Config, host: string): string | null {
   const exact = realmOfDomain.get(host);
   if (exact !== undefined) return exact;
@@ -67,7 +67,7 @@ export function realmOfHost({ realmOfDomain }: Krb5Config, host: string): string
   return null;
 }
 
-/** Values by section and names, with line breaks between. */
+/** Values by section and names, separated by line breaks. */
 function valuesOf(lines: readonly string[]): Map<string, string[]> {
   const values = new Map<string, string[]>();
   let section = '';
@@ -116,7 +116,7 @@ function linesOf(path: string, depth: number): readonly string[] {
   });
 }
 
-/** As MIT Kerberos takes them: names of letters, digits, `-` and `_`, or with the ending `.conf`. */
+/** As accepted by MIT Kerberos: names of letters, digits, `-` and `_`, or with the suffix `.conf`. */
 function filesBelow(directory: string): readonly string[] {
   try {
     const names = readdirSync(directory).filter((name) => /^[\w-]+$|^[^.].*\.conf$/.test(name));

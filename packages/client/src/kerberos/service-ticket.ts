@@ -1,12 +1,12 @@
 import type { EncryptionKey } from './fields.ts';
 
-/** A ticket for one service, and the key that comes with it. What prints this object shows the key: do not. */
+/** A ticket for one service, and its session key. Do not print this object: it shows the key. */
 export interface ServiceTicket {
-  /** Whose it is, with its realm. */
+  /** The client, with its realm. */
   readonly client: string;
-  /** For whom it is, with its realm. */
+  /** The service, with its realm. */
   readonly service: string;
-  /** As the key distribution center gave it: only the service can read it. */
+  /** As issued by the key distribution center: only the service can read it. */
   readonly ticket: Uint8Array;
   readonly sessionKey: EncryptionKey;
   /** Milliseconds since 1970. */

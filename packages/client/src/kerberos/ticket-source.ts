@@ -8,32 +8,32 @@ import { type Keytab, parseKeytab } from './keytab.ts';
 import { type Krb5Config, readKrb5Config, realmOfHost } from './krb5-config.ts';
 import type { ServiceTicket } from './service-ticket.ts';
 
-/** Whose tickets are used. */
+/** The origin of tickets. */
 export interface TicketSourceOptions {
   /**
-   * Log in with the key of this file, instead of a ticket that is there. Default: the file of `KRB5_CLIENT_KTNAME`, where there
+   * Log in with a key of this file, instead of an existing ticket. Default: the file of `KRB5_CLIENT_KTNAME`, if there
    * is no cache.
    */
   readonly keytab?: string | undefined;
-  /** Whose key of the keytab, with or without realm. Default: the first one in it. */
+  /** The principal in the keytab, with or without realm. Default: the first one in it. */
   readonly principal?: string | undefined;
-  /** The cache that `kinit` has written. Default: `KRB5CCNAME`, `default_ccache_name` of krb5.conf, `/tmp/krb5cc_UID`. */
+  /** The cache written by `kinit`. Default: `KRB5CCNAME`, `default_ccache_name` of krb5.conf, `/tmp/krb5cc_UID`. */
   readonly cache?: string | undefined;
   /** krb5.conf. Default: `KRB5_CONFIG`, `/etc/krb5.conf`. */
   readonly config?: string | undefined;
 }
 
-/** A ticket that ends sooner is not used any more. */
+/** A ticket that expires sooner is not used. */
 const LIFE_LEFT_MS = 60_000;
-/** A ticket that is refused at this age is not fetched again: another one would be refused, too. */
+/** When a ticket younger than this is refused, no other one is fetched: it would be refused, too. */
 const FRESH_MS = 60_000;
 
 /**
- * Tickets for services, from a cache or by a keytab. Those that were fetched are kept in memory, and no file is written.
+ * Service tickets, from a cache or by a keytab. Fetched ones are kept in memory only, and no file is written.
  *
- *     cache:   ticket for the service                                 used as it is
- *              ticket for tickets            ──► TGS ──► ticket for the service
- *     keytab:  key ──► AS ──► ticket for tickets ──► TGS ──► ticket for the service
+ *     cache:   service ticket                                         used unchanged
+ *              ticket-granting ticket        ──► TGS ──► service ticket
+ *     keytab:  key ──► AS ──► ticket-granting ticket ──► TGS ──► service ticket
  */
 export class TicketSource {
   readonly #options: TicketSourceOptions;
@@ -41,13 +41,13 @@ export class TicketSource {
   readonly #surroundings: KdcSurroundings;
   /** By service. */
   readonly #tickets = new Map<string, ServiceTicket>();
-  /** When those of `#tickets` were fetched; those of a cache were not. */
+  /** When those of `#tickets` were fetched, unless they are from a cache. */
   readonly #fetchedMs = new WeakMap<ServiceTicket, number>();
-  /** The last ones that services have refused, by service. */
+  /** The last ones that were refused, by service. */
   readonly #refused = new Map<string, Uint8Array>();
-  /** Under way, by service. */
+  /** In progress, by service. */
   readonly #pending = new Map<string, Promise<ServiceTicket>>();
-  /** The cache as it was when the tickets came from it: another login makes them void. */
+  /** Identifies the cache that the tickets came from: another login invalidates them. */
   #stamp = '';
 
   constructor(
@@ -61,7 +61,7 @@ export class TicketSource {
   }
 
   /**
-   * A ticket that is good for another minute at least.
+   * A ticket that is valid for at least another minute.
    *
    * @param service `zookeeper/host` or `zookeeper/host@REALM`
    * @returns rejects with a KerberosError that says what is missing and what to do
@@ -74,16 +74,16 @@ export class TicketSource {
     return fetched;
   }
 
-  /** A ticket that was fetched before and is still good; null when there is none. */
+  /** A ticket that was fetched before and is still valid; null when there is none. */
   peek(service: string): ServiceTicket | null {
     const ticket = this.#tickets.get(service);
     return ticket !== undefined && this.#isGood(ticket) ? ticket : null;
   }
 
   /**
-   * The service has refused a ticket: it may have another key since.
+   * Called when the service has refused a ticket: its key may have changed.
    *
-   * @returns whether `get` may have one now that does better, since this one is not fresh
+   * @returns whether `get` may now return a better one, since this one is not fresh
    */
   refuse(service: string, { ticket }: ServiceTicket): boolean {
     const held = this.#tickets.get(service);
@@ -110,7 +110,7 @@ export class TicketSource {
     return ticket;
   }
 
-  /** By a ticket for tickets. */
+  /** By a ticket-granting ticket. */
   async #fetchService(center: KeyDistribution, service: string, granting: ServiceTicket): Promise<ServiceTicket> {
     const ticket = await center.ticketFor(service, granting);
     this.#fetchedMs.set(ticket, this.#surroundings.nowMs());
@@ -192,7 +192,7 @@ export class TicketSource {
     return (this.#env['KRB5_CLIENT_KTNAME'] ?? '') !== '';
   }
 
-  /** Null: the cache of krb5.conf or KRB5CCNAME is none that is read, and there is a keytab instead. */
+  /** Null: the type of the cache of krb5.conf or KRB5CCNAME is not supported, and there is a keytab instead. */
   #cachePath({ defaultCacheName }: Krb5Config): string | null {
     const uid = String(process.getuid?.() ?? '');
     const named = this.#options.cache ?? this.#env['KRB5CCNAME'];
@@ -226,7 +226,7 @@ interface Origin {
   readonly path: string;
 }
 
-/** With its realm: what `[domain_realm]` says of its host, otherwise that of the client. */
+/** With its realm: that of its host by `[domain_realm]`, otherwise that of the client. */
 function resolveService(service: string, realm: string, config: Krb5Config): string {
   const named = service.includes('@') ? service : `${service}@${realmOfHost(config, hostOf(service)) ?? realm}`;
   if (realmOf(named) === realm) return named;

@@ -2,11 +2,11 @@ import type { Request } from '@meerkat/protocol';
 import type { ReplyReader } from './replies.ts';
 import type { WatchListener } from './watch-listener.ts';
 
-/** Why a request has no result. What it is about (path, operation) the one who asked knows. */
+/** Why a request has no result. The caller knows its path and operation. */
 export type CallFailure =
   /** The server answered with an error code. */
   | { readonly kind: 'refused'; readonly code: number; readonly server: string | null }
-  /** The connection broke, the session was lost, the client closed …; `wasSent`: the server may have done it. */
+  /** The connection broke, the session was lost, the client closed …; `wasSent`: the server may have applied it. */
   | { readonly kind: FailureKind; readonly wasSent: boolean; readonly server: string | null; readonly detail: string };
 
 export type FailureKind =
@@ -17,40 +17,40 @@ export type FailureKind =
   | 'closed'
   | 'timed-out'
   | 'aborted'
-  /** The request does not fit into a frame that servers take (jute.maxbuffer). */
+  /** The request exceeds the frame size that servers accept (jute.maxbuffer). */
   | 'request-too-large'
-  /** A field of the request is no value that the record can hold, in spite of its type. */
+  /** A field of the request has a value that the record cannot hold, contrary to its type. */
   | 'malformed-request'
-  /** What the server sent is no reply to this request. */
+  /** The bytes from the server are not a reply to this request. */
   | 'bad-reply';
 
 /**
- * One request on its way to the server and back.
+ * One request, from the call to its reply.
  *
  * All fields exist from the start, in one order: thousands of these are in flight at once.
  */
 export class Call {
   readonly request: Request;
   readonly read: ReplyReader;
-  /** Receives what `read` made of the reply. */
+  /** Receives the result of `read`. */
   readonly resolve: (result: never) => void;
   readonly reject: (failure: CallFailure) => void;
-  /** Learns of the watch that this request leaves behind; null for none. */
+  /** The listener of the watch that this request sets; null for none. */
   readonly listener: WatchListener | null;
-  /** Sending it twice does what sending it once does: it is sent again after a lost connection. */
+  /** Sending it twice has the same effect as once: it is retried after a lost connection. */
   readonly isRepeatable: boolean;
   /** 0 = not sent yet. */
   xid = 0;
   /** Monotonic milliseconds. */
   sentAtMs = 0;
   /**
-   * Its one-shot watch was left to a persistent one (`Watches.isCovered`) when so many had been taken off this connection;
-   * −1 when it was not.
+   * The value of `#removals` when its one-shot watch was left to a persistent one (`Watches.isCovered`); −1 when it was
+   * not.
    */
   coveredAt = -1;
   /** Connections that were lost while it was in flight. */
   losses = 0;
-  /** Resolved, rejected or given up: what still comes for it is dropped. */
+  /** Resolved, rejected or cancelled: a later reply is dropped. */
   isSettled = false;
 
   constructor(
@@ -76,7 +76,7 @@ export class Call {
     this.reject({ kind, wasSent: this.wasSent, server, detail });
   }
 
-  /** The server may have done what it asks for. */
+  /** The server may have applied it. */
   get wasSent(): boolean {
     return this.xid !== 0 || this.losses > 0;
   }

@@ -17,20 +17,20 @@ import type { Timing } from './timing.ts';
 import type { WatchListener } from './watch-listener.ts';
 import type { Watches } from './watches.ts';
 
-/** Told once: null for success. */
+/** Called once: null for success. */
 export type Settle = (failure: CallFailure | null) => void;
 
-/** What a connection tells the session that stands on it. */
+/** Events of a connection for its session. */
 export interface ConnectionEvents {
-  /** Every reply shows how far the server is; larger ones than before are told. */
+  /** Every reply shows how far the server is; called when that exceeds all earlier ones. */
   onZxidSeen(zxid: number): void;
   onCredentialsRefused(): void;
   /** A request was refused because the session is over, or about to be. */
   onSessionExpired(): void;
   onRearmed(): void;
-  /** The server has not armed the watches: changes would not be reported. The connection is of no use. */
+  /** The server has not armed the watches: changes would not be reported. The connection is unusable. */
   onRearmRefused(code: number): void;
-  /** What the server sent makes no sense: the connection is of no use. */
+  /** The server sent invalid data: the connection is unusable. */
   onBadReply(what: string): void;
   /** Everything that was sent has been answered. */
   onIdle(): void;
@@ -42,7 +42,7 @@ export interface ConnectionParts {
   readonly watches: Watches;
   /** host:port, for people. */
   readonly serverName: string;
-  /** Longest request frame that servers take. Bytes. */
+  /** Longest request frame that servers accept. Bytes. */
   readonly requestBytesMax: number;
   readonly replyBytesMax: number;
 }
@@ -52,8 +52,8 @@ export interface ConnectionParts {
  *
  *     send ──► [ in flight: 7 6 5 ] ──► reply 5 settles the oldest
  *
- * Answers with special numbers (events −1, pings −2, credentials −4, watches −8) interleave with the replies; each kind
- * is answered in the order in which it was sent.
+ * Replies with special xids (events −1, pings −2, credentials −4, watches −8) interleave with the others; each kind is
+ * answered in the order in which it was sent.
  */
 export class Connection {
   readonly #outbox: Outbox;
@@ -140,7 +140,7 @@ export class Connection {
     if (lasting.length > 0) this.#sendModeProbe(lasting[0]!);
   }
 
-  /** Takes a listener off, and its watch off the server when it was the last. */
+  /** Removes a listener, and its watch from the server when it was the last. */
   removeWatch(kind: 'persistent' | 'recursive', path: string, listener: WatchListener, done: () => void): void {
     const requests = this.#watches.remove(kind, path, listener)
       ? this.#watches.removalRequests(kind, path, this.#lastZxid)
@@ -161,14 +161,14 @@ export class Connection {
     }
   }
 
-  /** It was about to be sent, and does not leave. */
+  /** Reverts a request that was about to be sent. */
   #takeBack({ request, listener }: Call): void {
     if (request.op === OpCode.addWatch && listener !== null) {
       this.#watches.onAddWatchAnswered(request.path, request.mode);
     }
   }
 
-  /** A request with a watch, as this server may be asked. */
+  /** A request with a watch, in a form that this server supports. */
   #asWatched(request: Request): Request {
     if (request.op === OpCode.addWatch) {
       const mode = this.#watches.onAddWatchSent(request.path, request.mode);
@@ -178,8 +178,8 @@ export class Connection {
   }
 
   /**
-   * Asks, behind the first persistent watch of a connection, whether the server keeps the modes of a path apart. One that does
-   * knows the watcher type "recursive"; an older one cannot read the request and says so.
+   * Probes, after the first persistent watch of a connection, whether the server keeps the modes of a path separate.
+   * One that does knows the watcher type "recursive"; an older one cannot decode the request and says so.
    */
   #sendModeProbe(path: string): void {
     if (this.#isModeProbeSent) return;
@@ -227,7 +227,7 @@ export class Connection {
     }
   }
 
-  /** @param reader stands behind the header */
+  /** @param reader positioned after the header */
   #onReply(xid: number, zxid: number, code: number, reader: JuteReader): void {
     const call = this.#inFlight.peek();
     if (call === undefined || call.xid !== xid) {
@@ -271,7 +271,10 @@ export class Connection {
     return call.request.op === OpCode.multi ? refusalOf(result as readonly MultiResult[]) : code;
   }
 
-  /** A call with a persistent watch was given up or refused. One that stands all the same goes, and nothing is left to it. */
+  /**
+   * A call with a persistent watch was cancelled or refused. A watch that exists nevertheless is removed, and covers
+   * nothing.
+   */
   #onVoidWatch(request: AddWatchRequest): void {
     const kind = request.mode === AddWatchMode.persistentRecursive ? 'recursive' : 'persistent';
     if (this.#watches.has(kind, request.path)) return;
@@ -280,9 +283,9 @@ export class Connection {
   }
 
   /**
-   * Arms by itself what was left to a persistent watch when it was sent and is not covered any more: changes since the reply were
-   * not reported, and a watch that was added since does not report what was before it. The same where the server has turned out
-   * to keep modes apart: a recursive watch does not report children that this client may not read.
+   * Arms a one-shot watch that was left to a persistent one when it was sent and is no longer covered: changes since
+   * the reply were not reported, and a watch that was added since does not report earlier changes. The same if the
+   * server turns out to keep modes separate: a recursive watch does not report children that this client may not read.
    */
   #armUncovered(path: string, coveredAt: number): void {
     const isCovered = coveredAt === this.#removals && this.#watches.hasLasting(path);
@@ -302,7 +305,7 @@ export class Connection {
       this.#events.onBadReply('a malformed notification');
       return;
     }
-    // Nothing is concluded from this zxid about what has been seen: other changes may lie before it.
+    // This zxid does not show what has been seen: other changes may precede it.
     this.#watches.onEvent(type, path, zxid >= 0n ? zxid : null);
   }
 
@@ -326,13 +329,13 @@ export class Connection {
 
   /* ------------------------------------------------------------------------------------------------- its end ---- */
 
-  /** The oldest request in flight makes the server send nonsense: it is not to be sent again. */
+  /** The oldest request in flight makes the server send invalid data: it is not retried. */
   rejectOldest(what: string): void {
     const call = this.#inFlight.peek();
     if (call !== undefined) call.fail('bad-reply', this.#serverName, `${this.#serverName} sent ${what}`);
   }
 
-  /** The stream is gone. @returns the requests that may be sent again; the others, and pings, have failed */
+  /** The stream is gone. @returns the requests that may be retried; the others, and pings, have failed */
   end(kind: FailureKind, reason: string): Call[] {
     for (const { settle } of this.#pings.takeAll()) {
       settle?.({ kind, wasSent: true, server: this.#serverName, detail: reason });
@@ -355,10 +358,10 @@ function refusalOf(results: readonly MultiResult[]): number {
 }
 
 const XID_MAX = 0x7fffffff;
-/** Connections that a repeatable request may outlive: it may be what makes the server close them. */
+/** Connections that a repeatable request may survive: it may be the reason why the server closes them. */
 export const LOSSES_MAX = 5;
 
-/** Holds the place of a listener that is gone. */
+/** The placeholder for a listener that is gone. */
 const NO_LISTENER: WatchListener = {
   onWatchEvent() {},
   onWatchSuspended() {},

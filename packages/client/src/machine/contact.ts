@@ -18,18 +18,18 @@ export interface ContactEffects {
   resolve(host: HostPort): void;
   /** Connects; `onOpened` and `onStreamClosed` follow. */
   open(target: Target): void;
-  /** Closes the stream, or gives up opening it. No event of it follows. */
+  /** Closes the stream, or aborts opening it. No event of it follows. */
   closeStream(): void;
 }
 
-/** How the search for a server ends, and what happens on the way. */
+/** Events of the search for a server. */
 export interface ContactEvents {
-  /** The first frame of a new connection. `isInquiry`: only to learn whether the session is known. */
+  /** The first frame of a new connection. `isInquiry`: only to find out whether the session is known. */
   connectRequest(isInquiry: boolean): ConnectRequest;
-  /** True while a server that says nothing is to be asked whether it knows the session at all. */
+  /** Whether a silent server should be asked whether it knows the session at all. */
   wantsInquiry(): boolean;
   onAccepted(session: AcceptedSession): void;
-  /** The server does not know the session that it was asked for. False: it was asked for none. */
+  /** The server does not know the requested session. False: none was requested. */
   onRefused(isInquiry: boolean): boolean;
   onSaslRefused(detail: string): void;
   onAttemptFailed(attempt: FailedAttempt): void;
@@ -37,14 +37,14 @@ export interface ContactEvents {
 
 export interface ContactOptions {
   readonly hosts: readonly HostPort[];
-  /** One attempt, from the look-up of a name to the end of the handshake. Milliseconds. */
+  /** One attempt, from the name lookup to the end of the handshake. Milliseconds. */
   readonly attemptTimeoutMs: number;
   readonly backOff: BackOff;
   readonly sasl: (() => SaslExchange) | null;
 }
 
 /**
- * The search for a server that takes the session: dials, shakes hands, and continues with the next until one accepts.
+ * The search for a server that accepts the session: dials, shakes hands, and continues with the next until one accepts.
  *
  *     begin ─► dial ─► connect request ─► response ─► SASL ─► onAccepted
  *               ▲            │ closed, silent, nonsense │
@@ -58,7 +58,7 @@ export class Contact {
   readonly #events: ContactEvents;
   readonly #dialer: Dialer;
   #handshake: Handshake | null = null;
-  /** The attempt waits for what SASL needs; there is no connection yet. */
+  /** The attempt waits for SASL credentials; there is no connection yet. */
   #isPreparing = false;
   #server: Target | null = null;
   /** This attempt only asks whether the session is gone. */
@@ -104,36 +104,38 @@ export class Contact {
     return this.#server === null ? 'the server' : formatServer(this.#server);
   }
 
-  /** Monotonic milliseconds; Infinity while no search is going on. */
+  /** Monotonic milliseconds; Infinity while there is no search. */
   get deadlineMs(): number {
     return this.#dialer.deadlineMs;
   }
 
-  /** Begins to search, or starts over. `isPrompt`: without a pause before the first attempt. */
+  /** Starts or restarts the search. `isPrompt`: without a delay before the first attempt. */
   begin(isPrompt: boolean): void {
     this.#abandonAttempt();
     this.#dialer.begin(this.#clock.monotonicMs(), isPrompt);
     this.onTick();
   }
 
-  /** What `onAccepted` told of can be used: pauses are short again. */
+  /** The connection of `onAccepted` is usable: delays are short again. */
   succeed(): void {
     this.#dialer.succeed();
   }
 
-  /** What `onAccepted` told of is of no use: searches on, with pauses that grow when no server is. */
+  /**
+   * The connection of `onAccepted` is unusable: continues the search, with delays that grow when no server is usable.
+   */
   goOn(): void {
     this.#abandonAttempt();
     this.#dialer.goOn(this.#clock.monotonicMs());
     this.onTick();
   }
 
-  /** The next attempt goes to this host; null: to whichever is next in turn. */
+  /** The next attempt goes to this host; null: to the next in turn. */
   prefer(host: HostPort | null): void {
     this.#dialer.prefer(host);
   }
 
-  /** Ends the search for good. What is being tried at this moment has failed, too. */
+  /** Ends the search for good. The current attempt has failed, too. */
   giveUp(): void {
     this.#dialer.giveUp(`${this.#missing} until the search was given up`);
     this.stop();
@@ -149,7 +151,7 @@ export class Contact {
     this.onTick();
   }
 
-  /** What logs in is at hand; now a connection is made. */
+  /** The SASL credentials are available; now it connects. */
   onPrepared(): void {
     this.#isPreparing = false;
   }
@@ -192,10 +194,10 @@ export class Contact {
   }
 
   /**
-   * A server closes the connection without a word when it has no quorum, is full, or has not seen the zxid that this
-   * session has seen. The last may be for ever: the data may have been restored from an old copy. So, once the session
-   * is lost anyway, the server is asked again without a zxid: only to learn whether it still knows the session. If it
-   * does, asking has kept the session alive there, so it is given the time to forget it before it is asked again.
+   * A server closes the connection without a reply when it has no quorum, is full, or has not seen the zxid that this
+   * session has seen. The last may be permanent: the data may have been restored from an old copy. So, once the session
+   * is lost anyway, the server is asked again without a zxid: only to find out whether it still knows the session. If
+   * it does, asking has kept the session alive there, so it gets the time to expire it before it is asked again.
    */
   onStreamClosed(failure: AttemptFailure | null, detail: string): void {
     const handshake = this.#handshake;
@@ -210,25 +212,25 @@ export class Contact {
     } else this.fail('not-serving', `closed before it answered: ${detail}`);
   }
 
-  /** What came is no frame. */
+  /** The bytes are not a valid frame. */
   onStrangeBytes(chunk: Uint8Array): void {
     this.fail('not-zookeeper', describeStranger(chunk));
   }
 
-  /** The attempt came to nothing; the next follows by itself. */
+  /** The attempt has failed; the next follows automatically. */
   fail(failure: AttemptFailure, detail: string): void {
     this.#abandonAttempt();
     this.#dialer.fail(this.#clock.monotonicMs(), failure, detail);
     this.onTick();
   }
 
-  /** Wanted at `deadlineMs`. A pause of zero is over at once. */
+  /** To be called at `deadlineMs`. A delay of zero ends at once. */
   onTick(): void {
     if (!this.#dialer.onTick(this.#clock.monotonicMs())) return;
     this.fail('timed-out', `${this.#missing} within ${Math.round(this.#options.attemptTimeoutMs)} ms`);
   }
 
-  /** What the attempt in hand is waiting for, in words. */
+  /** What the current attempt is waiting for, as text. */
   get #missing(): string {
     if (this.#dialer.isResolving) return 'no answer of the name service';
     if (this.#handshake !== null) return 'no answer to the connect request';
@@ -242,7 +244,7 @@ export class Contact {
   }
 }
 
-/** The beginning of what came instead of a frame, for people: "HTTP/1.1 400 Bad Request". */
+/** The beginning of what was received instead of a frame, for people: "HTTP/1.1 400 Bad Request". */
 function describeStranger(chunk: Uint8Array): string {
   let text = '';
   for (const byte of chunk.subarray(0, 40)) {

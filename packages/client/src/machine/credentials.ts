@@ -1,6 +1,6 @@
 import type { CallFailure } from './call.ts';
 
-/** Who the client says it is: goes out first on every connection. The caller that gave it is notified of the first answer. */
+/** Credentials, sent first on every connection. Their caller is notified of the first reply. */
 export class Credentials {
   readonly scheme: string;
   readonly auth: Uint8Array;
@@ -12,7 +12,7 @@ export class Credentials {
     this.#settle = settle;
   }
 
-  /** null: a server has accepted them. Only the first time is told. */
+  /** null: a server has accepted them. Only the first reply is reported. */
   settleOnce(failure: CallFailure | null): void {
     const settle = this.#settle;
     this.#settle = null;

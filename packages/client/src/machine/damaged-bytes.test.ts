@@ -6,7 +6,7 @@ import { Bytes, PASSWORD, replyBytes, ScriptedWorld, Watcher } from './testing/s
 const SET: Request = { op: OpCode.setData, path: '/a', data: new Uint8Array([1]), version: -1 };
 const NAMES = new Bytes().int(2).text('one').text('two');
 
-/** Replies to a request with the number 1, byte by byte as servers send them. */
+/** Replies to a request with xid 1, byte by byte as sent by servers. */
 const REPLIES: readonly (readonly [string, Request, Uint8Array])[] = [
   ['getData', { op: OpCode.getData, path: '/a', watch: true }, replyBytes(1, 7, 0, new Bytes().text('hi').stat(7))],
   ['setData', SET, replyBytes(1, 7, 0, new Bytes().stat(7))],
@@ -18,7 +18,7 @@ const REPLIES: readonly (readonly [string, Request, Uint8Array])[] = [
   ['addWatch', { op: OpCode.addWatch, path: '/a', mode: 1 }, replyBytes(1, 7, 0, new Bytes().int(0))],
 ];
 
-/** Each bit pattern that is likely to hurt: another sign, everything, the smallest change. */
+/** Bit patterns that are likely to do harm: a flipped sign, all bits, the smallest change. */
 const MASKS = [0x80, 0xff, 0x01];
 
 describe('damaged bytes', () => {
@@ -61,7 +61,7 @@ describe('damaged bytes', () => {
           world.open();
           world.acceptSession();
         }
-        // A read-only server and a timeout of another length are possible, if unlikely.
+        // A read-only server and another timeout are possible, if unlikely.
         expect(['connected', 'read-only']).toContain(world.session.state);
         world.session.end('closed', 'enough');
         expect(call.isSettled).toBe(true);
@@ -85,7 +85,7 @@ describe('damaged bytes', () => {
   });
 });
 
-/** Sends the request, receives what a server may say, and then nothing for ever. */
+/** Sends the request, receives these bytes, and then nothing. */
 function expectSettled(request: Request, chunks: readonly Uint8Array[]): void {
   const world = new ScriptedWorld();
   world.connect();

@@ -4,26 +4,26 @@ import type { AttemptFailure, FailedAttempt, HostPort, Random, Target } from './
 export interface DialerEffects {
   /** Looks a name up; `onResolved` follows. */
   resolve(host: HostPort): void;
-  /** Begins to connect; the session hears how that goes. */
+  /** Starts to connect; the session receives the outcome. */
   open(target: Target): void;
   onAttemptFailed(attempt: FailedAttempt): void;
 }
 
 export interface BackOff {
-  /** Longest pause before the first attempt after a lost connection, and the unit that doubles, milliseconds. */
+  /** Longest delay before the first attempt after a lost connection, and the unit that doubles, milliseconds. */
   readonly minMs: number;
-  /** Longest pause between two rounds over all servers, milliseconds. */
+  /** Longest delay between two rounds over all servers, milliseconds. */
   readonly maxMs: number;
 }
 
 /**
  * Decides which address is tried when.
  *
- *     begin ─► pause ─► look up the next host ─► try its addresses one by one ─► next host …
+ *     begin ─► delay ─► look up the next host ─► try its addresses one by one ─► next host …
  *                ▲                                                               │ after each whole round
- *                └────────────── min(max, min · 2^round), half of it by chance ◄─┘
+ *                └────────────── min(max, min · 2^round), half of it random ◄────┘
  *
- * Names are looked up again each time: servers move. One attempt is everything from the look-up to the end of the
+ * Names are looked up again each time: servers move. One attempt is everything from the lookup to the end of the
  * handshake and has a deadline, so that a silent address costs a bounded time.
  */
 export class Dialer {
@@ -57,23 +57,23 @@ export class Dialer {
     return this.#target;
   }
 
-  /** Monotonic milliseconds; Infinity while nothing is going on. */
+  /** Monotonic milliseconds; Infinity while idle. */
   get deadlineMs(): number {
     return this.#wakeAtMs;
   }
 
-  /** Starts over. `isPrompt`: without the first pause. */
+  /** Starts over. `isPrompt`: without the first delay. */
   begin(nowMs: number, isPrompt: boolean): void {
     this.#addresses = [];
     this.#pause(nowMs, isPrompt ? 0 : this.#chance(this.#backOff.minMs));
   }
 
-  /** The connection that was found can be used: the rounds are counted again. */
+  /** The connection is usable: the count of rounds starts again. */
   succeed(): void {
     this.#hosts.onConnected();
   }
 
-  /** The connection that was found is of no use: the next host follows, as after an attempt that came to nothing. */
+  /** The connection is unusable: the next host follows, as after a failed attempt. */
   goOn(nowMs: number): void {
     this.#addresses = [];
     this.#tryNextHost(nowMs);
@@ -84,7 +84,7 @@ export class Dialer {
     return this.#phase === 'resolving';
   }
 
-  /** Ends the search for good. What is being tried at this moment has taken too long. */
+  /** Ends the search for good. The current attempt has taken too long. */
   giveUp(detail: string): void {
     if (this.#phase === 'resolving' || this.#phase === 'trying') this.#report('timed-out', detail);
     this.stop();
@@ -96,7 +96,7 @@ export class Dialer {
     this.#addresses = [];
   }
 
-  /** The next attempt goes to this host; null: to whichever is next in turn. */
+  /** The next attempt goes to this host; null: to the next in turn. */
   prefer(host: HostPort | null): void {
     if (host !== null) this.#hosts.prefer(host);
   }
@@ -111,7 +111,7 @@ export class Dialer {
     this.#tryNextAddress(nowMs);
   }
 
-  /** The attempt came to nothing: the next one follows by itself. */
+  /** The attempt has failed: the next one follows automatically. */
   fail(nowMs: number, failure: AttemptFailure, detail: string): void {
     if (this.#phase !== 'resolving' && this.#phase !== 'trying') return;
     this.#report(failure, detail);
@@ -167,11 +167,11 @@ export class Dialer {
     this.#wakeAtMs = nowMs + ms;
   }
 
-  /** Milliseconds from 0 up to, and without, `belowMs`. */
+  /** Random milliseconds, at least 0 and less than `belowMs`. */
   #chance(belowMs: number): number {
     return (this.#random.uint32() / 2 ** 32) * belowMs;
   }
 }
 
-/** Doublings after which the pause is surely at its maximum. */
+/** Doublings after which the delay is surely at its maximum. */
 const DOUBLINGS_MAX = 16;

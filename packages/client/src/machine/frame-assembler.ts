@@ -3,16 +3,16 @@ import { EMPTY_BYTES, getInt } from '@meerkat/protocol';
 /**
  * Cuts a stream of bytes into frames: `int length`, then as many bytes.
  *
- * Frames that lie within one chunk are given out as places in that chunk. One that began in an earlier chunk is
- * gathered in a buffer of its own, which grows with what arrives: a length alone reserves no memory.
+ * Frames within one chunk are passed on as ranges of that chunk. A frame that began in an earlier chunk is copied into
+ * a separate buffer, which grows with the data: a length alone reserves no memory.
  */
 export class FrameAssembler {
   readonly #frameBytesMax: number;
   readonly #onFrame: (bytes: Uint8Array, start: number, end: number) => void;
-  /** What has arrived of a frame, its length field included. */
+  /** The received part of a frame, including its length field. */
   #partial: Uint8Array = EMPTY_BYTES;
   #partialBytes = 0;
-  /** Raised when `reset` is called while frames are given out. */
+  /** Incremented when `reset` is called while frames are passed on. */
   #incarnation = 0;
 
   constructor(frameBytesMax: number, onFrame: (bytes: Uint8Array, start: number, end: number) => void) {
@@ -20,14 +20,14 @@ export class FrameAssembler {
     this.#onFrame = onFrame;
   }
 
-  /** Forgets what has arrived: another connection begins. Nothing more of a chunk in hand is given out. */
+  /** Drops partial data: another connection begins. The rest of the current chunk is ignored. */
   reset(): void {
     this.#partial = EMPTY_BYTES;
     this.#partialBytes = 0;
     this.#incarnation++;
   }
 
-  /** @returns null, or the length that no frame can have */
+  /** @returns null, or the invalid length */
   onBytes(chunk: Uint8Array): number | null {
     const incarnation = this.#incarnation;
     let position = 0;
@@ -62,7 +62,7 @@ export class FrameAssembler {
     return null;
   }
 
-  /** Bytes until the length is known, or until the frame is whole; −1 when the length is impossible. */
+  /** Bytes until the length is known, or until the frame is complete; −1 when the length is invalid. */
   #missingBytes(): number {
     if (this.#partialBytes < LENGTH_BYTES) return LENGTH_BYTES - this.#partialBytes;
     const length = getInt(this.#partial, 0);

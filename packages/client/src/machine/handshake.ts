@@ -10,24 +10,24 @@ import {
 import type { Outbox } from './outbox.ts';
 import type { SaslExchange } from './ports.ts';
 
-/** What the server gave. */
+/** The session granted by the server. */
 export interface AcceptedSession {
   readonly sessionId: bigint;
   readonly password: Uint8Array;
   /** Negotiated, milliseconds. */
   readonly timeoutMs: number;
-  /** The server has no quorum and takes reads only. */
+  /** The server has no quorum and accepts reads only. */
   readonly isReadOnly: boolean;
 }
 
-/** What one frame of the server leads to. */
+/** The result of one frame of the server. */
 export type HandshakeStep =
   /** More frames follow. */
   | { readonly kind: 'continues' }
   | { readonly kind: 'accepted'; readonly session: AcceptedSession }
-  /** The server does not know the session, or makes none. */
+  /** The server does not know the session, or creates none. */
   | { readonly kind: 'refused' }
-  /** `detail` goes on behind the name of the server. */
+  /** `detail` is appended to the name of the server. */
   | { readonly kind: 'sasl-refused'; readonly detail: string }
   | { readonly kind: 'sasl-failed'; readonly detail: string }
   | { readonly kind: 'not-zookeeper'; readonly detail: string };
@@ -50,7 +50,7 @@ export class Handshake {
     outbox.writeFirst((writer) => writeConnectRequest(writer, request));
   }
 
-  /** The server has answered the connect request; the SASL exchange is going on. */
+  /** The server has answered the connect request; the SASL exchange is in progress. */
   get isInSasl(): boolean {
     return this.#sasl !== null;
   }
@@ -88,7 +88,7 @@ export class Handshake {
     const token = reader.remaining > 0 ? (reader.buffer()?.slice() ?? null) : null;
     if (reader.failed) return { kind: 'not-zookeeper', detail: 'its answer to a SASL token is malformed' };
     if (token === null && this.#sasl!.isComplete === true) return { kind: 'accepted', session };
-    // A server without SASL answers without a token. Continuing without authentication is not what was asked for.
+    // A server without SASL answers without a token. Continuing unauthenticated would not be what the user configured.
     if (token === null) return { kind: 'sasl-failed', detail: 'the server has no SASL configured' };
     let answer: Uint8Array | null;
     try {

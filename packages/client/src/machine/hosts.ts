@@ -1,13 +1,13 @@
 import type { HostPort, Random } from './ports.ts';
 
 /**
- * The servers to try, in an order of chance that stays the same, so that many clients spread over an ensemble and one
- * client visits every server before it comes back to the first (StaticHostProvider).
+ * The servers to try, in a random but fixed order, so that many clients spread over an ensemble and one client visits
+ * every server before it returns to the first (StaticHostProvider).
  */
 export class Hosts {
   readonly #hosts: HostPort[];
   #next = 0;
-  /** Attempts since the last success, in whole rounds and a part of one. */
+  /** Attempts since the last success, in rounds, possibly with a fraction. */
   #tried = 0;
 
   /** @param hosts at least one */
@@ -40,7 +40,7 @@ export class Hosts {
     this.#tried = 0;
   }
 
-  /** Lets this host be the next; one that is not in the list joins it. */
+  /** Makes this host the next; one that is not in the list is added. */
   prefer(host: HostPort): void {
     let index = this.#hosts.findIndex((other) => other.host === host.host && other.port === host.port);
     if (index < 0) index = this.#hosts.push({ host: host.host, port: host.port }) - 1;
@@ -49,7 +49,7 @@ export class Hosts {
   }
 }
 
-/** A copy in an order of chance (Fisher and Yates). */
+/** A copy in random order (Fisher and Yates). */
 export function shuffle<T>(items: readonly T[], random: Random): T[] {
   const shuffled = [...items];
   for (let i = shuffled.length - 1; i > 0; i--) {

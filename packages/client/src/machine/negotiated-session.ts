@@ -2,22 +2,24 @@ import { type ConnectRequest, PASSWORD_BYTES } from '@meerkat/protocol';
 import type { AcceptedSession } from './handshake.ts';
 import type { SessionIdentity, SessionOptions } from './session-ports.ts';
 
-/** What the servers have granted: the identity of the session, its timeout, and how far its client has seen the service. */
+/**
+ * What the servers have granted: the identity of the session, its timeout, and the last zxid that the client has seen.
+ */
 export class NegotiatedSession {
   readonly #options: SessionOptions;
   /** 0n before the first answer of a server, and after an expiry until there is a new session. */
   id = 0n;
   #password: Uint8Array = NO_PASSWORD;
   /**
-   * Milliseconds: the least that a server gave to this session; the wish of the options until then. A server that starts, or a
-   * leader that takes over, remembers the first, whatever others gave on later connections.
+   * Milliseconds: the smallest timeout that a server granted to this session; that of the options until then. A server
+   * that starts, or a new leader, uses the first one, whatever was granted on later connections.
    */
   timeoutMs: number;
   /** The same; Infinity until then. */
   #timeoutMaxMs: number;
-  /** A read-write server has confirmed the session: read-only servers give out ids that no other server knows. */
+  /** A read-write server has confirmed the session: ids from read-only servers are not known to the ensemble. */
   isConfirmed: boolean;
-  /** Larger than that of any reply so far: a server that has not seen it yet is not connected to. */
+  /** The largest zxid of any reply so far: a server that has not seen it yet does not accept the connection. */
   lastZxid = 0;
 
   constructor(options: SessionOptions) {
@@ -37,7 +39,7 @@ export class NegotiatedSession {
     return this.id === 0n ? null : { id: this.id, password: this.#password };
   }
 
-  /** @param isInquiry only asks whether the session lives, also of a server that is behind */
+  /** @param isInquiry only asks whether the session lives, also of a server that lags behind */
   connectRequest(isInquiry: boolean): ConnectRequest {
     const isNew = !this.isConfirmed;
     return {
@@ -60,7 +62,7 @@ export class NegotiatedSession {
     if (!isReadOnly) this.isConfirmed = true;
   }
 
-  /** The servers do not know it any more: the next request asks for a new one. */
+  /** The servers no longer know it: the next request asks for a new one. */
   forget(): void {
     this.isConfirmed = false;
     this.id = 0n;

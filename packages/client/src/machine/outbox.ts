@@ -3,13 +3,13 @@ import type { MonotonicClock } from './ports.ts';
 import type { Timing } from './timing.ts';
 
 export interface OutboxEffects {
-  /** @returns true when the bytes have left, so that the memory may be used again */
+  /** @returns true when the bytes have been written, so that the memory may be reused */
   write(bytes: Uint8Array): boolean;
-  /** `flush` is wanted once everything that is running now has come to its end. */
+  /** Requests a call of `flush` once all code that is running now has completed. */
   flushSoon(): void;
 }
 
-/** What is about to be sent: requests are written as they come and leave together, in one write. */
+/** The output buffer: requests are added as they come and sent together, in one write. */
 export class Outbox {
   readonly #effects: OutboxEffects;
   readonly #clock: MonotonicClock;
@@ -23,7 +23,7 @@ export class Outbox {
     this.#timing = timing;
   }
 
-  /** Writes a frame without a RequestHeader: the first one of a connection. It leaves at once. */
+  /** Writes a frame without a RequestHeader: the first one of a connection. It is sent at once. */
   writeFirst(write: (writer: JuteWriter) => void): void {
     const writer = this.#writer;
     writer.position = 0;
@@ -63,7 +63,7 @@ export class Outbox {
     return frameBytes;
   }
 
-  /** Sends what has been written since the last time. */
+  /** Sends everything written since the last call. */
   flush(): void {
     this.#isFlushAsked = false;
     const writer = this.#writer;
@@ -73,7 +73,7 @@ export class Outbox {
     else this.#writer = new JuteWriter(WRITER_BYTES);
   }
 
-  /** Forgets what has not left: the connection is gone. */
+  /** Drops what has not been sent: the connection is gone. */
   clear(): void {
     this.#writer.position = 0;
   }
@@ -82,5 +82,5 @@ export class Outbox {
 const WRITER_BYTES = 16 * 1024;
 /** A buffer that grew beyond this is not kept. */
 const WRITER_BYTES_KEPT = 256 * 1024;
-/** So much leaves without waiting for the rest, so that the server has something to do meanwhile. */
+/** This much is sent without waiting for the rest, so that the server can start. */
 const FLUSH_BYTES = 64 * 1024;

@@ -1,9 +1,9 @@
-/** What the client's state machines are given; the real client gives them the world, the simulator a virtual one. */
+/** The environment of the client's state machines; real in the client, virtual in the simulator. */
 
 import type { HostPort } from '@meerkat/protocol';
 
 export interface MonotonicClock {
-  /** Milliseconds that never go back; the origin means nothing. */
+  /** Milliseconds that never decrease; the origin is arbitrary. */
   monotonicMs(): number;
 }
 
@@ -12,22 +12,22 @@ export interface Random {
   uint32(): number;
 }
 
-/** A server as the connect string names it. */
+/** A server as named by the connect string. */
 export type { HostPort };
 
-/** A server as it is dialled: one of the addresses that its name stands for. */
+/** A server with one of the addresses of its name. */
 export interface Target extends HostPort {
   /** A v4 or v6 address. */
   readonly address: string;
 }
 
-/** host:port, and the address when it says more. For people. */
+/** host:port, and the address if it differs. For people. */
 export function formatServer({ host, port, address }: Target): string {
   const name = host.includes(':') ? `[${host}]` : host;
   return address === host ? `${name}:${port}` : `${name}:${port} (${address})`;
 }
 
-/** Why one attempt to reach a server came to nothing. */
+/** Why an attempt to reach a server failed. */
 export type AttemptFailure =
   /** The name could not be looked up. */
   | 'dns'
@@ -37,9 +37,9 @@ export type AttemptFailure =
   | 'unreachable'
   /** No connection, or no answer to the first frame, in time. */
   | 'timed-out'
-  /** The TLS handshake failed. */
+  /** TLS handshake failed. */
   | 'tls'
-  /** What answered does not speak ZooKeeper's protocol. */
+  /** The peer does not use ZooKeeper's protocol. */
   | 'not-zookeeper'
   /** The server closed the connection instead of answering: it has no quorum, is starting, or is full. */
   | 'not-serving'
@@ -57,7 +57,7 @@ export interface FailedAttempt {
   readonly detail: string;
 }
 
-/** The client's half of a SASL exchange; made for each connection. */
+/** The client's half of a SASL exchange; created for each connection. */
 export interface SaslExchange {
   /** The client has sent its last token: an answer without one means that the server accepts. Default false. */
   readonly isComplete?: boolean;
@@ -66,14 +66,14 @@ export interface SaslExchange {
   /**
    * Answers a token of the server. null: the exchange is complete and nothing is sent.
    *
-   * @throws Error when the server's token is not acceptable; the connection is given up then
+   * @throws Error when the server's token is not acceptable; the connection is then closed
    */
   respond(token: Uint8Array): Uint8Array | null;
   /**
-   * The server has refused. true: the next exchange may do better, so the client goes on trying; otherwise it ends as `auth-failed`.
-   * Default false.
+   * The server has refused. true: the next exchange may succeed, so the client keeps trying; otherwise it ends as
+   * `auth-failed`. Default false.
    */
   onRefused?(): boolean;
-  /** What a refusal of the token that was sent last is probably about, and what to do, for the error. */
+  /** The probable reason of a refusal of the last token, and what to do, for the error. */
   readonly whyRefused?: string;
 }

@@ -1,6 +1,6 @@
 import type { HostPort, Target } from './ports.ts';
 
-/** While connected to a server without a quorum: which server is asked next whether it has one, and when. */
+/** Which server is asked next whether it has a quorum, and when, while connected to a server without one. */
 export class ReadWriteSearch {
   readonly #hosts: readonly HostPort[];
   #asked = 0;
@@ -16,7 +16,7 @@ export class ReadWriteSearch {
     return this.#nextAtMs;
   }
 
-  /** A connection stands. */
+  /** There is a connection. */
   begin(nowMs: number): void {
     this.#pauseMs = PAUSE_MIN_MS;
     this.#nextAtMs = nowMs + this.#pauseMs;
@@ -31,6 +31,6 @@ export class ReadWriteSearch {
   }
 }
 
-/** Pauses double from the one to the other (ClientCnxn). Milliseconds. */
+/** Delays double from the minimum to the maximum (ClientCnxn). Milliseconds. */
 const PAUSE_MIN_MS = 100;
 const PAUSE_MAX_MS = 60_000;

@@ -11,25 +11,25 @@ import {
 import { Stat } from './stat.ts';
 
 /*
- * What is made of the record behind a ReplyHeader. A reader is chosen when the request is made and kept in its `Call`:
- * nothing is looked up when the reply comes. Check `reader.failed` afterwards.
+ * Readers of the record after a ReplyHeader. A reader is chosen when the request is created and kept in its `Call`:
+ * there is no lookup when the reply arrives. Check `reader.failed` afterwards.
  */
 export type ReplyReader = (reader: JuteReader) => unknown;
 
 export interface Created {
-  /** With the sequence number that the server has appended, if it was asked to. */
+  /** With the sequence number that the server has appended, if requested. */
   readonly path: string;
   readonly stat: Stat;
 }
 
-/** A znode: what it holds and what is known about it. */
+/** The data and Stat of a znode. */
 export interface Znode<T = Uint8Array> {
   readonly data: T;
   readonly stat: Stat;
 }
 
 export interface Children {
-  /** Names, not paths, in no order. */
+  /** Names, not paths, in no particular order. */
   readonly children: readonly string[];
   readonly stat: Stat;
 }
@@ -43,7 +43,7 @@ export interface AclOfZnode {
 export type MultiResult =
   | {
       readonly ok: true;
-      /** The op code under which the server answers. */
+      /** The op code of the server's answer. */
       readonly op: number;
       readonly path: string | null;
       readonly stat: Stat | null;
@@ -62,7 +62,7 @@ export const readZnode: ReplyReader = (reader): Znode => {
   return { data: data ?? EMPTY_BYTES, stat: new Stat(reader) };
 };
 
-/** No data reads as null, which is not the same as empty in ZooKeeper. */
+/** No data reads as null, which ZooKeeper distinguishes from empty data. */
 const readNullableZnode: ReplyReader = (reader): Znode<Uint8Array | null> => {
   const data = copyData(reader.buffer());
   return { data, stat: new Stat(reader) };
@@ -80,7 +80,7 @@ const readCreated: ReplyReader = (reader): Created => ({
   stat: new Stat(reader),
 });
 
-/** The answer to a plain create is the path alone. */
+/** The reply to a plain create is only the path. */
 const readCreatedPath: ReplyReader = (reader) => ({ path: reader.ustring() ?? '', stat: null });
 
 const readAclReply: ReplyReader = (reader): AclOfZnode => ({
@@ -136,10 +136,10 @@ function readMultiResult(op: number, reader: JuteReader): MultiResult {
   }
 }
 
-/** What a client knows of an operation, besides how its request is written. */
+/** The client's properties of an operation, besides the form of its request. */
 interface Operation {
   readonly read: ReplyReader;
-  /** True when doing it twice does what doing it once does, and no client can tell the difference. */
+  /** True when it is idempotent, unnoticeably for any client. */
   readonly isRepeatable: boolean;
 }
 
@@ -174,7 +174,7 @@ const OPERATIONS: { readonly [Op in ClientOp]: Operation } = {
   [OpCode.closeSession]: { read: readNothing, isRepeatable: false },
 };
 
-/** How the reply to a request is read. */
+/** The reader for the reply to a request. */
 export function replyReaderOf({ op }: Request): ReplyReader {
   return OPERATIONS[op].read;
 }
@@ -192,9 +192,9 @@ function readNames(reader: JuteReader): readonly string[] {
 }
 
 /*
- * The bytes of a reply lie in a chunk of up to 64 KiB that the transport received. Data that is given away is copied,
- * so that a znode of a few bytes does not keep the chunk alive; small data into slabs, because an array buffer of its
- * own costs more than its bytes.
+ * The bytes of a reply are in a chunk of up to 64 KiB that the transport received. Data passed to callers is copied, so
+ * that a small znode does not retain the chunk; small data into slabs, because a separate array buffer costs more than
+ * its bytes.
  */
 const SLAB_BYTES = 8192;
 const SLAB_DATA_BYTES_MAX = 1024;

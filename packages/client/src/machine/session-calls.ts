@@ -6,13 +6,13 @@ import { WaitingCalls } from './waiting-calls.ts';
 import type { WatchListener } from './watch-listener.ts';
 import type { Watches } from './watches.ts';
 
-/** Why what is asked cannot even wait. */
+/** Why a request cannot even wait. */
 export interface Refusal {
   readonly kind: FailureKind;
   readonly detail: string;
 }
 
-/** What callers ask of a session: it is sent on the connection that stands, waits for the next one, or is refused. */
+/** The requests of a session: sent on the current connection, queued for the next one, or refused. */
 export class SessionCalls {
   readonly #watches: Watches;
   readonly #contact: Contact;
@@ -22,14 +22,14 @@ export class SessionCalls {
   #isHeld = false;
   #refusal: Refusal | null = null;
 
-  /** @param credentials of the options: no caller waits for them */
+  /** @param credentials of the options, without a caller */
   constructor(watches: Watches, contact: Contact, credentials: readonly Credentials[]) {
     this.#watches = watches;
     this.#contact = contact;
     this.#credentials = [...credentials];
   }
 
-  /** Requests that have been sent and not been answered. */
+  /** Requests without a reply. */
   get inFlightCount(): number {
     return this.#connection?.inFlightCount ?? 0;
   }
@@ -41,19 +41,19 @@ export class SessionCalls {
 
   /* ----------------------------------------------------------------------------------------- what is asked ---- */
 
-  /** Sends a request, or lets it wait for a connection. */
+  /** Sends a request, or queues it for the next connection. */
   submit(call: Call): void {
     if (this.#connection !== null && !this.#isHeld) this.#connection.send(call);
     else if (this.#refusal === null) this.#waiting.push(call);
     else call.fail(this.#refusal.kind, this.#server, this.#refusal.detail);
   }
 
-  /** Cancels a call; its reply is dropped when it comes. */
+  /** Cancels a call; its reply is dropped when it arrives. */
   cancel(call: Call, kind: 'timed-out' | 'aborted', detail: string): void {
     call.fail(kind, this.#server, detail);
   }
 
-  /** Proves who this client is, now and on every later connection. `settle(null)` when a server has accepted it. */
+  /** Authenticates, now and on every later connection. `settle(null)` when a server has accepted it. */
   addCredentials(scheme: string, auth: Uint8Array, settle: Settle): void {
     if (this.#refusal !== null) {
       settle(this.#failure(this.#refusal.kind, this.#refusal.detail));
@@ -71,7 +71,7 @@ export class SessionCalls {
     else settle(this.#failure('connection-lost', 'there is no connection'));
   }
 
-  /** Takes a listener off, and its watch off the server when it was the last. */
+  /** Removes a listener, and its watch from the server when it was the last. */
   removeWatch(kind: 'persistent' | 'recursive', path: string, listener: WatchListener, done: () => void): void {
     if (this.#connection !== null && this.#refusal === null) this.#connection.removeWatch(kind, path, listener, done);
     else {
@@ -82,7 +82,7 @@ export class SessionCalls {
 
   /* ----------------------------------------------------------------------------------------- what becomes of it ---- */
 
-  /** A connection stands: credentials go first. `sendWaiting` follows, once the watches are on their way. */
+  /** There is a connection: credentials are sent first. `sendWaiting` follows, once the watches are sent. */
   onConnected(connection: Connection): void {
     this.#connection = connection;
     this.#isHeld = false;
@@ -97,24 +97,24 @@ export class SessionCalls {
     this.#waiting.sendOn(connection);
   }
 
-  /** The connection is about to end: what is asked from now on waits for the next one. */
+  /** The connection is about to end: new requests wait for the next one. */
   hold(): void {
     this.#isHeld = true;
   }
 
-  /** What is asked from now on is refused, until there is a connection. */
+  /** New requests are refused, until there is a connection. */
   refuse(refusal: Refusal): void {
     this.#isHeld = true;
     this.#refusal = refusal;
   }
 
-  /** The connection has ended: what was in flight and may be sent again waits; the rest fails. */
+  /** The connection has ended: repeatable requests in flight are queued; the rest fails. */
   onDisconnected(connection: Connection, kind: FailureKind, reason: string): void {
     this.#connection = null;
     this.#waiting.putFirst(connection.end(kind, reason));
   }
 
-  /** There will be no connection for what waits. */
+  /** There will be no connection for queued requests. */
   failWaiting(kind: FailureKind, reason: string): void {
     this.#waiting.failAll(kind, this.#server, reason);
     for (const credentials of this.#credentials) credentials.settleOnce(this.#failure(kind, reason));

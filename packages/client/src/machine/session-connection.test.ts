@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { dataReply, GET_A, SET_A } from './testing/exchanges.ts';
 import { Bytes, PASSWORD, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
 
-describe('the way to a server', () => {
-  test('the connect request of a new session names no session, no zxid and the timeout that is wanted', () => {
+describe('connecting', () => {
+  test('the connect request of a new session has no session, no zxid and the requested timeout', () => {
     const world = new ScriptedWorld();
     world.session.start();
     const expected = new Bytes().int(0).long(0).int(9000).long(0).buffer(new Uint8Array(16)).byte(0).frame();
@@ -12,7 +12,7 @@ describe('the way to a server', () => {
     expect(world.opened).toEqual([{ host: 'one', port: 2181, address: '10.0.0.1' }]);
   });
 
-  test('an accepted session is told, with its server, and counts as the same session', () => {
+  test('an accepted session is reported, with its server, and counts as the same session', () => {
     const world = new ScriptedWorld();
     world.connect(0x77, 4000);
     expect(world.states).toEqual([
@@ -29,7 +29,7 @@ describe('the way to a server', () => {
     expect(world.session.sessionTimeoutMs).toBe(4000);
   });
 
-  test('every address of a name is tried, then the next host, and what failed is told', () => {
+  test('every address of a name is tried, then the next host, and failures are reported', () => {
     const world = new ScriptedWorld({
       hosts: [
         { host: 'one', port: 1 },
@@ -45,7 +45,7 @@ describe('the way to a server', () => {
     }
     expect(new Set(world.attempts.map(({ host, address }) => `${host} ${address}`)).size).toBe(4);
     expect(world.attempts.every(({ failure }) => failure === 'refused')).toBe(true);
-    // A whole round was in vain: a pause, then the first host again.
+    // A whole round without success: a delay, then the first host again.
     expect(world.opened.length).toBe(4);
     world.advance(1000);
     expect(world.opened.length).toBe(5);
@@ -64,7 +64,7 @@ describe('the way to a server', () => {
     expect(world.opened).toEqual([{ host: 'one', port: 2181, address: '10.0.0.9' }]);
   });
 
-  test('a search that is given up says what it was waiting for at that moment', () => {
+  test('a search that is ended reports what it was waiting for', () => {
     const resolving = new ScriptedWorld();
     resolving.session.start();
     resolving.session.giveUp('enough');
@@ -134,7 +134,7 @@ describe('the way to a server', () => {
     expect(world.session.state).toBe('connecting');
   });
 
-  test('requests made before there is a connection are sent in their order once there is one', () => {
+  test('requests made before there is a connection are sent in order once there is one', () => {
     const world = new ScriptedWorld();
     world.session.start();
     world.submit(SET_A);
@@ -149,7 +149,7 @@ describe('the way to a server', () => {
 });
 
 describe('a connection that breaks', () => {
-  test('reads are sent again and keep their place; writes fail as perhaps done; what waits was not sent', () => {
+  test('reads are retried in place; writes fail with an unknown outcome; queued requests were not sent', () => {
     const world = new ScriptedWorld();
     world.connect();
     const write = world.submit(SET_A);
@@ -193,7 +193,7 @@ describe('a connection that breaks', () => {
     expect(world.open()).toEqual(expected);
   });
 
-  test('a read that makes the server close the connection is not repeated for ever', () => {
+  test('a read that makes the server close the connection is not retried forever', () => {
     const world = new ScriptedWorld({ sessionTimeoutMs: 1e9 });
     world.connect(0x77, 1e9);
     const read = world.submit(GET_A);
@@ -232,7 +232,7 @@ describe('a connection that breaks', () => {
 });
 
 describe('moving', () => {
-  test('what is in flight is answered first; what comes meanwhile goes to the other server, in the same session', () => {
+  test('requests in flight are answered first; new ones go to the other server, in the same session', () => {
     const world = new ScriptedWorld();
     world.connect();
     const before = world.submit(SET_A);
@@ -267,7 +267,7 @@ describe('moving', () => {
 });
 
 describe('a read-only server', () => {
-  test('is reported as read-only; others are asked, and one with a quorum is moved to with a new session', () => {
+  test('is reported as read-only; others are asked, and it moves to one with a quorum with a new session', () => {
     const hosts = [
       { host: 'one', port: 2181 },
       { host: 'two', port: 2181 },
@@ -288,7 +288,7 @@ describe('a read-only server', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sessionId: 0x50n, sameSession: false });
   });
 
-  test('proves nothing by its answers: the session is in doubt a timeout after the last server with a quorum, and usable', () => {
+  test('proves nothing by its replies: a timeout after the last quorum the session is uncertain, but usable', () => {
     const world = new ScriptedWorld({ canBeReadOnly: true });
     world.connect(0x77, 9000);
     const connectSentAtMs = world.nowMs;
@@ -307,7 +307,7 @@ describe('a read-only server', () => {
     expect(world.unsureAtMs[0]).toBeGreaterThanOrEqual(connectSentAtMs + 9000);
     expect(world.unsureAtMs[0]).toBeLessThan(connectSentAtMs + 12_000);
     expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
-    // Nor is it known to live while the next server is looked for: but what may wait waits.
+    // Nor is it known to live while the next server is looked for: but requests that may wait are queued.
     world.session.onStreamClosed(null, 'gone');
     expect(world.session.state).toBe('suspended');
     expect(world.session.sureUntilMs).toBe(Number.NEGATIVE_INFINITY);
@@ -320,7 +320,7 @@ describe('a read-only server', () => {
     expect(world.session.sureUntilMs).toBeGreaterThan(world.nowMs);
   });
 
-  test('makes no session that was lost certain again', () => {
+  test('does not make a lost session certain again', () => {
     const world = new ScriptedWorld({ canBeReadOnly: true });
     world.connect(0x77, 9000);
     world.session.onStreamClosed(null, 'gone');

@@ -4,7 +4,7 @@ import { dataReply, GET_A, SET_A } from './testing/exchanges.ts';
 import { Bytes, PASSWORD, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
 
 describe('expiry', () => {
-  test('a refused session is lost; a new one is asked for at once and told as another', () => {
+  test('a refused session is lost; a new one is requested at once and reported as another session', () => {
     const world = new ScriptedWorld();
     world.connect();
     world.close();
@@ -36,7 +36,7 @@ describe('expiry', () => {
   test('a session is certain for no longer than the shortest timeout that a server gave to it', () => {
     const session = { id: 0x77n, password: new Uint8Array(PASSWORD), timeoutMs: 4000 };
     const world = new ScriptedWorld({ session });
-    // Servers may have other limits than the one that made it, and remember its first timeout when they start.
+    // Servers may have other limits than the one that created it, and use its first timeout when they start.
     world.connect(0x77, 9000);
     expect(world.session.sessionTimeoutMs).toBe(4000);
     expect(world.session.sureUntilMs).toBe(world.nowMs + 4000);
@@ -45,7 +45,7 @@ describe('expiry', () => {
     world.open();
     world.acceptSession(0x77, 3000);
     expect(world.session.sureUntilMs).toBe(world.nowMs + 3000);
-    // Each asks for what is wanted all the same, and a new session has what it was given.
+    // Each connection requests the configured timeout nevertheless, and a new session has the granted one.
     world.close();
     world.advance(200);
     expect(new DataView(world.open().buffer).getInt32(16)).toBe(9000);
@@ -70,7 +70,7 @@ describe('expiry', () => {
     ]);
   });
 
-  test('servers that have less than the lost session has seen are asked whether they know it at all', () => {
+  test('servers that lag behind the lost session are asked whether they know it at all', () => {
     const world = new ScriptedWorld();
     world.connect();
     world.submit(GET_A);
@@ -90,7 +90,7 @@ describe('expiry', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false });
   });
 
-  test('a server that is behind but knows the session is left again', () => {
+  test('a lagging server that knows the session is left again', () => {
     const world = new ScriptedWorld();
     world.connect();
     world.submit(GET_A);
@@ -105,7 +105,7 @@ describe('expiry', () => {
     expect(world.attempts.at(-1)).toMatchObject({ detail: 'it is behind what this session has seen' });
   });
 
-  test('a server that is behind has the time to forget the session before it is asked about it again', () => {
+  test('a lagging server gets the time to expire the session before it is asked again', () => {
     const world = new ScriptedWorld();
     world.connect();
     world.submit(GET_A);
@@ -134,7 +134,7 @@ describe('expiry', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false, sessionId: 0x99n });
   });
 
-  test('an answer that the session has expired ends it, before it is refused on the next connection', () => {
+  test('a reply that the session has expired ends it, before it is refused on the next connection', () => {
     const world = new ScriptedWorld();
     world.connect();
     const write = world.submit(SET_A);
@@ -156,7 +156,7 @@ describe('expiry', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', sameSession: false });
   });
 
-  test('a transaction that is refused since the session has expired ends it, too', () => {
+  test('a transaction that is refused because the session has expired ends it, too', () => {
     const world = new ScriptedWorld();
     world.connect();
     const multi = world.submit({ op: OpCode.multi, ops: [SET_A] });
@@ -179,7 +179,7 @@ describe('expiry', () => {
 });
 
 describe('the end', () => {
-  test('close is sent behind what is in flight, and done when the server has answered', () => {
+  test('close is sent after requests in flight, and done when the server has answered', () => {
     const world = new ScriptedWorld();
     world.connect();
     const read = world.submit(GET_A);
@@ -193,7 +193,7 @@ describe('the end', () => {
     expect(world.session.nextDeadlineMs()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('a session that is being closed is not certain, whatever is answered meanwhile', () => {
+  test('a session that is being closed is not certain, whatever replies arrive', () => {
     const world = new ScriptedWorld();
     world.connect();
     const write = world.submit(SET_A);
@@ -209,17 +209,17 @@ describe('the end', () => {
     expect(world.session.state).toBe('closed');
   });
 
-  test('that the session is being closed is reported before anything of it leaves, however much is waiting to', () => {
+  test('closing is reported before the request is sent, however much is queued', () => {
     const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
     world.connect();
-    // Together with the closing, it is so much that it leaves without waiting for the rest.
+    // Together with the close request, this much is sent without waiting for the rest.
     world.submit({ ...SET_A, data: new Uint8Array(64 * 1024 - 36) });
     world.session.close();
     expect(world.sentBytesAtClosing).toBe(0);
     expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setData, OpCode.closeSession]);
   });
 
-  test('a connection that breaks while closing is the end all the same', () => {
+  test('a connection that breaks while closing ends the client nevertheless', () => {
     const world = new ScriptedWorld();
     world.connect();
     const write = world.submit(SET_A);

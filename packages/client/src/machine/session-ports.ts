@@ -2,60 +2,63 @@ import type { BackOff } from './dialer.ts';
 import type { FailedAttempt, HostPort, SaslExchange, Target } from './ports.ts';
 import type { StateChange } from './state.ts';
 
-/** What the session asks of the world. Effects return at once; their completion is an event, unless noted. */
+/** Effects of the session. They return at once; their completion is an event, unless noted. */
 export interface SessionEffects {
   /** Looks a host name up; `onResolved` follows. */
   resolve(host: HostPort): void;
   /** Connects; `onPrepared` where there is SASL, `onOpened`, `onBytes` and `onStreamClosed` follow. There is one stream at a time. */
   open(target: Target): void;
-  /** @returns true when the bytes have left, so that the memory may be used again */
+  /** @returns true when the bytes have been written, so that the memory may be reused */
   write(bytes: Uint8Array): boolean;
-  /** Closes the stream, or gives up opening it. No event of it follows. */
+  /** Closes the stream, or aborts opening it. No event of it follows. */
   closeStream(): void;
-  /** `flush` is wanted once everything that is running now has come to its end. */
+  /** Requests a call of `flush` once all code that is running now has completed. */
   flushSoon(): void;
-  /** Asks a server in a connection of its own whether it is read-write (`isro`); `onProbed` follows. */
+  /** Asks a server on a separate connection whether it is read-write (`isro`); `onProbed` follows. */
   probe(host: HostPort): void;
 }
 
-/** Notifications of the session. Called in the middle of events: listeners must not call back into it. */
+/** Notifications of the session. Called during events: listeners must not call back into the session. */
 export interface SessionListener {
   onState(change: StateChange): void;
   /**
-   * The session timeout has passed since a server with a quorum answered, while others did (`canBeReadOnly`): the session
-   * may be over although the state is not `lost`. Where it is, that is reported instead.
+   * The session timeout has passed since a server with a quorum answered, while others did (`canBeReadOnly`): the
+   * session may be over although the state is not `lost`. Not called when `lost` is reported.
    */
   onUnsure(reason: string): void;
-  /** The server is about to be asked to end the session, which it does before this client learns of it. */
+  /** Called before the closeSession request: the server ends the session before this client knows. */
   onClosing(): void;
   onAttemptFailed(attempt: FailedAttempt): void;
-  /** The event loop did not run for so many milliseconds, long enough to endanger the session. */
+  /** The event loop was blocked for this many milliseconds, long enough to endanger the session. */
   onStall(stalledMs: number): void;
 }
 
 export interface SessionIdentity {
   readonly id: bigint;
   readonly password: Uint8Array;
-  /** As negotiated by the process that had the session before, milliseconds: it is certain for no longer. Default: not known. */
+  /**
+   * As negotiated by the previous process of the session, milliseconds: it is certain for no longer. Default: not
+   * known.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
 export interface SessionOptions {
   readonly hosts: readonly HostPort[];
-  /** Wanted; the server decides within its limits. Milliseconds. */
+  /** Requested; the server limits it. Milliseconds. */
   readonly sessionTimeoutMs: number;
-  /** One attempt to reach a server, from the look-up of its name to the end of the handshake. Milliseconds. */
+  /** Limit of one attempt to reach a server, from the name lookup to the end of the handshake. Milliseconds. */
   readonly attemptTimeoutMs: number;
   readonly backOff: BackOff;
-  /** Also takes a server without a quorum, for reads. */
+  /** Also accepts a server without a quorum, for reads. */
   readonly canBeReadOnly: boolean;
-  /** A session to continue; null for a new one. */
+  /** A session to resume; null for a new one. */
   readonly session: SessionIdentity | null;
   readonly credentials: readonly { readonly scheme: string; readonly auth: Uint8Array }[];
-  /** Makes the client's half of a SASL exchange; null for none. */
+  /** Creates the client's half of a SASL exchange; null for none. */
   readonly sasl: (() => SaslExchange) | null;
-  /** Longest request frame that servers take (jute.maxbuffer). Bytes. */
+  /** Longest request frame that servers accept (jute.maxbuffer). Bytes. */
   readonly requestBytesMax: number;
-  /** Longest reply frame that is believed. Bytes. */
+  /** Longest reply frame that is accepted. Bytes. */
   readonly replyBytesMax: number;
 }

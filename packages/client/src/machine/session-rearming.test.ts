@@ -4,7 +4,7 @@ import { ADD_RECURSIVE, dataReply, GET_A } from './testing/exchanges.ts';
 import { Bytes, replyBytes, ScriptedWorld, Watcher } from './testing/scripted-server.ts';
 
 describe('watches', () => {
-  test('all watches are armed again on a new connection, and told when they are', () => {
+  test('all watches are rearmed on a new connection, and notified', () => {
     const world = new ScriptedWorld();
     world.connect();
     const watcher = new Watcher();
@@ -23,7 +23,7 @@ describe('watches', () => {
     expect(watcher.told).toEqual(['suspended', 'rearmed']);
   });
 
-  test('a hundred thousand watches are armed again in requests that servers take', () => {
+  test('a hundred thousand watches are rearmed in requests that servers accept', () => {
     const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
     world.connect();
     for (let i = 0; i < 100_000; i++) world.session.watches.add('data', `/some/longer/path/${i}`, new Watcher());
@@ -33,7 +33,7 @@ describe('watches', () => {
     for (const { dataWatches } of requests) expect([...dataWatches].join('').length).toBeLessThan(200_000);
   });
 
-  test('a connection on which the server does not arm the watches again is left for another', () => {
+  test('a connection on which the server does not rearm the watches is replaced', () => {
     const world = new ScriptedWorld();
     world.connect();
     const watcher = new Watcher();
@@ -50,7 +50,7 @@ describe('watches', () => {
       state: 'suspended',
       reason: 'one:2181 (10.0.0.1) refused to arm the watches (code -127)',
     });
-    // No newer data are seen before the event.
+    // No newer data is seen before the event.
     expect(read.isSettled).toBe(false);
     world.advance(200);
     world.open();
@@ -60,7 +60,7 @@ describe('watches', () => {
     expect(watcher.told).toEqual(['suspended', 'suspended', 'rearmed']);
   });
 
-  test('watches that take several requests are armed with the last reply, and get what is reported between', () => {
+  test('watches that take several requests are armed with the last reply, and get the events in between', () => {
     const world = new ScriptedWorld({ requestBytesMax: 0xfffff });
     world.connect();
     const paths = ['/a', '/b', '/c'].map((path) => path.padEnd(70_000, 'x'));
@@ -86,7 +86,7 @@ describe('watches', () => {
     ]);
     world.notify(2, paths[0]!);
     world.reply(-8, 9, 0);
-    // Both watches of the first request stand; the second has not been read yet, and compares when it is.
+    // Both watches of the first request are armed; the second has not been read yet, and is compared when it is.
     world.notify(3, paths[1]!, 10);
     world.notify(3, paths[2]!);
     expect(lasting.told).toEqual(['suspended', `changed ${paths[1]} 10`]);
@@ -100,7 +100,7 @@ describe('watches', () => {
     expect(world.session.watches.size).toBe(1);
   });
 
-  test('servers that all refuse to arm the watches are asked with pauses that grow, until one arms them', () => {
+  test('servers that all refuse to arm the watches are retried with growing delays, until one arms them', () => {
     const hosts = [
       { host: 'one', port: 2181 },
       { host: 'two', port: 2181 },
@@ -122,7 +122,7 @@ describe('watches', () => {
     world.close();
     world.open();
     world.acceptSession();
-    // Half of each at least, the rest is chance: 200, 400, 800 and then 1000 ms after every second server.
+    // At least half of each delay, the rest is random: 200, 400, 800 and then 1000 ms after every second server.
     expect(pauses(9)).toEqual([0, 100, 0, 200, 0, 400, 0, 500, 0]);
     world.reply(-8, 9, 0);
     world.close();
@@ -131,7 +131,7 @@ describe('watches', () => {
     expect(pauses(2)).toEqual([0, 100]);
   });
 
-  test('watches that are armed again learn of a new session although its first connection broke before they were', () => {
+  test('rearmed watches are notified of a new session although its first connection broke before', () => {
     const world = new ScriptedWorld();
     world.connect(0x77);
     const watcher = new Watcher();

@@ -24,7 +24,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('one that is longer than servers take is refused here, and takes no number', () => {
+  test('one that is longer than servers accept is refused by the client, and uses no xid', () => {
     const world = new ScriptedWorld();
     world.connect();
     const large = world.submit({ ...SET_A, data: new Uint8Array(2000) });
@@ -33,7 +33,7 @@ describe('requests', () => {
     expect(world.takeFrames().map(({ xid, op }) => [xid, op])).toEqual([[1, OpCode.getData]]);
   });
 
-  test('one that cannot be written is refused, whether it waited or not, and leaves no bytes', () => {
+  test('one that cannot be encoded is refused, whether queued or not, and leaves no bytes', () => {
     const world = new ScriptedWorld();
     world.session.start();
     const broken = { ...SET_A, path: undefined as unknown as string };
@@ -58,7 +58,7 @@ describe('requests', () => {
     expect(given.result).toBeUndefined();
   });
 
-  test('a reply that was not due ends the connection; the request that got it is not sent again', () => {
+  test('an unexpected reply ends the connection; the request that got it is not retried', () => {
     const world = new ScriptedWorld();
     world.connect();
     const first = world.submit(GET_A);
@@ -101,7 +101,7 @@ describe('time', () => {
     expect(failures).toEqual(['connection-lost', 'connection-lost', 'session-lost', 'closed']);
   });
 
-  test('an idle connection is kept alive by pings, each a third of the session timeout after the last sending', () => {
+  test('an idle connection is kept alive by pings, each a third of the session timeout after the last request', () => {
     const world = new ScriptedWorld();
     world.connect();
     world.takeFrames();
@@ -113,7 +113,7 @@ describe('time', () => {
     expect(world.stateNames).toEqual(['connected']);
   });
 
-  test('a server that is silent for two thirds of the timeout is left for another', () => {
+  test('a server that is silent for two thirds of the timeout is replaced', () => {
     const world = new ScriptedWorld({
       hosts: [
         { host: 'one', port: 2181 },
@@ -139,7 +139,7 @@ describe('time', () => {
     world.reply(1, 9, 0, new Bytes().stat(9));
     expect(write.result).toBeDefined();
     world.close();
-    // Sent at 1000 after the connection: lost at 10,000, although the answer came 500 later.
+    // Sent at 1000 after the connection: lost at 10,000, although the reply came 500 later.
     const waiting = world.submit(GET_A);
     world.advance(8499);
     expect(world.session.state).toBe('suspended');
@@ -161,7 +161,7 @@ describe('time', () => {
     expect(world.states.at(-1)).toMatchObject({ state: 'connected', previous: 'lost', sameSession: true });
   });
 
-  test('a stalled event loop is told, and the server gets the chance to be heard before it is left', () => {
+  test('a stalled event loop is reported, and received data is read before the server counts as silent', () => {
     const world = new ScriptedWorld();
     world.connect();
     world.nowMs += 7000;
@@ -175,7 +175,7 @@ describe('time', () => {
     expect(world.stateNames).toEqual(['connected']);
   });
 
-  test('after a stall longer than the timeout the session is lost, whatever the server may still say', () => {
+  test('after a stall longer than the timeout the session is lost, whatever the server has sent', () => {
     const world = new ScriptedWorld();
     world.connect();
     world.nowMs += 20_000;
@@ -184,8 +184,8 @@ describe('time', () => {
   });
 });
 
-describe('bytes that were read late', () => {
-  test('a reply that proves nothing recent comes together with the loss of the session', () => {
+describe('bytes that are read late', () => {
+  test('a reply to an old request is delivered together with the loss of the session', () => {
     const world = new ScriptedWorld();
     world.connect();
     const read = world.submit(GET_A);
@@ -196,7 +196,7 @@ describe('bytes that were read late', () => {
     expect(world.stateNames).toEqual(['connected', 'suspended', 'lost']);
   });
 
-  test('a reply to a request that was sent not so long ago keeps the session', () => {
+  test('a reply to a recent request keeps the session', () => {
     const world = new ScriptedWorld();
     world.connect();
     world.advance(3000);

@@ -15,7 +15,7 @@ describe('watches', () => {
     expect(watcher.told).toEqual(['changed /a 9']);
   });
 
-  test('exists leaves a watch for the creation of a znode that is missing', () => {
+  test('exists sets a watch for the creation of a missing znode', () => {
     const world = new ScriptedWorld();
     world.connect();
     const watcher = new Watcher();
@@ -25,7 +25,7 @@ describe('watches', () => {
     expect(watcher.told).toEqual(['created /a']);
   });
 
-  test('a get of a missing znode leaves no watch', () => {
+  test('a get of a missing znode sets no watch', () => {
     const world = new ScriptedWorld();
     world.connect();
     const watcher = new Watcher();
@@ -36,7 +36,7 @@ describe('watches', () => {
     expect(world.session.watches.size).toBe(0);
   });
 
-  test('a recursive watch learns of descendants, and of no others', () => {
+  test('a recursive watch reports descendants, and no others', () => {
     const world = new ScriptedWorld();
     world.connect();
     const watcher = new Watcher();
@@ -48,7 +48,7 @@ describe('watches', () => {
     expect(watcher.told).toEqual(['created /a/b/c 9', 'deleted /a 10']);
   });
 
-  test('on a server that keeps one mode a path, one-shot watches are served by the recursive watch that stands there', () => {
+  test('on a server with one mode per path, one-shot watches are served by the existing recursive watch', () => {
     const world = new ScriptedWorld();
     world.connect();
     const recursive = new Watcher();
@@ -57,7 +57,7 @@ describe('watches', () => {
     world.submit(ADD_RECURSIVE, recursive);
     world.submit({ ...GET_A, watch: true }, data);
     world.submit({ op: OpCode.getChildren2, path: '/a', watch: true }, child);
-    // addWatch; the question whether modes are kept apart; get and getChildren without their watch flag
+    // addWatch; the probe for separate modes; get and getChildren without their watch flag
     const frames = world.takeFrames();
     expect(frames.map(({ op }) => op)).toEqual([106, 17, 4, 12]);
     expect(frames.slice(2).map(({ body }) => body.at(-1))).toEqual([0, 0]);
@@ -72,7 +72,7 @@ describe('watches', () => {
     expect(recursive.told).toEqual(['created /a/b', 'changed /a']);
   });
 
-  test('a server that keeps modes apart is asked for each watch, and a change is still told once', () => {
+  test('a server with separate modes is asked for each watch, and a change is still reported once', () => {
     const world = new ScriptedWorld();
     world.connect();
     const recursive = new Watcher();
@@ -101,7 +101,7 @@ describe('watches', () => {
     expect(modes).toEqual([1, 1]);
   });
 
-  test('the last listener that goes takes the watch off the server', () => {
+  test('removing the last listener removes the watch from the server', () => {
     const world = new ScriptedWorld();
     world.connect();
     const [one, two] = [new Watcher(), new Watcher()];
@@ -124,7 +124,7 @@ describe('watches', () => {
     expect(world.session.watches.size).toBe(0);
   });
 
-  test('on an old server the whole entry goes, and what is still wanted is armed again', () => {
+  test('on an old server the whole entry is removed, and the other watches are rearmed', () => {
     const world = new ScriptedWorld();
     world.connect();
     const recursive = new Watcher();
@@ -143,7 +143,7 @@ describe('watches', () => {
     expect(frames[0]?.body.at(-1)).toBe(3);
   });
 
-  test('a watch whose request was given up is taken off the server when it turns out to stand', () => {
+  test('a watch whose request was cancelled is removed from the server when it turns out to exist', () => {
     const world = new ScriptedWorld();
     world.connect();
     const added = world.submit(ADD_RECURSIVE, new Watcher());
@@ -155,7 +155,7 @@ describe('watches', () => {
     expect(world.session.watches.size).toBe(0);
   });
 
-  test('a one-shot watch that was left to a persistent one stands by itself when that one goes before the reply', () => {
+  test('a one-shot watch covered by a persistent one is armed itself when that one is removed before the reply', () => {
     for (const modes of ['one', 'apart'] as const) {
       const world = new ScriptedWorld();
       world.connect();
@@ -168,7 +168,7 @@ describe('watches', () => {
       world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
       expect(world.takeFrames().map(({ op }) => op)).toEqual([18]);
       world.receive(dataReply(3, 9));
-      // What changes from the reply on is told: the zxid of the reply is the one to compare with.
+      // Changes from the reply on are reported: the zxid of the reply is the one to compare with.
       const [frame] = world.takeFrames();
       expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches]);
       expect(frame?.body).toEqual(new Uint8Array(new Bytes().long(9).int(1).text('/a').int(0).int(0).list));
@@ -177,7 +177,7 @@ describe('watches', () => {
     }
   });
 
-  test('a one-shot watch misses nothing between a persistent watch that goes and the next', () => {
+  test('a one-shot watch misses nothing between the removal of a persistent watch and the next one', () => {
     for (const [mode, lists] of [
       [0, new Bytes().int(1).text('/a').int(0)],
       [1, new Bytes().int(0).int(1).text('/a')],
@@ -193,7 +193,7 @@ describe('watches', () => {
       world.submit({ op: OpCode.addWatch, path: '/a', mode }, new Watcher());
       expect(world.takeFrames().map(({ op }) => op)).toEqual([106, 17, OpCode.getData, 18, 106]);
       world.receive(dataReply(3, 9));
-      // The later watch, which reports nothing of what was before it, stays the one that the server keeps.
+      // The later watch, which reports no earlier changes, is the one that the server keeps.
       const [frame] = world.takeFrames();
       expect([frame?.xid, frame?.op]).toEqual([-8, OpCode.setWatches2]);
       const expected = new Bytes().long(9).int(1).text('/a').int(0).int(0);
@@ -201,7 +201,7 @@ describe('watches', () => {
     }
   });
 
-  test('a one-shot watch that is read while a persistent one goes that was asked for as a recursive one stays', () => {
+  test('a one-shot watch set while a persistent one, requested as recursive, is removed stays', () => {
     const world = new ScriptedWorld();
     world.connect();
     const [persistent, data] = [new Watcher(), new Watcher()];
@@ -214,7 +214,7 @@ describe('watches', () => {
     world.submit({ ...GET_A, watch: true }, data);
     world.takeFrames();
     world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
-    // By kind: all watches of the path would be those of the read, too.
+    // By kind: removing all watches of the path would remove that of the read, too.
     const frames = world.takeFrames();
     expect(frames.map(({ op, body }) => [op, body.at(-1)])).toEqual([
       [18, 5],
@@ -222,7 +222,7 @@ describe('watches', () => {
     ]);
   });
 
-  test('a persistent watch that a recursive one served learns of children until it is set again', () => {
+  test('a persistent watch that was covered by a recursive one reports children until it is set itself', () => {
     for (const modes of ['one', 'apart', 'rearmed'] as const) {
       const world = new ScriptedWorld();
       world.connect();
@@ -244,11 +244,11 @@ describe('watches', () => {
       world.takeFrames();
       world.session.calls.removeWatch('recursive', '/a', recursive, () => {});
       const removal = world.takeFrames().find(({ op }) => op === 18);
-      // It was on its way when the recursive watch went.
+      // It was in flight when the recursive watch was removed.
       world.notify(1, '/a/b', 9);
       expect(persistent.told).toEqual(['children /a 9']);
       world.reply(removal?.xid ?? 0, 9, 0);
-      // From here on the server reports by itself; others may learn of the subtree still.
+      // From here on the server reports them itself; others may still be notified of the subtree.
       world.notify(1, '/a/c', 10);
       expect(persistent.told).toEqual(['children /a 9']);
       world.session.calls.removeWatch('persistent', '/a', persistent, () => {});
@@ -256,7 +256,7 @@ describe('watches', () => {
     }
   });
 
-  test('beside a recursive watch that was armed again, a one-shot watch stands by itself where servers keep modes apart', () => {
+  test('beside a rearmed recursive watch, a one-shot watch is armed itself on servers with separate modes', () => {
     const exists = { op: OpCode.exists, path: '/a', watch: true } as const;
     const world = new ScriptedWorld();
     world.connect();
@@ -267,7 +267,7 @@ describe('watches', () => {
     world.advance(200);
     world.open();
     world.acceptSession();
-    // Whether this server does is not known yet.
+    // Whether this server does so is not known yet.
     world.submit(exists, new Watcher());
     expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([
       [OpCode.setWatches2, 0x61],
@@ -277,13 +277,13 @@ describe('watches', () => {
     world.reply(-8, 8, 0);
     world.reply(1, 8, -121);
     world.reply(2, 8, -101);
-    // The recursive watch would tell nothing of a child that this client may not read.
+    // The recursive watch would not report a child that this client may not read.
     expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches2]);
     world.submit(exists, new Watcher());
     expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([[OpCode.exists, 1]]);
   });
 
-  test('a one-shot watch does without a persistent one that the server refuses', () => {
+  test('a one-shot watch does not rely on a persistent one that the server refuses', () => {
     const world = new ScriptedWorld();
     world.connect();
     const [data, later] = [new Watcher(), new Watcher()];
@@ -296,7 +296,7 @@ describe('watches', () => {
     world.takeFrames();
     world.receive(dataReply(3, 8));
     expect(world.takeFrames().map(({ op }) => op)).toEqual([OpCode.setWatches]);
-    // Nor is it left to one that does not stand afterwards.
+    // Nor is it left to one that does not exist afterwards.
     world.submit({ ...GET_A, watch: true }, later);
     expect(world.takeFrames().map(({ op, body }) => [op, body.at(-1)])).toEqual([[OpCode.getData, 1]]);
   });

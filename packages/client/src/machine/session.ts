@@ -17,21 +17,22 @@ import { Timing } from './timing.ts';
 import { Watches } from './watches.ts';
 
 /**
- * One session of a client: a state machine without I/O. Bytes, completions and time come in as events; effects go out.
+ * One session of a client: a state machine without I/O. Bytes, completions and time are events; effects go out.
  *
- * Promises:
+ * Guarantees:
  *
  * 1. Requests are sent in the order of `calls.submit` and answered in that order; a reply and the events around it are
  *    delivered in the order in which the server sent them.
- * 2. A submitted call is settled exactly once, at the latest when the session is lost, so no request
- *    waits longer than the session timeout for a server that does not answer.
- * 3. Only repeatable calls are sent a second time. What was in flight otherwise fails with `wasSent`.
- * 4. On a new connection credentials go first, then the watches, then requests: no new data are seen before the event.
- * 5. `lost` is reported at the latest when the negotiated timeout has passed since the sending of the last request that was
- *    answered; `onUnsure` when that was answered by a server with a quorum, if others have answered since; `onClosing`
- *    before a closeSession leaves. From then on the servers may give what the session owned to another client.
+ * 2. A submitted call is settled exactly once, at the latest when the session is lost, so no request waits longer than
+ *    the session timeout for a server that does not answer.
+ * 3. Only repeatable calls are sent a second time. Others in flight fail with `wasSent`.
+ * 4. On a new connection credentials go first, then the watches, then requests: no new data is seen before the event.
+ * 5. `lost` is reported at the latest when the negotiated timeout has passed since the sending of the last request that
+ *    was answered; `onUnsure` when that was answered by a server with a quorum, if others have answered since;
+ *    `onClosing` before a closeSession is sent. From then on the servers may give what the session owned to another
+ *    client.
  *
- * The way to a server, in phases:
+ * Phases of connecting:
  *
  *     dialling ──onOpened──► handshake ──accepted──► ready ──stream gone──► dialling …      ended
  */
@@ -53,7 +54,7 @@ export class Session {
   #connection: Connection | null = null;
   readonly #negotiated: NegotiatedSession;
   #isSameSession = true;
-  /** In which the watches were armed last: several connections may break before they are again. */
+  /** The session in which the watches were armed last: several connections may break before they are rearmed. */
   #armedSessionId = 0n;
   #isClosing = false;
   /** Once the requests in flight are answered the connection moves to another server. */
@@ -109,20 +110,20 @@ export class Session {
     return this.#negotiated.identity;
   }
 
-  /** Milliseconds, as negotiated: the least that a server gave to this session. */
+  /** Milliseconds, as negotiated: the smallest timeout that a server granted to this session. */
   get sessionTimeoutMs(): number {
     return this.#negotiated.timeoutMs;
   }
 
   /**
-   * Monotonic milliseconds until which the session is ours for certain, and longer with each answer of a server that has a
-   * quorum; −∞ when it is not, since the servers have been asked to end it say.
+   * Monotonic milliseconds until which the session is certain to be ours, extended by each reply of a server with a
+   * quorum; −∞ when it is not certain, for instance after closeSession was sent.
    */
   get sureUntilMs(): number {
     return this.#canBeLost() && !this.#isClosing ? this.#timing.sureUntilMs : Number.NEGATIVE_INFINITY;
   }
 
-  /** The server of the connection that stands. */
+  /** The server of the current connection. */
   get server(): Target | null {
     return this.#connection === null ? null : this.#contact.server;
   }
@@ -137,7 +138,9 @@ export class Session {
     this.#contact.begin(true);
   }
 
-  /** Continues the same session on another server (null: the next in turn), once what is in flight is answered. */
+  /**
+   * Continues the same session on another server (null: the next in turn), once the requests in flight are answered.
+   */
   moveTo(host: HostPort | null): void {
     if (this.#hasEnded || this.#isClosing) return;
     this.#contact.prefer(host);
@@ -149,7 +152,7 @@ export class Session {
     }
   }
 
-  /** Ends the session gracefully: after what is in flight. `onState` reports `closed` when it is done. */
+  /** Ends the session gracefully: after the requests in flight. `onState` reports `closed` when it is done. */
   close(): void {
     if (this.#hasEnded || this.#isClosing) return;
     if (this.#connection === null) {
@@ -157,7 +160,7 @@ export class Session {
       return;
     }
     const done = (): void => this.end('closed', CLOSED);
-    // What waits because the connection was about to move still goes out before.
+    // Requests queued because of a pending move are still sent before.
     this.calls.sendWaiting(this.#connection);
     this.#isClosing = true;
     this.calls.refuse({ kind: 'closed', detail: 'the client is closing' });
@@ -166,7 +169,7 @@ export class Session {
     this.#connection?.send(new Call({ op: OpCode.closeSession }, readNothing, done, done, null, false));
   }
 
-  /** Ends before a server was found. What is being tried at this moment is reported as a failed attempt. */
+  /** Ends before a server was found. The current attempt is reported as failed. */
   giveUp(reason: string): void {
     this.#contact.giveUp();
     this.end('closed', reason);
@@ -190,7 +193,7 @@ export class Session {
     this.#contact.onResolved(addresses, detail);
   }
 
-  /** What SASL needs is at hand; the connection is made now. */
+  /** The SASL credentials are available; now it connects. */
   onPrepared(): void {
     this.#contact.onPrepared();
   }
@@ -208,7 +211,8 @@ export class Session {
       if (this.#connection !== null) this.#onBadReply(`a reply of ${badLength} bytes`);
       else this.#contact.onStrangeBytes(chunk);
     }
-    // After a stall bytes may be read before the timer rings: no caller may act on them as the owner of a lost session.
+    // After a stall, bytes may be read before the timer fires: no caller may act on them as the owner of a lost
+    // session.
     this.#maybeLose(nowMs);
   }
 
@@ -222,12 +226,12 @@ export class Session {
     if (isReadWrite && this.#state === 'read-only') this.moveTo(host);
   }
 
-  /** Sends what has been written since the last time. */
+  /** Sends everything written since the last call. */
   flush(): void {
     this.#outbox.flush();
   }
 
-  /** When `onTick` is wanted next, monotonic milliseconds; Infinity for never. */
+  /** When `onTick` has to be called next, monotonic milliseconds; Infinity for never. */
   nextDeadlineMs(): number {
     if (this.#hasEnded) return Number.POSITIVE_INFINITY;
     const lostAtMs = this.#canBeLost() ? this.#nextLossAtMs() : Number.POSITIVE_INFINITY;
@@ -241,7 +245,7 @@ export class Session {
     const nowMs = this.#clock.monotonicMs();
     const lateMs = nowMs - this.nextDeadlineMs();
     if (this.#connection !== null && lateMs > this.#negotiated.timeoutMs / 3) {
-      // What arrived meanwhile has not been read yet: the server gets a chance before it is called silent.
+      // Data received meanwhile has not been read yet: it is, before the server counts as silent.
       this.#timing.onStall(nowMs);
       this.#listener.onStall(lateMs);
     }
@@ -262,10 +266,10 @@ export class Session {
     else this.#contact.onFrame(bytes, start, end);
   }
 
-  /** The server does not know the session any more. @returns false when none was asked for */
+  /** The server no longer knows the session. @returns false when none was requested */
   #onRefused(isInquiry: boolean): boolean {
     if (!this.#negotiated.isConfirmed) return false;
-    // An inquiry was answered by a server that is behind: what was seen of the old service means nothing on it.
+    // An inquiry was answered by a server that lags behind: the last zxid of the old service means nothing to it.
     if (isInquiry) this.#negotiated.lastZxid = 0;
     if (this.#state !== 'lost') this.#lose('session-expired', this.#expiryReason);
     this.#negotiated.forget();
@@ -273,7 +277,7 @@ export class Session {
     return true;
   }
 
-  /** The handshake is over: credentials, watches, then everything that waited. */
+  /** The handshake is complete: credentials, watches, then all queued requests. */
   #onAccepted(session: AcceptedSession): void {
     const { id } = this.#negotiated;
     this.#isSameSession = id === 0n ? this.#state === 'connecting' : id === session.sessionId;
@@ -325,7 +329,7 @@ export class Session {
     this.#contact.succeed();
   }
 
-  /** All servers may be too busy to arm them: then it is not for them to be asked again at once. */
+  /** All servers may be too busy to arm them: then they must not be asked again at once. */
   #onRearmRefused(code: number): void {
     this.#closeStream();
     this.#disconnect(`${this.#contact.serverName} refused to arm the watches (code ${code})`, true);
@@ -333,7 +337,7 @@ export class Session {
 
   /* ------------------------------------------------------------------------------------------- losing contact ---- */
 
-  /** What the server sends makes no sense: everything that is in flight is in doubt. */
+  /** The server sends invalid data: everything in flight is in doubt. */
   #onBadReply(what: string): void {
     this.#connection?.rejectOldest(what);
     this.#drop(`the server sent ${what}`);
@@ -344,7 +348,7 @@ export class Session {
     this.#disconnect(reason);
   }
 
-  /** What was on its way either way is gone with the stream. */
+  /** Data in flight in either direction is lost with the stream. */
   #closeStream(): void {
     this.#effects.closeStream();
     this.#assembler.reset();
@@ -373,7 +377,7 @@ export class Session {
     this.calls.onDisconnected(connection, kind, reason);
   }
 
-  /** When silence makes the session lost or doubtful next. */
+  /** When silence next makes the session lost or doubtful. */
   #nextLossAtMs(): number {
     const { lostAtMs, sureUntilMs } = this.#timing;
     return sureUntilMs === Number.NEGATIVE_INFINITY ? lostAtMs : Math.min(lostAtMs, sureUntilMs);
@@ -391,7 +395,10 @@ export class Session {
     }
   }
 
-  /** What depended on the session is over; waiting callers are notified. The session itself may still come back. */
+  /**
+   * Everything that depended on the session is over; waiting callers are notified. The session itself may still come
+   * back.
+   */
   #lose(kind: 'session-lost' | 'session-expired', reason: string): void {
     if (this.#connection !== null) this.#drop(reason);
     if (this.#hasEnded) return;
@@ -416,7 +423,7 @@ export class Session {
 
   #setState(state: ClientState, reason: string): void {
     const previous = this.#state;
-    // A lost session stays lost until there is a connection, however often one is tried.
+    // A lost session stays lost until there is a connection, however many attempts there are.
     if (state === 'suspended' && previous === 'lost') return;
     this.#state = state;
     const isConnected = isConnectedState(state);

@@ -1,7 +1,7 @@
 import { OpCode, type SetWatchesRequest } from '@meerkat/protocol';
 import type { WatchedPath } from './watched-path.ts';
 
-/** The requests that arm all watches of these paths, each far shorter than what servers take. */
+/** The requests that arm all watches of these paths, each far shorter than the limit of servers. */
 export function setWatchesOf(
   entries: Iterable<readonly [string, WatchedPath]>,
   relativeZxid: number,
@@ -26,7 +26,7 @@ type ListName = 'dataWatches' | 'existWatches' | 'childWatches' | 'persistentWat
 
 /** The paths of one setWatches. */
 class Batch {
-  /** Characters of all paths. */
+  /** Total characters of the paths. */
   length = 0;
   readonly #lists: Record<ListName, string[]> = {
     dataWatches: [],
@@ -41,7 +41,7 @@ class Batch {
     this.length += path.length + 1;
   }
 
-  /** Without persistent watches the older operation does, which servers before 3.6 know. */
+  /** Without persistent watches, the older operation is used, which servers before 3.6 support. */
   toRequest(relativeZxid: number): SetWatchesRequest {
     const { persistentWatches, persistentRecursiveWatches } = this.#lists;
     const isPlain = persistentWatches.length + persistentRecursiveWatches.length === 0;

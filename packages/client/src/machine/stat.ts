@@ -1,10 +1,10 @@
 import type { JuteReader } from '@meerkat/protocol';
 
 /**
- * What the service knows about a znode besides its data (the record Stat, 68 bytes on the wire).
+ * The metadata of a znode (the record Stat, 68 bytes on the wire).
  *
- * zxids and the session id are `bigint`s, so that nothing is lost whatever server sent them. Times are milliseconds
- * since 1970 by the clock of the server that led when the change was made.
+ * zxids and the session id are `bigint`s, so that no bits are lost, whatever the server. Times are milliseconds since
+ * 1970 by the clock of the leader at the time of the change.
  */
 export class Stat {
   /** zxid of the txn that created the znode. */
@@ -17,11 +17,11 @@ export class Stat {
   readonly ctime: number;
   /** When its data last changed, milliseconds. */
   readonly mtime: number;
-  /** Changes of the data. A conditional set or delete names this number. */
+  /** Number of changes of the data; the version for a conditional set or delete. */
   readonly version: number;
-  /** Changes of the list of children. */
+  /** Number of changes of the list of children. */
   readonly cversion: number;
-  /** Changes of the ACL. */
+  /** Number of changes of the ACL. */
   readonly aversion: number;
   /** The session whose end removes the znode; 0n when it is not ephemeral. */
   readonly ephemeralOwner: bigint;

@@ -1,15 +1,15 @@
 /**
- * The moments of a connection from which its deadlines follow. All are monotonic milliseconds.
+ * The times of a connection that determine its deadlines. All are monotonic milliseconds.
  *
- *     sent ──────────► answered: a request was sent at this moment and has been answered
+ *     sent ──────────► answered: a request was sent at this time and has been answered
  *      │   T/3          │    T = session timeout
  *      ▼                ▼
  *     ping        lost at answered + T        heard + 2T/3: silent, another server is tried
  *
  * Two thirds leave the last third for finding another server before the session is lost (ClientCnxn's readTimeout).
  *
- * What a server with a quorum has answered is proven, too: the session lived at the moment of the sending, and is ours for
- * certain until proven + T. A server without a quorum cannot tell the others that it lives, so its answers prove nothing.
+ * A reply of a server with a quorum also proves that the session lived at the time of the request, and is certain to be
+ * ours until then + T. A server without a quorum cannot inform the ensemble, so its replies prove nothing.
  */
 export class Timing {
   #sessionTimeoutMs: number;
@@ -50,7 +50,7 @@ export class Timing {
     return this.#answeredAtMs + this.#sessionTimeoutMs;
   }
 
-  /** Until when the session is ours for certain, as far as is known by now; −∞ when it is not known to be. */
+  /** Until when the session is certain to be ours, as known now; −∞ when it is not known to be. */
   get sureUntilMs(): number {
     return this.#sureUntilMs;
   }
@@ -61,7 +61,7 @@ export class Timing {
     this.#sentAtMs = nowMs;
   }
 
-  /** The handshake is over: the connect request has been answered. */
+  /** The handshake is complete: the connect request has been answered. */
   onReady(nowMs: number, sessionTimeoutMs: number, hasQuorum: boolean): void {
     this.#sessionTimeoutMs = sessionTimeoutMs;
     this.#hasQuorum = hasQuorum;
@@ -79,19 +79,19 @@ export class Timing {
     this.#heardAtMs = nowMs;
   }
 
-  /** A request has been answered on the connection that stands. */
+  /** A request has been answered on the current connection. */
   onAnswered(sentAtMs: number): void {
     if (sentAtMs <= this.#answeredAtMs) return;
     this.#answeredAtMs = sentAtMs;
     if (this.#hasQuorum) this.#sureUntilMs = sentAtMs + this.#sessionTimeoutMs;
   }
 
-  /** Whatever was known of the session is void until a server with a quorum knows it. */
+  /** Everything known of the session is void until a server with a quorum confirms it. */
   onUnsure(): void {
     this.#sureUntilMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Nothing ran for a while: what the server sent meanwhile is read within the next turns of the event loop. */
+  /** The event loop was blocked: data received meanwhile is read within the next turns. */
   onStall(nowMs: number): void {
     this.#graceUntilMs = nowMs + this.#sessionTimeoutMs / 6;
   }

@@ -2,7 +2,7 @@ import { Fifo } from '@meerkat/protocol';
 import type { Call, FailureKind } from './call.ts';
 import type { Connection } from './connection.ts';
 
-/** Calls that no connection takes now, in the order in which they leave on the next one. */
+/** Calls without a connection, in the order in which they will be sent on the next one. */
 export class WaitingCalls {
   #calls: Fifo<Call> = new Fifo();
 
@@ -14,7 +14,7 @@ export class WaitingCalls {
     this.#calls.push(call);
   }
 
-  /** Their connection is gone: they leave before what waits already. */
+  /** Their connection is gone: they are sent before those that are queued already. */
   putFirst(again: readonly Call[]): void {
     const calls = new Fifo<Call>();
     for (const call of again) calls.push(call);

@@ -1,4 +1,4 @@
-/** What happened to a watched znode. */
+/** The type of a change. */
 export type WatchEventType = 'created' | 'deleted' | 'changed' | 'children';
 
 export interface WatchEvent {
@@ -11,9 +11,9 @@ export interface WatchEvent {
 /** A listener of a watch. Called synchronously while bytes are decoded: it must not call back into the session. */
 export interface WatchListener {
   onWatchEvent(event: WatchEvent): void;
-  /** The connection is gone; the watch is armed again on the next one. Persistent watches miss what happens meanwhile. */
+  /** The connection is gone; the watch is rearmed on the next one. Persistent watches miss events meanwhile. */
   onWatchSuspended(): void;
-  /** The watch is armed again, after `onWatchSuspended`; a persistent one may have missed events before this. */
+  /** The watch is rearmed, after `onWatchSuspended`; a persistent one may have missed events before this. */
   onWatchRearmed(sameSession: boolean): void;
   /** The watch has ended. Nothing follows. */
   onWatchEnded(reason: WatchEnd): void;
@@ -21,5 +21,5 @@ export interface WatchListener {
 
 export type WatchEnd = 'closed' | 'auth-failed' | 'removed';
 
-/** The lists in which a path can stand. The first three are one-shot. */
+/** The lists of watches that a path can be in. The first three are one-shot. */
 export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';

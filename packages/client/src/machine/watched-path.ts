@@ -8,16 +8,19 @@ export class WatchedPath {
   readonly child: Set<WatchListener> = new Set();
   readonly persistent: Set<WatchListener> = new Set();
   readonly recursive: Set<WatchListener> = new Set();
-  /** An addWatch of that mode has left on this connection; its reply may not have come yet. */
+  /** An addWatch of that mode has been sent on this connection; its reply may not have arrived yet. */
   isPersistentSent = false;
   isRecursiveSent = false;
-  /** On this connection, something here was left to a persistent or recursive watch that stands here. */
+  /** On this connection, a one-shot watch here was left to a persistent or recursive watch. */
   hasCovered = false;
-  /** On this connection, a recursive watch delivers the events of persistent ones, which were not set by themselves, or not yet. */
+  /**
+   * On this connection, a recursive watch delivers the events of persistent ones, which were not set themselves, or not
+   * yet.
+   */
   isWidened = false;
-  /** The removal of that watch, in whose place the others are set; its reply has not come. */
+  /** The removal of that watch, which the others replace; its reply has not arrived. */
   narrowing: Request | null = null;
-  /** How many of them have no reply yet. */
+  /** Number of addWatch requests without a reply. */
   persistentAsked = 0;
   recursiveAsked = 0;
   /** zxid of the last 'children' event, to deliver it once. */
@@ -28,13 +31,13 @@ export class WatchedPath {
     return kind === 'recursive' ? this.recursiveAsked : 0;
   }
 
-  /** Events of the removed watch may be on their way until its removal is answered. */
+  /** Events of the removed watch may be in flight until its removal is answered. */
   narrowBehind(removal: Request, kind: 'persistent' | 'recursive'): void {
     if (kind === 'recursive') this.isWidened = true;
     this.narrowing = removal;
   }
 
-  /** A persistent or recursive watch stands here, or will in a moment. */
+  /** There is a persistent or recursive watch here, or will be in a moment. */
   get hasLasting(): boolean {
     return this.isPersistentSent || this.isRecursiveSent || this.persistent.size > 0 || this.recursive.size > 0;
   }

@@ -29,7 +29,8 @@ const SUBSETS = Array.from({ length: 2 ** KINDS.length - 1 }, (_, i) =>
 );
 
 describe('on a new connection', () => {
-  // A persistent watch misses what happens meanwhile. Only setWatches of a one-shot watch lets the server tell it.
+  // A persistent watch misses events while disconnected. Only setWatches of a one-shot watch makes the server report
+  // them.
   test.each(SUBSETS.map((kinds) => [kinds.join(', '), kinds] as const))(
     'each of these on one path is armed by itself: %s',
     (_names, kinds) => {
@@ -60,9 +61,9 @@ describe('a reply leaves behind', () => {
   });
 });
 
-describe('where a persistent watch ends', () => {
+describe('when a persistent watch ends', () => {
   test.each([false, true])(
-    'the one-shot watches on its path are armed again (the server keeps modes apart: %s)',
+    'the one-shot watches on its path are rearmed (server with separate modes: %s)',
     (keepsModes) => {
       const watches = new Watches();
       const lasting = { ...SILENT };

@@ -13,22 +13,23 @@ import type { WatchEnd, WatchEvent, WatchEventType, WatchKind, WatchListener } f
 import { WatchedPath } from './watched-path.ts';
 
 /**
- * The listeners of each watch: the client's image of what the server holds for its connection.
+ * The listeners of each watch: the client's image of the server's state for its connection.
  *
- * A server knows one entry for a connection and a path. Since 3.9 the entry is a set of modes; before, the mode that
- * was set last replaces the others, so that `get` with a watch would silently end a recursive watch on the same path.
- * Hence two rules, which hold on every server:
+ * A server has one entry per connection and path. Since 3.9 the entry is a set of modes; before, the mode that was set
+ * last replaces the others, so that `get` with a watch would silently end a recursive watch on the same path. Hence two
+ * rules, which hold on every server:
  *
- * 1. Where a persistent or recursive watch stands on exactly that path, it serves the one-shot watches too, and the
- *    server is not asked for them (`isCovered`), unless it is known to keep modes apart.
+ * 1. A persistent or recursive watch on exactly that path serves the one-shot watches too, and the server is not asked
+ *    for them (`isCovered`), unless it is known to keep modes separate.
  * 2. A recursive watch has no 'children' events. They are derived from the creation and deletion of a direct child. A
- *    server that keeps modes apart sends them as well; the zxid shows that it is the same change. What a server replays of a
- *    watch that waited for the child to exist looks the same before 3.9: a list is told as new once too often then.
+ *    server that keeps modes separate sends them as well; the zxid shows that it is the same change. Before 3.9, the
+ *    replay for a watch that waited for the child to exist looks the same: a list may then be reported as new once too
+ *    often.
  */
 export class Watches {
   readonly #entries: Map<string, WatchedPath> = new Map();
   #recursiveCount = 0;
-  /** Whether the connected server keeps the modes of a path apart (3.9 and newer); null = not known yet. */
+  /** Whether the connected server keeps the modes of a path separate (3.9 and newer); null = not known yet. */
   keepsModes: boolean | null = null;
 
   get isEmpty(): boolean {
@@ -41,7 +42,7 @@ export class Watches {
   }
 
   /**
-   * A request with a one-shot watch is about to be sent.
+   * Called before a request with a one-shot watch is sent.
    *
    * @returns true when the server must not be asked for the watch, because it would replace another
    */
@@ -62,7 +63,11 @@ export class Watches {
     }
   }
 
-  /** An addWatch is about to be sent. @returns the mode to send: a recursive watch is never replaced by a plain one */
+  /**
+   * Called before an addWatch is sent.
+   *
+   * @returns the mode to send: a recursive watch is never replaced by a plain one
+   */
   onAddWatchSent(path: string, mode: number): number {
     const entry = this.#entryOf(path);
     if (mode === AddWatchMode.persistentRecursive) {
@@ -82,7 +87,7 @@ export class Watches {
     return AddWatchMode.persistentRecursive;
   }
 
-  /** The reply to an addWatch has come, whatever it says and whether or not it is still wanted. */
+  /** The reply to an addWatch has arrived, successful or not, wanted or not. */
   onAddWatchAnswered(path: string, mode: number): void {
     const entry = this.#entries.get(path);
     if (entry === undefined) return;
@@ -90,7 +95,7 @@ export class Watches {
     else entry.persistentAsked--;
   }
 
-  /** The reply to a request with a watch: the server holds the watch now, if the reply is one that leaves it behind. */
+  /** The reply to a request with a watch: the server has the watch now, if the reply is one that sets it. */
   onReply(request: Request, code: number, listener: WatchListener): void {
     switch (request.op) {
       case OpCode.exists:
@@ -127,8 +132,8 @@ export class Watches {
   }
 
   /**
-   * @returns true when this was the last listener of its kind on that path, so that the server's watch can go; false
-   *   while an addWatch for another one is on its way, which a removal behind it would undo
+   * @returns true when this was the last listener of its kind on that path, so that the server's watch can be removed;
+   *   false while an addWatch for another one is in flight, which a later removal would undo
    */
   remove(kind: WatchKind, path: string, listener: WatchListener): boolean {
     const entry = this.#entries.get(path);
@@ -161,8 +166,8 @@ export class Watches {
   }
 
   /**
-   * The requests that take the last persistent or recursive watch off a path on the server. One that keeps no modes
-   * apart can only drop the whole entry; what is still wanted there is armed again behind it.
+   * The requests that remove the last persistent or recursive watch of a path from the server. A server with one mode
+   * per path can only drop the whole entry; the other watches there are then rearmed.
    */
   removalRequests(kind: 'persistent' | 'recursive', path: string, lastZxid: number): Request[] {
     const entry = this.#entries.get(path);
@@ -174,17 +179,17 @@ export class Watches {
         watcherType: kind === 'persistent' ? persistent : persistentRecursive,
       };
       if (entry?.hasCovered !== true) return [own];
-      // Before this was known of the server, others were left to the watch that goes, or it was asked for as a recursive
-      // one. They are armed first, so that nothing is lost in between. Removed is by kind only: a read that is on its way may
-      // leave a one-shot watch.
+      // Before this was known of the server, others were left to the watch to be removed, or it was requested as a
+      // recursive one. They are armed first, so that nothing is lost in between. The removal is by kind only: a read in
+      // flight may set a one-shot watch.
       const isWhole = kind === 'persistent' && entry.isWidened && entry.recursive.size + entry.recursiveAsked === 0;
       const rest = setWatchesOf([[path, entry]], lastZxid);
       if (isWhole || kind === 'recursive') entry.narrowBehind(own, kind);
       return isWhole ? [...rest, { ...own, watcherType: persistentRecursive }, own] : [...rest, own];
     }
-    // Without the recursive watch nothing has changed for the server: the entry is recursive still.
+    // Without the recursive watch nothing has changed for the server: the entry is still recursive.
     if (kind === 'persistent' && entry !== undefined && entry.recursive.size > 0) return [];
-    // Nor may the whole entry go while an addWatch of the other mode is on its way.
+    // Nor may the whole entry be removed while an addWatch of the other mode is in flight.
     if (entry !== undefined && entry.persistentAsked + entry.recursiveAsked > 0) return [];
     const whole: Request = { op: OpCode.removeWatches, path, watcherType: WatcherType.any };
     if (entry === undefined) return [whole];
@@ -192,7 +197,7 @@ export class Watches {
     return [whole, ...setWatchesOf([[path, entry]], lastZxid)];
   }
 
-  /** The reply to the last of `removalRequests` has come, or never will. */
+  /** The reply to the last of `removalRequests` has arrived, or never will. */
   onRemovalAnswered(removal: Request, path: string): void {
     const entry = this.#entries.get(path);
     if (entry?.narrowing !== removal) return;
@@ -201,7 +206,7 @@ export class Watches {
     this.#dropIfEmpty(path, entry);
   }
 
-  /** A persistent or recursive watch stands on this path, or will in a moment. */
+  /** There is a persistent or recursive watch on this path, or will be in a moment. */
   hasLasting(path: string): boolean {
     return this.#entries.get(path)?.hasLasting === true;
   }
@@ -212,7 +217,7 @@ export class Watches {
     return entry === undefined ? [] : setWatchesOf([[path, entry]], lastZxid);
   }
 
-  /** A notification. What is one-shot is taken off. */
+  /** Handles a notification. One-shot watches are removed. */
   onEvent(type: number, path: string, zxid: bigint | null): void {
     const name = EVENT_NAMES.get(type);
     if (name === undefined) return;
@@ -258,7 +263,9 @@ export class Watches {
     for (const listener of this.#allListeners()) listener.onWatchSuspended();
   }
 
-  /** The requests that arm everything on a new connection, and let the server report what one-shot watches missed. */
+  /**
+   * The requests that rearm all watches on a new connection, and make the server report what one-shot watches missed.
+   */
   rearmRequests(lastZxid: number): SetWatchesRequest[] {
     return setWatchesOf(this.#entries, lastZxid);
   }
@@ -275,7 +282,7 @@ export class Watches {
     for (const listener of listeners) listener.onWatchEnded(reason);
   }
 
-  /** 'children' of a path with a recursive watch, from what happened to a direct child. */
+  /** Derives 'children' of a path with a recursive watch from the change of a direct child. */
   #deriveChildren(path: string, zxid: bigint | null): void {
     const entry = this.#entries.get(path);
     if (entry === undefined || entry.child.size + entry.persistent.size === 0) return;

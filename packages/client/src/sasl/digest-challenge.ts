@@ -1,17 +1,17 @@
 /*
- * What the server sends in DIGEST-MD5, RFC 2831 §2.1.1 and §2.1.3, with the lists of RFC 2616 §2.1:
+ * The server's messages in DIGEST-MD5, RFC 2831 §2.1.1 and §2.1.3, with the lists of RFC 2616 §2.1:
  *
- *     challenge = directive *("," [directive])          blanks may stand around each part
+ *     challenge = directive *("," [directive])          blanks are allowed around each part
  *     directive = name "=" (token / quoted)
  *     token     = 1*(any character but blanks, controls and separators)
  *     quoted    = <"> *(character / "\" character) <">
  */
 
-/** Directives by their names in lower case, in the order in which they came. Values are as sent, a byte a character. */
+/** Directives by their names in lower case, in order. Values are as sent, one byte per character. */
 export type Directives = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Reads the directives of a challenge or of the final answer.
+ * Parses the directives of a challenge or of the final answer.
  *
  * @throws Error that says what is wrong
  */
@@ -39,7 +39,7 @@ export function parseDirectives(token: Uint8Array): Directives {
   }
 }
 
-/** The value of a directive that may come once; null when it did not come. @throws Error when it came twice */
+/** The value of a directive that may occur once; null when it is missing. @throws Error when it occurs twice */
 export function onlyValue(directives: Directives, name: string): string | null {
   const values = directives.get(name) ?? [];
   if (values.length > 1) throw new Error(`the SASL challenge of the server has ${values.length} times ${name}`);
@@ -57,5 +57,5 @@ function malformed(text: string, at: number): Error {
 
 const SEPARATORS = /[\s,]*/g;
 const DIRECTIVE = /([!#$%&'*+.^_`|~\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,;:"()<>@\\/[\]?={}]+))\s*(?=,|$)/gsy;
-/** Of each token (RFC 2831 §2.1.1). */
+/** Maximum of each token (RFC 2831 §2.1.1). */
 const TOKEN_BYTES_MAX = 2048;

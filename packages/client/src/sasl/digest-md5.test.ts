@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DigestMd5Exchange, type DigestMd5Options, digestMd5 } from './digest-md5.ts';
 
-/** Whole exchanges that others have published or taken part in. */
+/** Complete exchanges, published or recorded with real servers. */
 const EXCHANGES: readonly {
   readonly source: string;
   readonly options: DigestMd5Options;
@@ -47,8 +47,8 @@ const EXCHANGES: readonly {
     ],
     proof: 'rspauth=2f0b3d7c3c2e486600ef710726aa2eae',
   },
-  // The server accepted these, and its proof is what it sent. Between them are the ways in which names and passwords
-  // enter the hash: ASCII, ISO 8859-1, UTF-8.
+  // The server accepted these, and sent this proof. They cover the ways in which names and passwords enter the hash:
+  // ASCII, ISO 8859-1, UTF-8.
   ...(
     [
       [
@@ -121,7 +121,7 @@ describe('a DIGEST-MD5 exchange', () => {
     expect(answer).toContain('username="a\\"b\\\\c"');
   });
 
-  test('takes the realm that was asked for, else the first', () => {
+  test('uses the given realm, else the first', () => {
     const challenge = bytes(`realm="one",realm="two",${OFFER}`);
     expect(directivesOf(begin().respond(challenge))).toContain('realm="one"');
     expect(directivesOf(begin({ realm: 'two' }).respond(challenge))).toContain('realm="two"');
@@ -133,7 +133,7 @@ describe('a DIGEST-MD5 exchange', () => {
     expect(directivesOf(begin({ realm: 'mine' }).respond(bytes(OFFER)))).toContain('realm="mine"');
   });
 
-  test('sends ISO 8859-1 to a server that does not know UTF-8, and says when that is impossible', () => {
+  test('sends ISO 8859-1 to a server without UTF-8, and reports when that is impossible', () => {
     const answer = begin({ username: 'é' }).respond(bytes(OFFER));
     expect(Buffer.from(answer ?? []).toString('latin1')).toContain('username="é"');
     expect(() => begin({ password: 'ł' }).respond(bytes(OFFER))).toThrow('ISO 8859-1 only');
@@ -147,7 +147,7 @@ describe('a DIGEST-MD5 exchange', () => {
     }
   });
 
-  test('tells a mechanism that the server does not have from a wrong password', () => {
+  test('distinguishes an unsupported mechanism from a wrong password', () => {
     const exchange = begin();
     exchange.start();
     expect(exchange.whyRefused).toMatch(/does not take passwords .*: log in by Kerberos, or give it users/);
@@ -189,7 +189,7 @@ describe('a DIGEST-MD5 exchange', () => {
   });
 });
 
-/** All that a server must say. */
+/** The minimum that a server must send. */
 const OFFER = 'nonce="abc",algorithm=md5-sess';
 
 function begin(options: Partial<DigestMd5Options> = {}): DigestMd5Exchange {

@@ -2,23 +2,22 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { SaslExchange } from '../machine/ports.ts';
 import { type Directives, onlyValue, parseDirectives, quote } from './digest-challenge.ts';
 
-/** Who one is, and where. */
+/** The credentials, and the names of realm and server. */
 export interface DigestMd5Options {
   readonly username: string;
   readonly password: string;
-  /** Which of the server's realms is meant. Default: the first one that it offers. */
+  /** One of the server's realms. Default: the first one that it offers. */
   readonly realm?: string | undefined;
-  /** Default `zookeeper`, as every server of ZooKeeper has it. */
+  /** Default `zookeeper`, as in every ZooKeeper server. */
   readonly service?: string | undefined;
-  /** The name by which the server knows itself. Default `zk-sasl-md5`, as every server of ZooKeeper has it. */
+  /** The server's name for itself. Default `zk-sasl-md5`, as in every ZooKeeper server. */
   readonly serverName?: string | undefined;
 }
 
 /**
  * SASL with user name and password, without sending the password (RFC 2831): for the option `sasl` of `connect`.
  *
- * The server proves that it knows the password, too. The messages after it are neither signed nor encrypted; TLS does
- * that.
+ * The server also proves that it knows the password. Later messages are neither signed nor encrypted; TLS does that.
  *
  * @example
  * const client = await connect('zk1:2181', { sasl: digestMd5({ username: 'bob', password: 'builder' }) });
@@ -41,10 +40,10 @@ export class DigestMd5Exchange implements SaslExchange {
   readonly #cnonce: string;
   readonly #digestUri: string;
   #phase: 'challenge' | 'proof' | 'done' = 'challenge';
-  /** What the server has to send in the end. */
+  /** The proof expected from the server. */
   #rspauth = '';
 
-  /** @param cnonce new for each exchange, and not to be guessed: it keeps the server from choosing what is hashed */
+  /** @param cnonce unique to each exchange, and unpredictable: it keeps the server from choosing what is hashed */
   constructor(options: DigestMd5Options, cnonce: string) {
     this.#options = options;
     this.#cnonce = cnonce;
@@ -86,7 +85,7 @@ export class DigestMd5Exchange implements SaslExchange {
     if (!isUtf8) for (const text of [username, password, realm]) checkLatin1(text);
 
     const user = md5(Buffer.concat([narrow(username), COLON, narrow(realm), COLON, narrow(password)]));
-    // The nonce goes back as it came, a byte a character.
+    // The nonce is returned unchanged, one byte per character.
     const session = `:${nonce}:${this.#cnonce}`;
     const a1 = md5(Buffer.concat([user, Buffer.from(session, 'latin1')])).toString('hex');
     const digest = (a2: string): string => {
@@ -110,7 +109,7 @@ export class DigestMd5Exchange implements SaslExchange {
     return new Uint8Array(Buffer.from(directives.join(','), isUtf8 ? 'utf8' : 'latin1'));
   }
 
-  /** '' where the server has none and none was asked for. */
+  /** '' where the server has none and none was given. */
   #chooseRealm(offered: readonly string[]): string {
     const { realm } = this.#options;
     if (realm === undefined) return offered[0] ?? '';
@@ -126,7 +125,7 @@ export class DigestMd5Exchange implements SaslExchange {
   }
 }
 
-/** What this client can do is authentication alone, with the one algorithm that RFC 2831 knows. */
+/** Requires authentication without a security layer, with the only algorithm of RFC 2831. */
 function checkOffer(challenge: Directives): void {
   const algorithm = onlyValue(challenge, 'algorithm');
   if (algorithm?.toLowerCase() !== 'md5-sess') {
@@ -139,7 +138,7 @@ function checkOffer(challenge: Directives): void {
 }
 
 /**
- * The bytes of a text in a hash: ISO 8859-1 if it can be written so, whatever goes over the wire, else UTF-8 (RFC 2831
+ * The bytes of a text in a hash: ISO 8859-1 if possible, whatever the encoding on the wire, else UTF-8 (RFC 2831
  * §2.1.2.1).
  */
 function narrow(text: string): Buffer {
@@ -155,7 +154,7 @@ function checkLatin1(text: string): void {
   if (!isLatin1(text)) throw new Error('the server takes ISO 8859-1 only, and user name, password or realm is not');
 }
 
-/** Bytes that were read as characters, read as UTF-8. */
+/** Decodes bytes, given as characters, as UTF-8. */
 function utf8(text: string): string {
   return Buffer.from(text, 'latin1').toString('utf8');
 }
@@ -166,7 +165,7 @@ function md5(bytes: Uint8Array): Buffer {
 
 const COLON = Buffer.from(':');
 const QOP = 'auth';
-/** This nonce is used for the first time, and only once. Eight hexadecimal digits. */
+/** The nonce is used only once. Eight hexadecimal digits. */
 const NONCE_COUNT = '00000001';
-/** 128 bits of entropy; RFC 2831 wants 64 at least. */
+/** 128 bits of entropy; RFC 2831 requires at least 64. */
 const CNONCE_BYTES = 16;

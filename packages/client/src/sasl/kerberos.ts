@@ -1,11 +1,11 @@
 import type { TicketSourceOptions } from '../kerberos/ticket-source.ts';
 import type { HostPort, SaslExchange } from '../machine/ports.ts';
 
-/** Whose tickets are used, and for which service. */
+/** The origin of tickets, and the service. */
 export interface KerberosOptions extends TicketSourceOptions {
   /**
-   * The principal of the servers, `_HOST` for the host of the connect string. Default `zookeeper/_HOST`. Names are not looked
-   * up: it is the host as the connect string has it, in lower case.
+   * The principal of the servers, with `_HOST` for the host of the connect string. Default `zookeeper/_HOST`. Names are
+   * not looked up: the host is that of the connect string, in lower case.
    */
   readonly servicePrincipal?: string | undefined;
 }
@@ -13,9 +13,9 @@ export interface KerberosOptions extends TicketSourceOptions {
 /**
  * SASL GSSAPI with Kerberos (RFC 4752): for the option `sasl` of `connect`. No Kerberos library has to be installed.
  *
- * The ticket comes from the cache of `kinit`, or by a keytab from the key distribution center of krb5.conf; it is fetched before
- * the connection is made, and renewed before it ends. The server proves itself, too. The messages after it are neither signed nor
- * encrypted; TLS does that.
+ * The ticket comes from the cache of `kinit`, or by a keytab from the key distribution center of krb5.conf; it is
+ * fetched before the connection is opened, and renewed before it expires. The server is authenticated, too. Later
+ * messages are neither signed nor encrypted; TLS does that.
  *
  * @example
  * const client = await connect('zk1.example.org:2181', { sasl: kerberos({ keytab: '/etc/app.keytab' }) });
@@ -46,7 +46,7 @@ interface KerberosParts extends Pick<Kerberos, 'GssapiInitiator'> {
   readonly source: InstanceType<Kerberos['TicketSource']>;
 }
 
-/** Loaded by those alone who use it. */
+/** Loaded only when used. */
 async function load(login: TicketSourceOptions): Promise<KerberosParts> {
   const { TicketSource, GssapiInitiator } = await import('../kerberos/index.ts');
   return { source: new TicketSource(login), GssapiInitiator };

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
-  /** File with key and certificate, in this order: a PEM key store of Java. */
+  /** File with key and certificate, in this order: a PEM key store for Java. */
   readonly path: string;
 }
 
 export interface KeyPairOptions {
-  /** Names and addresses as openssl writes them. Default: none. */
+  /** Names and addresses in openssl's syntax. Default: none. */
   readonly subjectAltName?: string;
 }
 
@@ -20,7 +20,7 @@ export function hasOpenssl(): boolean {
   return spawnSync('openssl', ['version'], { stdio: 'ignore' }).status === 0;
 }
 
-/** A certificate authority of one test, in a temporary directory. Needs the program openssl, 3.0 or later. */
+/** A certificate authority for one test, in a temporary directory. Needs the program openssl, 3.0 or later. */
 export class CertificateAuthority {
   readonly #directory: string = mkdtempSync(join(tmpdir(), 'certificates-'));
   readonly #root: KeyPair;
@@ -34,7 +34,7 @@ export class CertificateAuthority {
     return this.#root.cert;
   }
 
-  /** File with the certificate alone: a PEM trust store of Java. */
+  /** File with the certificate only: a PEM trust store for Java. */
   get path(): string {
     return join(this.#directory, 'root.crt');
   }

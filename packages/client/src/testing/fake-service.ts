@@ -9,8 +9,8 @@ import type { About, CallOptions, Requester } from '../requester.ts';
 import { makeCreate, makeDelete, makeSetData } from '../write-requests.ts';
 
 /**
- * What goes wrong with a request: the connection breaks before it is sent, before the server takes it, or before the
- * reply arrives.
+ * The fault of a request: the connection breaks before it is sent, before the server gets it, or before the reply
+ * arrives.
  */
 export type Fault = 'not-sent' | 'not-applied' | 'reply-lost';
 
@@ -20,18 +20,18 @@ interface FakeZnode {
   readonly czxid: number;
   mzxid: number;
   readonly owner: bigint;
-  /** Children ever created. */
+  /** Number of children ever created. */
   sequence: number;
 }
 
-/** A tree of znodes behind the door of the session: just enough of a service to break connections at will. */
+/** A tree of znodes behind the session's interface: just enough of a service to break connections at will. */
 export class FakeService implements Requester {
   readonly chroot: string;
   readonly znodes: Map<string, FakeZnode> = new Map();
   sessionId = 1n;
-  /** Asked before each request. */
+  /** Called before each request. */
   fault: (request: Request) => Fault | null = () => null;
-  /** Called before each request, so that others can do something in between. */
+  /** Called before each request, so that other clients can act in between. */
   meanwhile: (request: Request) => void = () => {};
   readonly requests: Request[] = [];
   #zxid = 0;
@@ -63,7 +63,7 @@ export class FakeService implements Requester {
     const fault = this.fault(request);
     if (fault === 'not-sent') throw new ConnectionLossError({ ...about, outcome: 'not-applied' });
     const result = fault === 'not-applied' ? 0 : this.#apply(request);
-    // Replies come later than the call returns, and in order.
+    // Replies arrive after the call has returned, and in order.
     await Promise.resolve();
     if (fault !== null) throw makeError({ kind: 'connection-lost', wasSent: true, server: null, detail: '' }, about);
     if (typeof result === 'number') throw makeError({ kind: 'refused', code: result, server: '10.0.0.1:2181' }, about);
@@ -74,7 +74,7 @@ export class FakeService implements Requester {
     return Promise.reject(new Error('watches are no part of this fake'));
   }
 
-  /** What a client makes of it. */
+  /** A client's operations on it. */
   operations(): Operations {
     const send = <T>(
       operation: string,
@@ -128,7 +128,7 @@ export class FakeService implements Requester {
     };
   }
 
-  /** For a test to look at or prepare: creates a persistent znode. */
+  /** Creates a persistent znode, for test setup. */
   put(path: string, data: string | null = ''): void {
     const bytes = data === null ? null : new TextEncoder().encode(data);
     const known = this.znodes.get(path);
@@ -151,7 +151,7 @@ export class FakeService implements Requester {
     return [...this.znodes.keys()].filter((path) => path !== '/').sort();
   }
 
-  /** Ends the session as the service does, and begins another. */
+  /** Ends the session as the service does, and starts another. */
   replaceSession(): void {
     for (const [path, { owner }] of this.znodes) if (owner === this.sessionId) this.znodes.delete(path);
     this.sessionId++;
@@ -232,7 +232,7 @@ export class FakeService implements Requester {
   }
 }
 
-/** A Stat of which only a few fields matter. */
+/** A Stat with only a few relevant fields. */
 export function makeStat(fields: Partial<Stat> = {}): Stat {
   const { toJSON } = Stat.prototype;
   return {

@@ -6,7 +6,7 @@ import type { WatchEnd, WatchEventType, WatchListener } from '../machine/watch-l
 import type { About, CallOptions, WatchHandle } from '../requester.ts';
 import type { WatchPorts } from '../watch-ports.ts';
 
-/** An addWatch that waits for its answer, or stands. */
+/** An addWatch that waits for its reply, or is armed. */
 export interface FakeWatch {
   readonly path: string;
   readonly isRecursive: boolean;
@@ -16,7 +16,7 @@ export interface FakeWatch {
   isClosed: boolean;
 }
 
-/** The door of a session whose service is the test. */
+/** The interface of a session whose service is the test. */
 export class FakeWatchPorts implements WatchPorts {
   readonly session: object = {};
   readonly chroot: string;
@@ -34,14 +34,14 @@ export class FakeWatchPorts implements WatchPorts {
       return () => undefined;
     },
   };
-  /** What `whenConnected` waits for. */
+  /** The promise that `whenConnected` awaits. */
   connection: Promise<void> = Promise.resolve();
 
   constructor(chroot = '') {
     this.chroot = chroot;
   }
 
-  /** The watch that was asked for last. */
+  /** The last requested watch. */
   get watch(): FakeWatch {
     const watch = this.watches.at(-1);
     if (watch === undefined) throw new Error('no watch was asked for');

@@ -1,19 +1,19 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /*
- * What a ZooKeeper 3.5 does differently (client-visible, from its UnimplementedRequestProcessor and Watcher events):
- * operations that came later are answered with UNIMPLEMENTED, then the connection is closed; events carry no zxid.
+ * The differences of a ZooKeeper 3.5 (client-visible, from its UnimplementedRequestProcessor and Watcher events): later
+ * operations are answered with UNIMPLEMENTED, then the connection is closed; events carry no zxid.
  */
 
-/** Stands before a newer server and makes it look like one of 3.5. */
+/** A proxy that makes a newer server behave like one of 3.5. */
 export class OldServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets: Set<Socket> = new Set();
   /** Operations that were refused, oldest first. */
   readonly refused: number[] = [];
-  /** False: every connection is cut at once. */
+  /** False: every connection is closed at once. */
   isOpen = true;
-  /** Paths of the watches that clients have armed again on new connections. */
+  /** Paths of the watches that clients have rearmed on new connections. */
   readonly rearmed: string[] = [];
 
   /** @param port of the newer server, on 127.0.0.1 */
@@ -80,7 +80,7 @@ const SET_WATCHES = 101;
 const NOTIFICATION = -1;
 const UNIMPLEMENTED = -6;
 
-/** Of a setWatches: a header of 12 bytes with the length, a zxid, then three lists of paths. */
+/** For a setWatches: a header of 12 bytes with the length, a zxid, then three lists of paths. */
 function readPaths(frame: Buffer): string[] {
   const paths: string[] = [];
   let at = 20;
@@ -96,7 +96,7 @@ function readPaths(frame: Buffer): string[] {
   return paths;
 }
 
-/** A frame with a ReplyHeader alone. */
+/** A frame with only a ReplyHeader. */
 function refusal(xid: number): Buffer {
   const frame = Buffer.alloc(20);
   frame.writeInt32BE(16, 0);
@@ -105,7 +105,7 @@ function refusal(xid: number): Buffer {
   return frame;
 }
 
-/** Calls back with each frame, its length included. */
+/** Calls back with each frame, including its length. */
 function onFrames(socket: Socket, onFrame: (frame: Buffer) => void): void {
   let bytes = Buffer.alloc(0);
   socket.on('data', (chunk) => {

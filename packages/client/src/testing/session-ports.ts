@@ -5,7 +5,7 @@ import { type ConnectOptions, settle } from '../options.ts';
 import { waitForState } from '../states.ts';
 import type { WatchPorts } from '../watch-ports.ts';
 
-/** A session on a server, as the parts inside a client see it. */
+/** A session on a server, as seen by the internal parts of a client. */
 export interface SessionPorts extends AsyncDisposable {
   readonly session: ClientSession;
   readonly ports: WatchPorts;

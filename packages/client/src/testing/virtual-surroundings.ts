@@ -1,9 +1,9 @@
 import type { Surroundings } from '../surroundings.ts';
 
-/** A clock that moves when the test says so, and numbers that are drawn from a list of one. */
+/** A clock that the test moves, and a constant as random number. */
 export class VirtualSurroundings implements Surroundings {
   nowMs = 0;
-  /** What the next draws give. */
+  /** The next random numbers. */
   uint32 = 0;
   /** Delays of all timers ever set, milliseconds. */
   readonly delaysMs: number[] = [];
@@ -25,7 +25,7 @@ export class VirtualSurroundings implements Surroundings {
     return this.#timers.size;
   }
 
-  /** Lets promises run, then moves the clock from timer to timer, until none is set any more. */
+  /** Runs promise jobs, then moves the clock from timer to timer, until none is set. */
   async runTimers(): Promise<void> {
     await drainMicrotasks();
     for (;;) {
@@ -39,7 +39,7 @@ export class VirtualSurroundings implements Surroundings {
   }
 }
 
-/** Everything that waits for promises alone has run. */
+/** Resolves when all pending promise jobs have run. */
 export function drainMicrotasks(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

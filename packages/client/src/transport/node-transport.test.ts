@@ -26,7 +26,7 @@ describe('a stream over a socket', () => {
     await expect.poll(() => stream.heard).toBe('first second');
   });
 
-  test('hands out plain arrays of bytes', async () => {
+  test('delivers plain Uint8Arrays', async () => {
     const target = await listen((socket) => void socket.write('x'));
     const kinds: unknown[] = [];
     const transport = makeNodeTransport();
@@ -40,7 +40,7 @@ describe('a stream over a socket', () => {
     await expect.poll(() => kinds).toEqual([Uint8Array]);
   });
 
-  test('says that memory is still in use while the other side does not read', async () => {
+  test('reports that memory is still in use while the other side does not read', async () => {
     const target = await listen((socket) => void socket.pause());
     const stream = new Stream(makeNodeTransport(), target);
     await stream.opened;
@@ -71,7 +71,7 @@ describe('a stream over a socket', () => {
     expect(stream.write('into the void')).toBe(true);
   });
 
-  test('reports that nothing listens', async () => {
+  test('reports a refused connection', async () => {
     const stream = new Stream(makeNodeTransport(), await deadTarget());
 
     const [failure, detail] = await stream.closed;
@@ -80,7 +80,7 @@ describe('a stream over a socket', () => {
     expect(stream.events).toEqual(['closed']);
   });
 
-  test('reports nothing once it is destroyed, be it open or not', async () => {
+  test('reports nothing once it is destroyed, whether open or not', async () => {
     const [arrived, arrive] = promise();
     const target = await listen((socket) => {
       socket.write('too late');
@@ -93,7 +93,7 @@ describe('a stream over a socket', () => {
     open.destroy();
 
     await arrived;
-    // A connection that comes later has gone through everything that could still have been reported of the earlier ones.
+    // Events of the earlier ones would have been reported before this later connection opens.
     const later = new Stream(makeNodeTransport(), target);
     await expect.poll(() => later.heard).toBe('too late');
     expect(refused.events).toEqual([]);
@@ -102,13 +102,13 @@ describe('a stream over a socket', () => {
 });
 
 describe('looking a host up', () => {
-  test('leaves addresses as they are', async () => {
+  test('returns addresses unchanged', async () => {
     const transport = makeNodeTransport();
     expect(await transport.resolve('127.0.0.1')).toEqual(['127.0.0.1']);
     expect(await transport.resolve('::1')).toEqual(['::1']);
   });
 
-  test('gives each address of a name once', async () => {
+  test('returns each address of a name once', async () => {
     const addresses = await makeNodeTransport().resolve('localhost');
     expect(addresses.length).toBeGreaterThan(0);
     expect(new Set(addresses).size).toBe(addresses.length);
@@ -122,7 +122,7 @@ describe('looking a host up', () => {
 });
 
 describe('a four-letter word', () => {
-  test('gets the whole answer', async () => {
+  test('receives the complete answer', async () => {
     const target = await listen((socket) => void socket.once('data', (word) => socket.end(`${word}? rw`)));
     expect(await makeNodeTransport().probe(target, 'isro', 60_000)).toBe('isro? rw');
   });
@@ -164,7 +164,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     }
   });
 
-  test('carries more than one buffer holds, unharmed', async () => {
+  test('carries more data than fits into one buffer', async () => {
     const target = await listenTls(forLoopback, (socket) => void socket.pipe(socket));
     const text = Array.from({ length: 200_000 }, (_, i) => `${i},`).join('');
     const stream = new Stream(makeNodeTransport({ tls: { ca } }), target);
@@ -204,7 +204,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     expect(stream.events).toEqual(['closed']);
   });
 
-  test('fails as TLS where the port speaks something else, or closes', async () => {
+  test('fails with a TLS error if the port uses another protocol, or closes', async () => {
     const chatty = await listen((socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
     const curt = await listen((socket) => void socket.once('data', () => socket.end()));
     for (const target of [chatty, curt]) {
@@ -215,7 +215,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     expect(failure).toBe('refused');
   });
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('says that the server wants a certificate (%s)', async (version) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('reports that the server requires a certificate (%s)', async (version) => {
     const options: TlsServerOptions = { ca, requestCert: true, rejectUnauthorized: true, maxVersion: version };
     const target = await listenTls(forLoopback, (socket) => void socket.write('welcome'), options);
 
@@ -229,14 +229,14 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     await expect.poll(() => known.heard).toBe('welcome');
   });
 
-  test('says what may be wrong when a server closes right after a handshake of TLS 1.3', async () => {
+  test('explains what may be wrong when a server closes right after a TLS 1.3 handshake', async () => {
     const target = await listenTls(forLoopback, (socket) => void socket.end());
     const [failure, detail] = await new Stream(makeNodeTransport({ tls: { ca } }), target).closed;
     expect(failure).toBe(null);
     expect(detail).toContain('it may have refused the certificate of this client');
   });
 
-  test('asks for its options again at each connection', async () => {
+  test('calls the options function again for each connection', async () => {
     const target = await listenTls(forLoopback, () => {});
     const trusted = [undefined, ca];
     const transport = makeNodeTransport({ tls: () => ({ ca: trusted.shift() }) });
@@ -245,7 +245,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
     await new Stream(transport, target).opened;
   });
 
-  test('reports options that cannot be had or used, in an event of its own', async () => {
+  test('reports unavailable or invalid options in a separate event', async () => {
     const target = await listenTls(forLoopback, () => {});
     const missing = new Stream(
       makeNodeTransport({
@@ -266,7 +266,7 @@ describe.skipIf(!canIssue)('TLS (with certificates of openssl)', () => {
   });
 });
 
-/** A stream with everything that it told. */
+/** A stream that records its events. */
 class Stream {
   readonly events: string[] = [];
   heard = '';
@@ -318,7 +318,7 @@ function listenTls(
   options: TlsServerOptions = {},
 ): Promise<Target> {
   const server = createTlsServer({ ...options, cert: pair.cert, key: pair.key }, onSocket);
-  // A handshake that fails is what some of these tests are about.
+  // Some of these tests make the handshake fail.
   server.on('tlsClientError', () => {});
   return targetOf(server);
 }

@@ -6,14 +6,14 @@ import { SocketStream } from './socket-stream.ts';
 import type { Transport, TransportEvents, TransportStream } from './transport.ts';
 
 /**
- * What TLS needs to know: the options of Node's `tls.connect`, without those that say where to connect to.
+ * TLS options: those of Node's `tls.connect`, without the address.
  *
- * The certificate of the server is checked against the host as the connect string names it, whatever address that
- * stands for; `servername` names another.
+ * The server's certificate is checked against the host of the connect string, whatever its address; `servername`
+ * overrides that.
  */
 export type TlsConnectionOptions = Omit<ConnectionOptions, 'host' | 'port' | 'path' | 'socket' | 'lookup' | 'timeout'>;
 
-/** A function is asked again for each connection, so that certificates may change while the client lives. */
+/** A function is called again for each connection, so that certificates may change while the client lives. */
 export type TlsOptions = TlsConnectionOptions | (() => TlsConnectionOptions);
 
 export interface NodeTransportOptions {
@@ -22,7 +22,7 @@ export interface NodeTransportOptions {
 }
 
 /**
- * Sockets of Node.js, with TLS if asked.
+ * Node.js sockets, optionally with TLS.
  *
  * @example
  * const transport = makeNodeTransport({ tls: () => ({ ca: readFileSync('/etc/zookeeper/ca.pem') }) });
@@ -41,7 +41,7 @@ class NodeTransport implements Transport {
   async resolve(host: string): Promise<readonly string[]> {
     if (isIP(host) !== 0) return [host];
     const found = await lookup(host, { all: true });
-    // The system lists an address once for each kind of socket.
+    // The system lists an address once per socket type.
     return [...new Set(found.map(({ address }) => address))];
   }
 
@@ -55,7 +55,7 @@ class NodeTransport implements Transport {
       const stream = this.connect(target, {
         onOpen: () => void stream.write(new TextEncoder().encode(word)),
         onBytes: (chunk) => {
-          // Only letters are expected; a byte is a character, so that none is cut in two.
+          // Only ASCII is expected; one byte per character, so that no character is split.
           for (const byte of chunk) answer += String.fromCharCode(byte);
         },
         onClosed: (failure, detail) => {
@@ -78,17 +78,17 @@ class NodeTransport implements Transport {
       tls === null
         ? connectTcp({ host: address, port, onread })
         : connectTls({
-            // An address is no name that a server could be asked for (RFC 6066 §3).
+            // An address is not allowed as a server name (RFC 6066 §3).
             ...(isIP(host) === 0 ? { servername: host } : {}),
             ...tls,
             ...{ host: address, port, onread, path: undefined, socket: undefined },
           });
-    // Small requests must not wait for each other (Nagle), and the kernel is to notice a peer that vanished.
+    // Disables Nagle's algorithm, so that small requests are not delayed; keep-alive detects a peer that vanished.
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     return socket;
   }
 }
 
-/** Silence after which the kernel asks the other side. The session's own pings come sooner, while it has a server. */
+/** Silence after which the kernel probes the peer. The session's own pings come sooner, while it has a server. */
 const KEEP_ALIVE_MS = 30_000;

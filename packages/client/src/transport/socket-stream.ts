@@ -10,25 +10,25 @@ import type { TransportEvents, TransportStream } from './transport.ts';
  *        │                      │                                     ▲
  *        └──────────────────────┴── error, end, destroy ──────────────┘
  *
- * Exactly one of the ways to `over` is told, unless it is `destroy`.
+ * The transition to `over` is reported exactly once, unless it is `destroy`.
  */
 export class SocketStream implements TransportStream {
   readonly #isTls: boolean;
   readonly #events: TransportEvents;
-  /** null when the socket could not even be made. */
+  /** null when the socket could not even be created. */
   #socket: Socket | null = null;
   #isConnected = false;
   #isOpen = false;
   #isOver = false;
-  /** The client's part of the handshake was over before the server had looked at its certificate. */
+  /** The client's part of the handshake was complete before the server had checked its certificate. */
   #isTrustOpen = false;
 
-  /** @param open makes the socket; what it throws is reported as an event */
+  /** @param open creates the socket; what it throws is reported as an event */
   constructor(open: (onread: OnReadOpts) => Socket, isTls: boolean, events: TransportEvents) {
     this.#isTls = isTls;
     this.#events = events;
     try {
-      // One buffer for all reads: Node would make a new one of 64 KiB for each, and cut it to size.
+      // One buffer for all reads: Node would allocate 64 KiB for each, and shrink it.
       this.#socket = open({ buffer: new Uint8Array(READ_BYTES), callback: this.#onRead });
     } catch (error) {
       const failure = isTls ? 'tls' : 'unreachable';
@@ -42,7 +42,8 @@ export class SocketStream implements TransportStream {
     const socket = this.#socket;
     if (socket === null || this.#isOver) return true;
     socket.write(bytes);
-    // The kernel is offered the bytes at once; what it did not take, or TLS has not encrypted, is still needed.
+    // The bytes are passed to the kernel at once; those that it did not accept, or TLS has not encrypted, are still
+    // needed.
     return socket.writableLength === 0;
   }
 
@@ -59,7 +60,7 @@ export class SocketStream implements TransportStream {
     if (this.#isTls) socket.once('secureConnect', this.#onOpen);
     // It stays for the life of the socket: errors of an abandoned one do not matter, but need a listener.
     socket.on('error', (error: SocketError) => this.#end(this.#classify(error), this.#describe(error)));
-    // The other side has closed. Node would send what is still queued before it says so, and it may never leave.
+    // The other side has closed. Node would first send queued data, which may never succeed, before it reports that.
     socket.once('end', this.#onEnd);
     socket.once('close', this.#onEnd);
   }
@@ -73,7 +74,7 @@ export class SocketStream implements TransportStream {
 
   readonly #onRead = (count: number, buffer: Uint8Array): boolean => {
     this.#isTrustOpen = false;
-    // Never a Buffer: the machine sees one kind of object, whatever the transport.
+    // Never a Buffer: the machine always gets the same type, whatever the transport.
     if (!this.#isOver) this.#events.onBytes(new Uint8Array(buffer.buffer, buffer.byteOffset, count));
     return true;
   };
@@ -91,15 +92,15 @@ export class SocketStream implements TransportStream {
 
   #classify(error: SocketError): AttemptFailure {
     const code = error.code ?? '';
-    // What goes wrong between the TCP connection and the end of the TLS handshake is the handshake. An alert may come
-    // later: in TLS 1.3 the client is done before the server has looked at its certificate.
+    // Errors between the TCP connection and the end of the TLS handshake are handshake errors. An alert may come later:
+    // in TLS 1.3 the client completes before the server has checked its certificate.
     if (this.#isTls && this.#isConnected && (!this.#isOpen || TLS_ERROR.test(code))) return 'tls';
     if (code === 'ECONNREFUSED') return 'refused';
     return code === 'ETIMEDOUT' ? 'timed-out' : 'unreachable';
   }
 
   #describe(error: SocketError): string {
-    // OpenSSL's messages name places in its source; what happened is in a field of its own.
+    // OpenSSL's messages contain source locations; the reason is in a separate field.
     if (error.library !== undefined && error.reason !== undefined) return `${error.library}: ${error.reason}`;
     return error.message + (error.code === 'ECONNRESET' || error.code === 'EPIPE' ? this.#suspicion() : '');
   }
@@ -117,7 +118,7 @@ interface SocketError extends NodeJS.ErrnoException {
   readonly reason?: string;
 }
 
-/** OpenSSL's errors, its alerts among them, and those that it hands on as a protocol error of the system. */
+/** OpenSSL's errors, including alerts, and those that are reported as a protocol error of the system. */
 const TLS_ERROR = /^(ERR_SSL_|ERR_TLS_|EPROTO$)/;
 
 const READ_BYTES = 64 * 1024;

@@ -1,16 +1,16 @@
 import type { AttemptFailure, Target } from '../machine/ports.ts';
 
-/** What a stream tells its owner. Each is an event of its own: none comes before `connect` has returned. */
+/** Events of a stream. Each is asynchronous: none comes before `connect` has returned. */
 export interface TransportEvents {
-  /** The stream is there; with TLS, after the handshake. Told at most once. */
+  /** The stream is open; with TLS, after the handshake. Called at most once. */
   onOpen(): void;
-  /** Bytes arrived. The memory is used again once the receiver returns: what is kept longer is copied. */
+  /** Bytes arrived. The memory is reused once the receiver returns: copy what is kept longer. */
   onBytes(chunk: Uint8Array): void;
   /**
-   * The stream is gone, or never came to be; told once, nothing follows.
+   * The stream is gone, or was never open; called once, nothing follows.
    *
    * @param failure null when the other side closed cleanly
-   * @param detail what the system said, for people
+   * @param detail the system's message, for people
    */
   onClosed(failure: AttemptFailure | null, detail: string): void;
 }
@@ -20,23 +20,23 @@ export interface TransportStream {
   /**
    * Sends bytes, all of them or, when the stream breaks, some or none. Never throws.
    *
-   * @returns true when the bytes have left, so that the memory may be used again
+   * @returns true when the bytes have been written, so that the memory may be reused
    */
   write(bytes: Uint8Array): boolean;
-  /** Closes at once; what has not left is lost. No event follows. */
+  /** Closes at once; unsent data is lost. No event follows. */
   destroy(): void;
 }
 
-/** How a client reaches servers. The real one has sockets; the simulator brings a network of its own. */
+/** How a client reaches servers: by sockets, or in the simulator by a virtual network. */
 export interface Transport {
   /** Looks up all addresses of a host, again at each call. Rejects with the system's error. */
   resolve(host: string): Promise<readonly string[]>;
-  /** Begins to connect and returns at once; never throws. There is no time limit here: the caller has one. */
+  /** Starts to connect and returns at once; never throws. There is no timeout here: the caller has one. */
   connect(target: Target, events: TransportEvents): TransportStream;
   /**
-   * Sends a four-letter word on a connection of its own.
+   * Sends a four-letter word on a separate connection.
    *
-   * @returns the whole answer, once the server has closed; rejects when there was none within the time
+   * @returns the complete answer, once the server has closed; rejects when there was none in time
    */
   probe(target: Target, word: string, timeoutMs: number): Promise<string>;
 }

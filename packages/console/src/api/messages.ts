@@ -1,16 +1,16 @@
 /*
- * What the backend and the page say to each other, as JSON. Zxids and session ids are hexadecimal text with 0x, bytes are
- * base64, times are milliseconds since 1970.
+ * The messages between backend and page, as JSON. Zxids and session ids are hexadecimal text with 0x, bytes are base64,
+ * times are milliseconds since 1970.
  */
 
-/** What the page is told first: GET api/hello. */
+/** The first response to the page: GET api/hello. */
 export interface Hello {
   readonly version: string;
-  /** False: the page has to give the key of its address first. */
+  /** False: the page must first send the key of its address. */
   readonly isAdmitted: boolean;
   /** Whether this console may change anything. */
   readonly isWritable: boolean;
-  /** Goes back in the header of every request that is not a GET. */
+  /** To be sent in the header of every request that is not a GET. */
   readonly csrf: string;
   readonly clusters: readonly ClusterInfo[];
 }
@@ -19,13 +19,13 @@ export interface ClusterInfo {
   readonly name: string;
   readonly servers: readonly string[];
   readonly hasTls: boolean;
-  /** Whether the console was started with credentials of its own for it. */
+  /** Whether the console was started with its own credentials for it. */
   readonly hasOwnLogin: boolean;
-  /** Whether it is told how znodes came to be what they are. */
+  /** Whether the history of znodes is available. */
   readonly hasHistory: boolean;
-  /** Whether it can show whole trees of the past. */
+  /** Whether complete past trees are available. */
   readonly hasPast: boolean;
-  /** As whom this page's session is logged in; null: it is not. */
+  /** The login of this page's session; null: not logged in. */
   readonly login: LoginInfo | null;
 }
 
@@ -43,9 +43,9 @@ export type LoginRequest =
   | { readonly method: 'digest' | 'sasl'; readonly user: string; readonly password: string }
   | { readonly method: 'certificate'; readonly pem: string; readonly passphrase: string };
 
-/** What stands in place of an answer. */
+/** Sent instead of a result. */
 export interface Failure {
-  /** ZooKeeper's name of the error, or one of ours in lower case. */
+  /** ZooKeeper's name of the error, or one of the console's in lower case. */
   readonly code: string;
   readonly message: string;
   readonly path: string | null;
@@ -75,24 +75,24 @@ export interface AclEntry {
 /** GET api/c/CLUSTER/znode?path= */
 export interface ZnodeInfo {
   readonly path: string;
-  /** base64; null: the znode holds nothing, which is not the same as empty. */
+  /** base64; null: the znode has no data, which is not the same as empty. */
   readonly data: string | null;
   readonly stat: StatInfo;
   /** null: it may not be read. */
   readonly acl: readonly AclEntry[] | null;
-  /** As whom the server knows this session; null when it does not tell. */
+  /** The identities of this session at the server; null when the server does not tell. */
   readonly identities: readonly { readonly scheme: string; readonly id: string }[] | null;
-  /** The nearest limit at the znode or above it. */
+  /** The nearest quota, at the znode or above it. */
   readonly quota: QuotaInfo | null;
 }
 
 export interface QuotaInfo {
-  /** Where the limit stands. */
+  /** The znode with the quota. */
   readonly path: string;
-  /** Soft limits, at which servers warn in their logs; -1: none. */
+  /** Soft limits, at which servers log a warning; -1: none. */
   readonly countMax: number;
   readonly bytesMax: number;
-  /** Hard ones, which servers keep with enforceQuota=true; -1: none. */
+  /** Hard limits, enforced with enforceQuota=true; -1: none. */
   readonly countHardMax: number;
   readonly bytesHardMax: number;
   readonly count: number;
@@ -106,13 +106,13 @@ export interface ChildrenPage {
   readonly cversion: number;
   readonly from: number;
   readonly children: readonly ChildInfo[];
-  /** Where the names stand that were asked for with `find`; -1 when they are gone. */
+  /** The indexes of the names requested with `find`; -1 when they are gone. */
   readonly places: Readonly<Record<string, number>>;
 }
 
 export interface ChildInfo {
   readonly name: string;
-  /** null: not known, as when it has gone meanwhile. */
+  /** null: not known, for instance when it has been deleted meanwhile. */
   readonly numChildren: number | null;
   readonly dataLength: number;
   readonly isEphemeral: boolean;
@@ -121,33 +121,33 @@ export interface ChildInfo {
 /** GET api/c/CLUSTER/search?text= */
 export interface SearchResult {
   readonly paths: readonly string[];
-  /** All that were found; of them at most 200 are listed. */
+  /** The number of matches; at most 200 of them are listed. */
   readonly found: number;
   readonly index: IndexState;
 }
 
-/** What is known of the whole tree. */
+/** The state of the index of the whole tree. */
 export interface IndexState {
   readonly znodes: number;
   readonly bytes: number;
   readonly isComplete: boolean;
   /** Changes are followed; false: it is as old as its walk. */
   readonly isLive: boolean;
-  /** Znodes that may not be read, or are more than the index holds. */
+  /** Znodes that may not be read, or exceed the limit of the index. */
   readonly missing: string | null;
 }
 
-/** GET api/c/CLUSTER/sizes?path=: what is below a znode, by child. */
+/** GET api/c/CLUSTER/sizes?path=: the sizes below a znode, by child. */
 export interface SizeNode {
   readonly name: string;
   readonly path: string;
   readonly count: number;
   readonly bytes: number;
-  /** The largest ones; what is left is in a last one without path. */
+  /** The largest ones; the rest is combined in a last one without path. */
   readonly children: readonly SizeNode[];
 }
 
-/** GET api/c/CLUSTER/extent?path=: what would go with it. */
+/** GET api/c/CLUSTER/extent?path=: what a deletion would remove. */
 export interface Extent {
   readonly znodes: number;
   readonly bytes: number;
@@ -158,46 +158,46 @@ export interface Extent {
   readonly isCut: boolean;
 }
 
-/** What a change answers. */
+/** The result of a change. */
 export interface Changed {
   readonly path: string;
   readonly znodes: number;
-  /** What undo would do, in words; null: it cannot be undone. */
+  /** What undo would do, as text; null: it cannot be undone. */
   readonly undo: string | null;
-  /** Why not, in words. */
+  /** Why not, as text. */
   readonly noUndo: string | null;
 }
 
-/** GET api/c/CLUSTER/members: who is in the ensemble, and how each does. */
+/** GET api/c/CLUSTER/members: the members of the ensemble, and their states. */
 export interface MembersInfo {
-  /** Of the list, in hexadecimal digits; null: none is stored. */
+  /** Of the configuration, in hexadecimal digits; null: none is stored. */
   readonly version: string | null;
   readonly members: readonly MemberInfo[];
-  /** A line of groups or weights, with which members cannot be changed one by one; null: there is none. */
+  /** A line of groups or weights, with which members cannot be changed individually; null: there is none. */
   readonly weightLine: string | null;
 }
 
 export interface MemberInfo extends MemberChange {
   readonly line: string;
   readonly isVoter: boolean;
-  /** host:port for clients; null: the list does not say. */
+  /** host:port for clients; null: not in the configuration. */
   readonly client: string | null;
-  /** As the list has them; null: it names none. */
+  /** As in the configuration; null: not given. */
   readonly weight: string | null;
   readonly group: string | null;
-  /** What it says itself; null: it does not answer. */
+  /** Its own answer; null: it does not answer. */
   readonly role: string | null;
   readonly problem: string | null;
 }
 
-/** A member that comes, goes or changes. */
+/** A member that is added, removed or changed. */
 export interface MemberChange {
   readonly id: string;
-  /** Behind `server.N=`; null: it leaves. */
+  /** The text after `server.N=`; null: it is removed. */
   readonly line: string | null;
 }
 
-/** POST api/c/CLUSTER/members/plan: what the changes take, step by step. Each is carried out by members/step. */
+/** POST api/c/CLUSTER/members/plan: the steps of the changes. Each is performed by members/step. */
 export interface MembersPlan {
   readonly version: string | null;
   readonly steps: readonly MemberStep[];
@@ -211,14 +211,14 @@ export interface MemberStep {
   readonly quorum: number;
   readonly up: number;
   readonly survives: boolean;
-  /** What to do before; null: nothing. */
+  /** What to do before the step; null: nothing. */
   readonly first: string | null;
   readonly note: string | null;
 }
 
 export type NewZnodeKind = 'persistent' | 'ephemeral' | 'container' | 'ttl';
 
-/** What is behind an open stream: POST api/stream/ID/subscribe. */
+/** A subscription of an open stream: POST api/stream/ID/subscribe. */
 export type Subscription =
   | { readonly kind: 'znode' | 'children' | 'changes'; readonly cluster: string; readonly path: string }
   | { readonly kind: 'servers' | 'sessions' | 'lines' | 'state' | 'index'; readonly cluster: string };
@@ -255,18 +255,18 @@ export interface ChangeInfo {
   readonly path: string;
   readonly zxid: string | null;
   readonly atMs: number;
-  /** What the znode holds behind the change, as text and cut; null: not read. */
+  /** The data after the change, as text and truncated; null: not read. */
   readonly value: string | null;
   readonly before: string | null;
   readonly version: number | null;
-  /** The session that holds an ephemeral znode. */
+  /** The session that owns an ephemeral znode. */
   readonly owner: string | null;
-  /** Changes that a gap stands for, if that is known; why there is one. */
+  /** The number of changes missing in a gap, if known, and its reason. */
   readonly missed: number | null;
   readonly reason: string | null;
 }
 
-/** What all servers said at one time. */
+/** The answers of all servers at one time. */
 export interface ServersSample {
   readonly atMs: number;
   readonly servers: readonly ServerSample[];
@@ -274,7 +274,7 @@ export interface ServersSample {
 
 export interface ServerSample {
   readonly name: string;
-  /** leader, follower, observer, standalone, read-only; looking without a leader; null of a server that does not answer. */
+  /** leader, follower, observer, standalone, read-only; looking without a leader; null if a server does not answer. */
   readonly role: string | null;
   readonly problem: string | null;
   readonly version: string | null;
@@ -287,12 +287,12 @@ export interface ServerSample {
   readonly connections: number;
   readonly outstanding: number;
   readonly znodes: number;
-  /** From mntr, where it is allowed: see `METRICS` of the backend. */
+  /** From mntr, if it is allowed: see `METRICS` of the backend. */
   readonly metrics: Readonly<Record<string, number>>;
-  /** From conf, where it is allowed. */
+  /** From conf, if it is allowed. */
   readonly config: Readonly<Record<string, string>>;
   readonly certificate: CertificateInfo | null;
-  /** Words that the server does not allow. */
+  /** Four-letter words that the server does not allow. */
   readonly refused: readonly string[];
 }
 
@@ -305,11 +305,11 @@ export interface CertificateInfo {
 
 export interface SessionsInfo {
   readonly sessions: readonly SessionInfo[];
-  /** What servers did not tell, and what can be done. */
+  /** What servers did not report, and what can be done. */
   readonly problems: readonly string[];
 }
 
-/** One connection with a session, as `cons` has it. */
+/** One connection with a session, from `cons`. */
 export interface ConnectionLine {
   readonly session: string;
   /** Address of the client. */
@@ -327,15 +327,15 @@ export interface ConnectionLine {
 export interface SessionInfo extends ConnectionLine {
   readonly ephemerals: readonly string[];
   readonly watches: readonly string[];
-  /** It is this page's own. */
+  /** It is this page's own session. */
   readonly isOurs: boolean;
 }
 
 /** GET api/c/CLUSTER/session-end?session=&server=: a session that can be ended. POST ends it. */
 export interface SessionEndInfo {
-  /** Where that is asked for. */
+  /** The server that handles the request. */
   readonly server: string;
-  /** Ephemerals that go with it, and the first of their paths. */
+  /** The number of ephemeral znodes that are deleted with it, and the first of their paths. */
   readonly ephemerals: number;
   readonly paths: readonly string[];
   readonly isEnded: boolean;
@@ -354,21 +354,21 @@ export type LineKind =
 
 export interface LinesInfo {
   readonly lines: readonly LineInfo[];
-  /** Sessions that wait for each other, each for the next and the last for the first. */
+  /** Sessions in a wait cycle, each waiting for the next and the last for the first. */
   readonly deadlocks: readonly (readonly string[])[];
   readonly index: IndexState;
 }
 
-/** Contenders below a znode, in their order. */
+/** The contenders below a znode, in order. */
 export interface LineInfo {
   readonly path: string;
   readonly kind: LineKind;
-  /** Whose layout it is; `any`: all have the same. */
+  /** The library of the layout; `any`: all have the same. */
   readonly layout: 'curator' | 'kazoo' | 'meerkat' | 'any' | 'unknown';
   readonly total: number;
   /** The first ones. */
   readonly contenders: readonly ContenderInfo[];
-  /** How many may hold it at once, where that is known. */
+  /** How many may hold it at once, if known. */
   readonly places: number | null;
 }
 
@@ -376,9 +376,9 @@ export interface ContenderInfo {
   readonly name: string;
   readonly session: string | null;
   readonly client: string | null;
-  /** null for who watches a barrier: it has no znode. */
+  /** null for a client that watches a barrier: it has no znode. */
   readonly sinceMs: number | null;
-  /** Fencing number: the czxid; null as above. */
+  /** Fencing token: the czxid; null as above. */
   readonly token: string | null;
   readonly data: string;
   /** It holds it; at barriers: it is inside, or has met. */

@@ -6,7 +6,7 @@ export interface Asset {
   readonly type: string;
 }
 
-/** Files of the page, kept in memory once read: they are few, and of this process's version. */
+/** Files of the page, cached in memory: they are few, and of this process's version. */
 export class Assets {
   readonly #files: Map<string, Promise<Asset | null>> = new Map();
   #page: Promise<string> | null = null;
@@ -35,7 +35,7 @@ export class Assets {
   }
 }
 
-/** In the single executable the page is inside; else it is beside this file when that is built, and where that would be when not. */
+/** In the single executable the files are embedded; otherwise they are in the build output. */
 async function readAsset(name: string): Promise<Buffer> {
   const sea = process.getBuiltinModule?.('node:sea') as
     | { isSea(): boolean; getAsset(key: string): ArrayBuffer }

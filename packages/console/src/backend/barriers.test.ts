@@ -7,7 +7,7 @@ import { readLines } from './lines.ts';
 
 const UUID = '0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f';
 
-test('what may be a barrier has members with names of UUIDs, or the word in its name', () => {
+test('candidates for barriers have members named by UUIDs, or the word in their name', () => {
   const paths = [
     '/',
     `/a/${UUID}`,
@@ -22,7 +22,7 @@ test('what may be a barrier has members with names of UUIDs, or the word in its 
   expect(singles).toEqual(['/migration-barrier', '/Barriers/one']);
 });
 
-test('a rendezvous has those who wait, and what is only called like a barrier is none', async () => {
+test('a rendezvous lists its waiting parties, and a znode that is only named like a barrier is ignored', async () => {
   await using server = await TestServer.start();
   await using client = await connect(server.connectString);
   const show = async () => {

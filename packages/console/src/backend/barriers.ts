@@ -7,9 +7,9 @@ import type { Call } from './znode-reader.ts';
  * Barriers, of Curator, kazoo and our recipes:
  *
  *     double barrier   PATH/UUID     a member: ephemeral, named by a UUID (kazoo: without dashes)
- *                      PATH/ready    there were enough of them, and they are inside
- *     barrier          PATH          one persistent znode, whose name all libraries leave to the user: recognised where it
- *                                    or its parent has "barrier" in the name; those who wait for it watch it
+ *                      PATH/ready    there were enough members, and they are inside
+ *     barrier          PATH          one persistent znode with a name chosen by the user: recognised if it or its
+ *                                    parent has "barrier" in its name; waiters watch it
  */
 
 export interface BarrierPaths {
@@ -18,7 +18,7 @@ export interface BarrierPaths {
   readonly singles: readonly string[];
 }
 
-/** Znodes that may be barriers, by their names alone. */
+/** Candidates for barriers, by name. */
 export function findBarriers(paths: Iterable<string>): BarrierPaths {
   const doubles = new Map<string, string[]>();
   const singles: string[] = [];
@@ -36,7 +36,10 @@ export function findBarriers(paths: Iterable<string>): BarrierPaths {
   return { doubles, singles };
 }
 
-/** Reads which of them are barriers, and who waits there. @param sessions who watches what, as far as servers tell */
+/**
+ * Reads which of them are barriers, and who waits there. @param sessions the watches of each session, as far as servers
+ * report
+ */
 export async function readBarriers(
   client: Client,
   paths: Iterable<string>,
@@ -73,7 +76,7 @@ async function readDouble(
       throw error;
     }
   };
-  // Many things are named by UUIDs: mostly the first one tells.
+  // Many things are named by UUIDs: mostly the first one decides.
   const first = await read(names[0]!);
   if (first !== null && !isMember(first)) return null;
   const others = await Promise.all(names.slice(1, MEMBERS_MAX).map(read));
@@ -91,18 +94,18 @@ async function readDouble(
   };
 }
 
-/** Registries of services name their instances by UUIDs, too, which hold JSON. */
+/** Service registries also name their instances by UUIDs; those contain JSON. */
 function isMember({ data, stat }: LineZnode): boolean {
   return isOfSession(stat) && data[0] !== 0x7b;
 }
 
-/** Containers and znodes with a time to live have marks where ephemeral ones have their session. */
+/** Containers and znodes with a TTL have special values in place of the session of ephemeral ones. */
 function isOfSession({ ephemeralOwner }: Stat): boolean {
   const owner = BigInt.asUintN(64, ephemeralOwner);
   return owner !== 0n && owner !== 1n << 63n && owner >> 56n !== 0xffn;
 }
 
-/** A container or a directory of barriers is none itself. */
+/** A container or a directory of barriers is not a barrier itself. */
 function isBarrier({ ephemeralOwner, numChildren, cversion }: Stat): boolean {
   return ephemeralOwner === 0n && numChildren === 0 && cversion === 0;
 }
@@ -122,7 +125,7 @@ export function isUuid(name: string): boolean {
 
 const UUID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$/;
 const SINGLE = /barrier[^/]*(?:\/[^/]+)?$/i;
-/** The mark of a double barrier, sequential znodes, and what ZooKeeper has of its own. */
+/** The ready znode of a double barrier, sequential znodes, and ZooKeeper's own znodes. */
 const OTHERS = /\/ready$|\d{10}$|^\/zookeeper\//;
 const BARRIERS_MAX = 200;
 const MEMBERS_MAX = 100;

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import type { ChangeInfo } from '../api/messages.ts';
 import { ChangeFeed } from './change-feed.ts';
 
-test('what was seen is kept of the last 2,000 znodes that changed, and 20,000 events wait at most', async () => {
+test('keeps values of the last 2,000 changed znodes, and buffers at most 20,000 events', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const events: object[] = [];

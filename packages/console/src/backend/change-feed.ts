@@ -2,13 +2,13 @@ import { type Client, NoNodeError, nullableBytes, type WatchEvent, type WatchStr
 import type { ChangeInfo } from '../api/messages.ts';
 
 /**
- * What happens under a path, in batches: ten a second at the most, each with what the znodes hold behind the changes, as far
- * as reading keeps up. Memory is bounded: values that are kept for the difference, and events that wait.
+ * The changes under a path, in batches: at most ten per second, each with the data after the changes, as far as reading
+ * keeps up. Memory is bounded: both the values kept for differences and the buffered events.
  */
 export class ChangeFeed {
   readonly #client: Client;
   readonly #stream: WatchStream;
-  /** The last value that was seen of a znode, the one that was not changed for longest first. */
+  /** The last known value of each znode, least recently changed first. */
   readonly #values: Map<string, string> = new Map();
 
   constructor(client: Client, path: string, signal: AbortSignal) {
@@ -25,7 +25,7 @@ export class ChangeFeed {
     return this.#stream.ready;
   }
 
-  /** @throws when the session has ended by a refusal of its credentials */
+  /** @throws when the session has ended because its credentials were refused */
   async *batches(): AsyncGenerator<readonly ChangeInfo[]> {
     while (!this.#stream.isOver) {
       await this.#stream.arrival();
@@ -50,7 +50,7 @@ export class ChangeFeed {
   }
 
   async #withValues(batch: readonly ChangeInfo[]): Promise<readonly ChangeInfo[]> {
-    // The last change of a path alone shows what is there now: those before it are not read.
+    // Only the last change of a path shows the current data: it is not read for earlier ones.
     const last = new Map<string, number>();
     for (const [i, { path, type }] of batch.entries()) if (type === 'changed' || type === 'created') last.set(path, i);
     for (const { path, type } of batch) if (type === 'deleted') last.delete(path);
@@ -82,7 +82,7 @@ export class ChangeFeed {
       return { ...change, value, before, version: stat.version, owner };
     } catch (error) {
       if (error instanceof NoNodeError) return change;
-      // It may not be read, or not now: the change itself is told all the same.
+      // It may not be readable, or not now: the change itself is reported nevertheless.
       return change;
     }
   }

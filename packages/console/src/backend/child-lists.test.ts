@@ -2,7 +2,7 @@ import type { Client } from '@meerkat/client';
 import { expect, test } from 'vitest';
 import { ChildLists } from './child-lists.ts';
 
-test('a session keeps 3,000,000 names of children: of more the list that was not used for longest is read again', async () => {
+test('a session caches 3,000,000 names of children: the least recently used list is evicted', async () => {
   const names = new Array<string>(1_400_000).fill('x');
   const read: string[] = [];
   const stat = { cversion: 1, numChildren: 0, dataLength: 0, isEphemeral: false };

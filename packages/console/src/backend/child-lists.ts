@@ -1,20 +1,20 @@
 import { type Client, joinPath, NoNodeError } from '@meerkat/client';
 import type { ChildInfo, ChildrenPage } from '../api/messages.ts';
 
-/** Names of children in their order, and the version that they are of. */
+/** Sorted names of children, and their version. */
 interface ChildList {
   readonly cversion: number;
   readonly names: readonly string[];
 }
 
 /**
- * The sorted children of znodes that are looked at, page by page. ZooKeeper gives all names at once or none, so they are
- * kept while somebody scrolls: the lists of a session have 3,000,000 names together at the most, and the one that was not
- * used for longest goes first.
+ * The sorted children of displayed znodes, page by page. ZooKeeper returns all names at once or none, so they are
+ * cached while the user scrolls: the lists of a session have at most 3,000,000 names together, and the least recently
+ * used one is evicted first.
  */
 export class ChildLists {
   readonly #client: Client;
-  /** In the order of their use. */
+  /** Least recently used first. */
   readonly #lists: Map<string, ChildList> = new Map();
   #names = 0;
 
@@ -23,8 +23,8 @@ export class ChildLists {
   }
 
   /**
-   * @param find names whose places are wanted as well
-   * @param isFresh false: a list that is known will do, even if the znode has changed since
+   * @param find names whose indexes are requested as well
+   * @param isFresh false: a cached list suffices, even if the znode has changed since
    * @throws NoNodeError, NoAuthError
    */
   async page(
@@ -87,12 +87,12 @@ export class ChildLists {
   }
 }
 
-/** By code units, as every binary search and every page has to have it. */
+/** By code units, as required by binary search and paging. */
 function compareNames(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** -1: it is not there. */
+/** -1: not found. */
 export function placeOf(names: readonly string[], name: string): number {
   let low = 0;
   let high = names.length;

@@ -9,11 +9,11 @@ import { TreeIndex } from './tree-index.ts';
 import { UndoSlot } from './undo-slot.ts';
 import { type Identities, readIdentities } from './znode-reader.ts';
 
-/** What one browser has of one cluster: a session of ZooKeeper, and what is remembered beside it. */
+/** The state of one browser for one cluster: a ZooKeeper session and its caches. */
 export class ClusterSession {
   readonly cluster: ClusterOptions;
   readonly login: LoginInfo;
-  /** As whom admin ports know it; null: they do not know such a log-in. */
+  /** Its identity for admin ports; null: they do not support such a login. */
   readonly adminIdentity: AdminIdentity | null;
   readonly client: Client;
   readonly identities: Identities;
@@ -41,19 +41,19 @@ export class ClusterSession {
     this.#indexMax = indexMax;
   }
 
-  /** Walks the tree when it is first asked for. */
+  /** Walks the tree on first use. */
   get index(): TreeIndex {
     this.#indexUsedMs = Date.now();
     this.#index ??= new TreeIndex(this.client, this.#indexMax);
     return this.#index;
   }
 
-  /** Aborted at the log-out: what follows the tree for a page ends with it. */
+  /** Aborted at logout: it ends everything that follows the tree for a page. */
   get ended(): AbortSignal {
     return this.#ending.signal;
   }
 
-  /** Gives back the memory of a tree that no page looks at. */
+  /** Frees the memory of an index that no page uses. */
   forgetUnused(nowMs: number): void {
     if (this.#index === null || nowMs - this.#indexUsedMs < UNUSED_MS) return;
     this.#index.stop();
@@ -61,7 +61,7 @@ export class ClusterSession {
     this.childLists.clear();
   }
 
-  /** For requests: one that waits longer for a connection is answered with what is so. */
+  /** Options of requests: a request that waits longer for a connection is answered with an error. */
   get call(): { readonly timeoutMs: number } {
     if (this.client.state === 'lost' || this.client.state === 'suspended') {
       throw new Refusal(
@@ -82,8 +82,8 @@ export class ClusterSession {
 }
 
 /**
- * Asks first what older servers do not know: they close the connection at each such request, which later would break what
- * else is asked for. Persistent watches are of 3.6, whoAmI of 3.7.
+ * Probes features that older servers lack: they close the connection at each such request, which would later break
+ * other requests. Persistent watches need 3.6, whoAmI 3.7.
  */
 async function meetServer(client: Client): Promise<Identities> {
   const call = { timeoutMs: CONNECT_MS };
@@ -95,7 +95,7 @@ async function meetServer(client: Client): Promise<Identities> {
     await watch.ready;
     await client.whenConnected({ signal });
   } catch {
-    // The service has gone meanwhile, which each view says.
+    // The service is gone meanwhile, which each view reports.
   }
   return identities;
 }
@@ -103,5 +103,5 @@ async function meetServer(client: Client): Promise<Identities> {
 const CONNECT_MS = 5000;
 const REQUEST_MS = 20_000;
 const CLOSE_MS = 2000;
-/** Much longer than between two looks of a page that shows something of the index. */
+/** Much longer than the polling interval of a page that shows the index. */
 const UNUSED_MS = 300_000;

@@ -5,7 +5,7 @@ import type { ConsoleOptions } from './options.ts';
 
 const KEY = 'a-key-of-the-address';
 
-/** Of a service that nothing of this asks. */
+/** With a service that none of these tests contacts. */
 function startApp(options: Partial<ConsoleOptions> = {}) {
   const cluster = { name: 'service', connection: { servers: '127.0.0.1:1' }, servers: [], hasOwnLogin: false };
   const app = makeConsoleApp({ clusters: [cluster], version: '0', key: KEY, isWritable: true, ...options });
@@ -37,7 +37,7 @@ function post(app: ReturnType<typeof startApp>, url: string, payload: object, en
 }
 
 describe('the session of a browser', () => {
-  test('has another cookie once the key was shown: one that was planted before is worth nothing', async () => {
+  test('gets another cookie once the key was sent: a cookie planted before is worthless', async () => {
     const app = startApp();
     const planted = await sayHello(app);
     const entered = await post(app, '/api/enter', { key: KEY }, planted);
@@ -51,7 +51,7 @@ describe('the session of a browser', () => {
     expect(browser.json()).toMatchObject({ isAdmitted: true, csrf: planted.csrf });
   });
 
-  test('stays when hundreds of others begin without the key', async () => {
+  test('is kept when hundreds of others start without the key', async () => {
     const app = startApp();
     const first = await sayHello(app);
     const cookie = cookieOf(await post(app, '/api/enter', { key: KEY }, first))!;
@@ -60,7 +60,7 @@ describe('the session of a browser', () => {
     expect(again.json().isAdmitted).toBe(true);
   });
 
-  test('has a cookie of its port: browsers do not tell those of one machine apart', async () => {
+  test('has a cookie named by its port: browsers do not distinguish ports', async () => {
     const app = startApp();
     await app.listen({ host: '127.0.0.1', port: 0 });
     const { port } = app.server.address() as { port: number };
@@ -81,13 +81,13 @@ describe('a request', () => {
     expect(foreign.json().code).toBe('cross-site');
   });
 
-  test('under a name that the console does not know is refused', async () => {
+  test('with an unknown host name is refused', async () => {
     const answer = await startApp().inject({ url: '/api/hello', headers: { host: 'attacker.example' } });
     expect(answer.statusCode).toBe(421);
     expect(answer.headers['set-cookie']).toBe(undefined);
   });
 
-  test('with a large body is refused before the body is taken, unless it may write', async () => {
+  test('with a large body is refused before the body is read, unless it may write', async () => {
     const app = startApp();
     const data = 'A'.repeat(1 << 20);
     expect((await post(app, '/api/c/service/set', { path: '/', data })).json().code).toBe('no-session');
@@ -95,7 +95,7 @@ describe('a request', () => {
   });
 });
 
-test('every route but the page, its files and the first question wants a session', async () => {
+test('every route except the page, its files and hello requires a session', async () => {
   const app = startApp();
   const routes = await routesOf(app);
   expect(routes.length).toBeGreaterThan(20);
@@ -107,10 +107,10 @@ test('every route but the page, its files and the first question wants a session
   }
 });
 
-test('a console that only reads writes by no route', async () => {
+test('a read-only console writes by no route', async () => {
   const app = startApp({ key: null, isWritable: false });
   const entered = await sayHello(app);
-  // A plan of members only says what would be done.
+  // A plan of member changes changes nothing.
   const harmless = /enter|login|logout|subscribe|members\/plan/;
   const changes = (await routesOf(app)).filter(({ method, url }) => method === 'POST' && !harmless.test(url));
   expect(changes.map(({ url }) => url.split('/').at(-1)).sort()).toEqual(
@@ -122,7 +122,7 @@ test('a console that only reads writes by no route', async () => {
   }
 });
 
-/** From the list that fastify draws of them. */
+/** Parsed from fastify's list of routes. */
 async function routesOf(app: ReturnType<typeof startApp>): Promise<{ method: string; url: string }[]> {
   await app.ready();
   let at: string[] = [];
@@ -140,7 +140,7 @@ async function routesOf(app: ReturnType<typeof startApp>): Promise<{ method: str
     });
 }
 
-test('below a prefix the page is at the prefix with a slash, to which its addresses are relative', async () => {
+test('below a prefix the page is at the prefix with a slash, to which its URLs are relative', async () => {
   const app = startApp({ prefix: '/zk' });
   const bare = await app.inject('/zk?a=1');
   expect([bare.statusCode, bare.headers.location]).toEqual([302, '/zk/?a=1']);
@@ -149,7 +149,7 @@ test('below a prefix the page is at the prefix with a slash, to which its addres
   expect(answer.headers['set-cookie']).toContain('; Path=/zk;');
 });
 
-test('the policy of every answer allows no script but files, and no frame around', async () => {
+test('the policy of every response allows only script files, and no framing', async () => {
   const app = startApp();
   for (const url of ['/api/hello', '/nothing', '/assets/..%2f..%2fpackage.json']) {
     const { headers } = await app.inject(url);

@@ -5,7 +5,7 @@ import type { ConsoleOptions } from './options.ts';
 import { describeError } from './refusal.ts';
 import { checkOrigin, setHeaders } from './security.ts';
 
-/** The console as a server of HTTP. Closing it ends all sessions. */
+/** The console as an HTTP server. Closing it ends all sessions. */
 export function makeConsoleApp(options: ConsoleOptions): FastifyInstance {
   const app = fastify({
     logger: false,
@@ -40,5 +40,5 @@ export function makeConsoleApp(options: ConsoleOptions): FastifyInstance {
   return app;
 }
 
-/** A log-in with a certificate and its chain. What writes znodes takes more. */
+/** Enough for a login with a certificate and its chain. Writes have a larger limit. */
 const BODY_MAX = 256 << 10;

@@ -15,7 +15,7 @@ import { CSRF_HEADER, isSameSecret, makeHostCheck, securityHeaders, setHeaders }
 import { ServersMonitor } from './servers-monitor.ts';
 import { subscribe } from './subscriptions.ts';
 
-/** What a request finds: its session, its cluster, and whether it may change anything. */
+/** Resolves a request: its session, its cluster, and its permission to write. */
 export class ConsoleDesk {
   readonly options: ConsoleOptions;
   readonly #sessions = new ConsoleSessions();
@@ -39,7 +39,7 @@ export class ConsoleDesk {
     await Promise.all([...this.#shelves.values()].map((shelf) => shelf.close()));
   }
 
-  /** The session that a request belongs to. @throws Refusal when there is none, or its token is not that of our page */
+  /** The session of a request. @throws Refusal when there is none, or its token is not that of our page */
   sessionOf(request: FastifyRequest): ConsoleSession {
     const session = this.#sessions.find(cookieOf(request));
     if (session === null)
@@ -66,12 +66,12 @@ export class ConsoleDesk {
     return this.#clusterNamed(name);
   }
 
-  /** @throws Refusal when the browser is not logged in to the cluster that the request names */
+  /** @throws Refusal when the browser is not logged in to the cluster of the request */
   clusterSessionOf(request: FastifyRequest): ClusterSession {
     return this.#loggedIn(this.admittedSessionOf(request), this.clusterOf(request).name);
   }
 
-  /** Trees of the past of the cluster that a request names. @throws Refusal when nobody can tell */
+  /** The past trees of the cluster of a request. @throws Refusal when they are not available */
   shelfOf(request: FastifyRequest): PastShelf {
     const shelf = this.#shelves.get(this.clusterOf(request).name);
     if (shelf !== undefined) return shelf;
@@ -93,7 +93,7 @@ export class ConsoleDesk {
       return await reply.type('text/html; charset=utf-8').header('cache-control', 'no-store').send(page);
     };
     app.get('/', async (request, reply) => {
-      // Its addresses are relative to where it is.
+      // The page's URLs are relative to its own.
       const { prefix = '' } = this.options;
       const [path, query] = request.url.split('?', 2);
       if (prefix === '' || path !== prefix) return await send(request, reply);
@@ -104,7 +104,7 @@ export class ConsoleDesk {
       const asset = await this.#assets.file(file);
       if (asset === null) throw new Refusal(404, 'not-found', `there is no file ${file.slice(0, 100)} in this version`);
       setHeaders(reply, null);
-      // Their names change with what is in them.
+      // File names change with their contents.
       return await reply
         .type(asset.type)
         .header('cache-control', 'public, max-age=31536000, immutable')
@@ -270,7 +270,7 @@ function cookieOf(request: FastifyRequest): string | null {
   return null;
 }
 
-/** Browsers do not tell ports apart: two consoles of one machine would take each other's cookie. */
+/** Browsers do not distinguish ports: two consoles on one machine would overwrite each other's cookie. */
 function cookieName({ socket }: FastifyRequest): string {
   return `meerkat-console-${socket.localPort ?? 0}`;
 }

@@ -8,16 +8,16 @@ export interface ListenOptions {
   readonly port: number;
 }
 
-/** A console that listens. */
+/** A running console. */
 export interface RunningConsole extends AsyncDisposable {
-  /** Where it is, with the key if there is one: for a browser. */
+  /** Its URL, with the key if there is one: for a browser. */
   readonly url: string;
   readonly port: number;
   /** Ends all sessions. */
   close(): Promise<void>;
 }
 
-/** Starts a console. @throws an error with the code of the system when it cannot listen there */
+/** Starts a console. @throws an error with the system's code when it cannot listen there */
 export async function startConsole(options: ConsoleOptions, { host, port }: ListenOptions): Promise<RunningConsole> {
   const app = makeConsoleApp(options);
   try {
@@ -27,7 +27,7 @@ export async function startConsole(options: ConsoleOptions, { host, port }: List
     throw error;
   }
   const at = app.server.address() as AddressInfo;
-  // A browser on this machine: one that listens everywhere is here, too.
+  // For a browser on this machine: a server on all interfaces is here, too.
   const shownHost = ['0.0.0.0', '::'].includes(at.address)
     ? 'localhost'
     : at.family === 'IPv6'

@@ -2,17 +2,17 @@ import type { LoginInfo } from '../api/messages.ts';
 import type { ClusterSession } from './cluster-session.ts';
 import { makeToken } from './security.ts';
 
-/** One browser that is admitted: what it is logged in to. */
+/** One admitted browser, and its logins. */
 export class ConsoleSession {
   token: string = makeToken();
   readonly csrf: string = makeToken();
   readonly clusters: Map<string, ClusterSession> = new Map();
-  /** Whether it has shown the key, or none is needed. */
+  /** Whether it has sent the key, or none is needed. */
   isAdmitted: boolean;
   lastUsedMs: number = Date.now();
-  /** Streams that are open: the page is there. */
+  /** Open streams: the page is open. */
   streams = 0;
-  /** It is over: what is opened for it now has to be closed again. */
+  /** It has ended: what is opened for it now has to be closed again. */
   isOver = false;
 
   constructor(isAdmitted: boolean) {
@@ -23,7 +23,7 @@ export class ConsoleSession {
     return this.clusters.get(cluster)?.login ?? null;
   }
 
-  /** Puts a log-in in the place of the one before. @returns false when the session has ended meanwhile: nothing is kept */
+  /** Replaces the previous login. @returns false when the session has ended meanwhile: nothing is kept */
   async put(opened: ClusterSession): Promise<boolean> {
     const { name } = opened.cluster;
     const before = this.isOver ? opened : this.clusters.get(name);
@@ -46,7 +46,10 @@ export class ConsoleSession {
   }
 }
 
-/** The sessions of all browsers, by the token in their cookie. Those that are away for hours end; so does the oldest of too many. */
+/**
+ * The sessions of all browsers, by the token in their cookie. Idle ones expire after hours; the oldest is evicted if
+ * there are too many.
+ */
 export class ConsoleSessions {
   readonly #sessions: Map<string, ConsoleSession> = new Map();
   readonly #timer: NodeJS.Timeout;
@@ -64,7 +67,7 @@ export class ConsoleSessions {
 
   begin(isAdmitted: boolean): ConsoleSession {
     if (this.#sessions.size >= SESSIONS_MAX) {
-      // One that nobody has logged in with goes before one that is used.
+      // A session without a login is evicted before one that is used.
       const all = [...this.#sessions.values()].sort((a, b) => a.lastUsedMs - b.lastUsedMs);
       const oldest =
         all.find((session) => !session.isAdmitted) ?? all.find((session) => session.clusters.size === 0) ?? all[0];
@@ -75,7 +78,7 @@ export class ConsoleSessions {
     return session;
   }
 
-  /** A new token: one that was planted into the browser before it was trusted is worth nothing behind that. */
+  /** Sets a new token: one that was planted into the browser before becomes worthless. */
   renew(session: ConsoleSession): void {
     if (!this.#sessions.delete(session.token)) return;
     session.token = makeToken();

@@ -1,14 +1,14 @@
 import type { Stat } from '@meerkat/client';
 import type { ContenderInfo } from '../api/messages.ts';
 
-/** A znode of a line or a barrier, as it was read. */
+/** A znode of a line or a barrier. */
 export interface LineZnode {
   readonly name: string;
   readonly data: Uint8Array;
   readonly stat: Stat;
 }
 
-/** @param addresses of clients by session, as far as servers tell */
+/** @param addresses of clients by session, as far as servers report */
 export function describeContender(
   { name, data, stat }: LineZnode,
   addresses: ReadonlyMap<string, string>,
@@ -30,7 +30,7 @@ function ownerOf({ ephemeralOwner }: Stat): string | null {
   return ephemeralOwner === 0n ? null : `0x${BigInt.asUintN(64, ephemeralOwner).toString(16)}`;
 }
 
-/** What contenders write into their znodes is text mostly: a host, a process. */
+/** Contenders mostly write text into their znodes: a host, a process. */
 function shown(data: Uint8Array): string {
   return new TextDecoder()
     .decode(data.subarray(0, 240))

@@ -23,7 +23,7 @@ import {
   setData,
 } from './znode-writer.ts';
 
-/** What is read and changed of the tree. */
+/** Routes that read and change the tree. */
 export function addDataRoutes(app: FastifyInstance, desk: ConsoleDesk): void {
   const read = (url: string, answer: (session: ClusterSession, fields: Fields) => Promise<unknown>): void => {
     app.get(`/api/c/:cluster/${url}`, async (request, reply) => {
@@ -58,7 +58,7 @@ export function addDataRoutes(app: FastifyInstance, desk: ConsoleDesk): void {
   app.post('/api/c/:cluster/members/step', async (request, reply) => {
     return await sendJson(reply, await takeStep(desk.writableSessionOf(request), new Fields(request.body)));
   });
-  // To look takes the credentials to an admin port, too.
+  // Looking sends the credentials to an admin port, too.
   app.get('/api/c/:cluster/session-end', async (request, reply) => {
     return await sendJson(reply, await lookAtEnd(desk.writableSessionOf(request), new Fields(request.query)));
   });
@@ -86,7 +86,7 @@ export function addDataRoutes(app: FastifyInstance, desk: ConsoleDesk): void {
 
 function addChanges(app: FastifyInstance, desk: ConsoleDesk): void {
   const change = (url: string, run: (request: FastifyRequest, session: ClusterSession) => Promise<Change>): void => {
-    // Before a body of some megabytes is taken: only from those who may send it.
+    // Before a body of some megabytes is read: only from clients that may send it.
     const onRequest = async (request: FastifyRequest): Promise<void> => {
       desk.writableSessionOf(request);
     };
@@ -132,5 +132,5 @@ function addTransfers(app: FastifyInstance, desk: ConsoleDesk): void {
 }
 
 const SEARCH_MAX = 200;
-/** A value of the largest size that servers are set to take, in base64, and an import. */
+/** The largest value that servers are usually configured to accept, in base64, and an import. */
 const VALUE_BODY_MAX = 32 << 20;

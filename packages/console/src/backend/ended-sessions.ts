@@ -6,7 +6,7 @@ import { Refusal } from './refusal.ts';
 import { type AdminIdentity, endSession, type FoundSession, lookAtSession, type NotEnded } from './session-end.ts';
 import { sessionIdOf } from './session-id.ts';
 
-/** What it takes to end the session that a request names. */
+/** What is needed to end the session of a request. */
 interface Order {
   readonly id: string;
   readonly servers: readonly MonitoredServer[];
@@ -14,12 +14,16 @@ interface Order {
   readonly identity: AdminIdentity;
 }
 
-/** Whether the session of another client can be ended, and what would go with it. @throws Refusal that says why not */
+/**
+ * Whether another client's session can be ended, and what would be deleted with it.
+ *
+ * @throws Refusal that says why not
+ */
 export async function lookAtEnd(session: ClusterSession, fields: Fields): Promise<SessionEndInfo> {
   return describe(await find(readOrder(session, fields)));
 }
 
-/** Ends it. @throws Refusal when it has not ended, or nobody knows */
+/** Ends it. @throws Refusal when it has not ended, or the result is not known */
 export async function takeEnd(session: ClusterSession, fields: Fields): Promise<SessionEndInfo> {
   const order = readOrder(session, fields);
   const ended = await endSession(await find(order), order.ports, order.identity, order.id);
@@ -45,7 +49,7 @@ function readOrder(session: ClusterSession, fields: Fields): Order {
   if (identity === null) {
     throw new Refusal(409, 'end-sasl', 'the console is logged in with SASL, which admin ports do not take');
   }
-  // The one of its client knows it for sure.
+  // The client's own server knows it for certain.
   const at = fields.text('server', '');
   const nearest = servers.filter(({ name }) => name === at);
   return { id, servers: [...nearest, ...servers.filter(({ name }) => name !== at)], ports, identity };

@@ -1,6 +1,6 @@
 import { Refusal } from './refusal.ts';
 
-/** The fields of a request's query or body, which may be anything until they are read. */
+/** The fields of a request's query or body, which are unvalidated until they are read. */
 export class Fields {
   readonly #values: Readonly<Record<string, unknown>>;
 
@@ -22,7 +22,7 @@ export class Fields {
     throw wrong(name, 'text', value);
   }
 
-  /** The path of a znode; what it may look like, the client checks. */
+  /** The path of a znode; validated by the client. */
   path(name = 'path'): string {
     const value = this.text(name);
     if (value.startsWith('/')) return value;
@@ -61,7 +61,7 @@ export class Fields {
     if (value === null) return null;
     const text = this.text(name);
     const bytes = Buffer.from(text, 'base64');
-    // Node skips what is no base64.
+    // Node ignores characters that are not base64.
     if (bytes.toString('base64') !== text) throw wrong(name, 'base64', text);
     return bytes;
   }

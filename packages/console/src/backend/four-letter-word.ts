@@ -3,7 +3,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { CertificateInfo } from '../api/messages.ts';
 import type { MonitoredServer } from './options.ts';
 
-/** A server does not answer a word: it is not there, silent, or does not allow it. */
+/** A server does not answer a four-letter word: it is down, silent, or does not allow it. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';
   readonly kind: 'unreachable' | 'not allowed' | 'not serving';
@@ -21,9 +21,9 @@ export interface WordAnswer {
 }
 
 /**
- * Asks a server one of ZooKeeper's four-letter words.
+ * Sends one of ZooKeeper's four-letter words to a server.
  *
- * @param signal aborted: gives up
+ * @param signal cancels it
  * @throws NoAnswerError; AbortError
  */
 export async function askWord(
@@ -35,7 +35,7 @@ export async function askWord(
   return (await askWithCertificate(server, word, timeoutMs, signal)).text;
 }
 
-/** The same, and the certificate that the server has shown. */
+/** The same, and the server's certificate. */
 export async function askWithCertificate(
   server: MonitoredServer,
   word: string,
@@ -47,7 +47,7 @@ export async function askWithCertificate(
     throw new NoAnswerError('not allowed', `${server.name} does not allow ${word}: add it to 4lw.commands.whitelist`);
   }
   if (answer.text.startsWith('This ZooKeeper instance is not currently serving requests')) {
-    throw new NoAnswerError('not serving', `${server.name} serves nobody: it has no leader, or is starting`);
+    throw new NoAnswerError('not serving', `${server.name} does not serve requests: it has no leader, or is starting`);
   }
   return answer;
 }
@@ -122,5 +122,5 @@ const ERRORS: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'nothing answers there',
 };
 
-/** A million watches have as much to say. */
+/** Enough for a million watches. */
 const TEXT_MAX = 64 << 20;

@@ -1,6 +1,6 @@
 import type { ConnectionLine } from '../api/messages.ts';
 
-/** Reads the answer to `cons`; connections without a session are left out. */
+/** Parses the answer to `cons`; connections without a session are left out. */
 export function parseConnections(server: string, text: string): ConnectionLine[] {
   return [...text.matchAll(/^ \/(\S+?)\[[0-9a-f]+\]\((.*)\)$/gm)].flatMap(([, client = '', list = '']) => {
     const fields = new Map(list.split(',').map((field) => field.split('=', 2) as [string, string]));
@@ -23,14 +23,14 @@ export function parseConnections(server: string, text: string): ConnectionLine[]
   });
 }
 
-/** What a session holds or watches at a server. */
+/** The ephemeral znodes or watches of a session at a server. */
 export interface Held {
   readonly session: string;
   readonly path: string;
   readonly server: string;
 }
 
-/** Reads the answer to `wchc`, and of `dump` the part about ephemerals: a line for each session, and its paths below. */
+/** Parses the answer to `wchc`, and the part of `dump` with ephemerals: a line per session, followed by its paths. */
 export function parseHeld(server: string, text: string): Held[] {
   const part = text.includes('Sessions with Ephemerals')
     ? text.split('Sessions with Ephemerals')[1]?.split('Connections dump:')[0]

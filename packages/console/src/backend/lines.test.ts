@@ -5,7 +5,7 @@ import { blockers, classify, findDeadlocks, findLines } from './lines.ts';
 const UUID = '0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f';
 const HEX = UUID.replaceAll('-', '');
 
-/** Names as `findLines` gives them, in their order. */
+/** Names as returned by `findLines`, in order. */
 function named(...names: readonly string[]) {
   return names.map((name) => ({
     name,
@@ -23,7 +23,7 @@ describe('lines of contenders', () => {
     expect([...lines]).toEqual([['/a', ['x-0000000001', 'x-0000000002']]]);
   });
 
-  test('are none of a UUID that happens to end in ten digits', () => {
+  test('do not include UUIDs that happen to end in ten digits', () => {
     expect(findLines(['/b/0a1b2c3d-0a1b-2c3d-4e5f-0a1234567890', '/b/0a1b2c3d0a1b2c3d4e5f0a1234567890']).size).toBe(0);
     expect(findLines([`/l/${HEX}__lock__0000000001`]).size).toBe(1);
   });
@@ -44,7 +44,7 @@ describe('lines of contenders', () => {
     expect(classify(path, named(name))).toEqual({ kind, layout });
   });
 
-  test('who reads waits for writers before it, and who writes for all', () => {
+  test('a reader waits for writers ahead, a writer for all contenders ahead', () => {
     const names = named('__READ__0000000001', '__READ__0000000002', '__WRIT__0000000003', '__READ__0000000004');
     expect(blockers('read-write lock', names)).toEqual([
       [],
@@ -68,19 +68,19 @@ describe('deadlocks', () => {
     }),
   });
 
-  test('are circles of sessions, over any number of locks', () => {
+  test('are cycles of sessions, over any number of locks', () => {
     expect(findDeadlocks([line('/a', 'ann', 'bob'), line('/b', 'bob', 'cid')])).toEqual([]);
     const circle = findDeadlocks([line('/a', 'ann', 'bob'), line('/b', 'bob', 'cid'), line('/c', 'cid', 'ann')]);
     expect(circle).toHaveLength(1);
     expect(circle[0]?.toSorted()).toEqual(['ann', 'bob', 'cid']);
   });
 
-  test('who waits behind a circle is not in it', () => {
+  test('do not include a session that waits for a cycle', () => {
     const circle = findDeadlocks([line('/a', 'ann', 'bob', 'dan'), line('/b', 'bob', 'ann')]);
     expect(circle.map((one) => one.toSorted())).toEqual([['ann', 'bob']]);
   });
 
-  test('a session that waits for itself alone, as one that enters twice does, is none', () => {
+  test('do not include a session that waits only for itself, by entering twice', () => {
     expect(findDeadlocks([line('/a', 'ann', 'ann')])).toEqual([]);
   });
 });

@@ -16,13 +16,13 @@ import type { Call } from './znode-reader.ts';
  *               entry-PPP-0000000007             Queue and LockingQueue
  *     ours      _c_UUID-arrival-0000000007       Rendezvous and CyclicBarrier, with meeting-N-N for each round
  *
- * Our other recipes write Curator's layout, or kazoo's where they are told to. Barriers have no numbers: see `barriers.ts`.
+ * Our other recipes use Curator's layout, or kazoo's if configured. Barriers have no numbers: see `barriers.ts`.
  */
 
 interface Name {
   readonly name: string;
   readonly sequence: number;
-  /** What stands before the number, without the mark of its owner. */
+  /** The text before the number, without the mark of its owner. */
   readonly marker: string;
 }
 
@@ -33,7 +33,7 @@ export function findLines(paths: Iterable<string>): ReadonlyMap<string, readonly
     if (!hasSequence(path)) continue;
     const at = path.lastIndexOf('/');
     const name = path.slice(at + 1);
-    // One of a hundred ends with ten digits by chance.
+    // One UUID in a hundred ends with ten digits by chance.
     if (isUuid(name)) continue;
     const parent = at === 0 ? '/' : path.slice(0, at);
     const names = lines.get(parent);
@@ -43,7 +43,7 @@ export function findLines(paths: Iterable<string>): ReadonlyMap<string, readonly
   return lines;
 }
 
-/** Ends with ten digits. Called for every znode of the tree, so without a pattern. */
+/** Whether it ends with ten digits. Called for every znode of the tree, so without a regular expression. */
 function hasSequence(path: string): boolean {
   const { length } = path;
   if (length < 12) return false;
@@ -55,10 +55,10 @@ function hasSequence(path: string): boolean {
 }
 
 /**
- * Reads who stands in each line and at each barrier, and who waits for whom.
+ * Reads the contenders of each line and barrier, and who waits for whom.
  *
- * @param paths read twice
- * @param sessions addresses of clients and what they watch, as far as servers tell
+ * @param paths iterated twice
+ * @param sessions addresses and watches of clients, as far as servers report
  */
 export async function readLines(
   client: Client,
@@ -88,7 +88,7 @@ async function readLine(
 ): Promise<LineInfo | null> {
   const all = unsorted.map(parseName).sort((a, b) => a.sequence - b.sequence);
   const { kind, layout } = classify(path, all);
-  // What the rounds before have left is no party.
+  // Records of earlier rounds are not parties.
   const names = kind === 'rendezvous' ? all.filter(({ marker }) => marker === 'arrival-') : all;
   const read = await Promise.all(
     names.slice(0, CONTENDERS_MAX).map(async (name) => {
@@ -123,7 +123,7 @@ function parseName(name: string): Name {
   return { name, sequence: Number(name.slice(-10)), marker };
 }
 
-/** By the markers of most of its znodes, and by what it is called where those say little. */
+/** By the markers of most of its znodes, or by its name where they are ambiguous. */
 export function classify(path: string, names: readonly Name[]): Pick<LineInfo, 'kind' | 'layout'> {
   const has = (pattern: RegExp): boolean => names.some(({ marker }) => pattern.test(marker));
   const isCurator = names.some(({ name }) => name.startsWith('_c_'));
@@ -143,7 +143,7 @@ export function classify(path: string, names: readonly Name[]): Pick<LineInfo, '
   return { kind: 'line', layout: 'unknown' };
 }
 
-/** For each contender the names of those it waits for; none: it is its turn. */
+/** For each contender the names of those it waits for; empty: it is its turn. */
 export function blockers(kind: LineKind, names: readonly Name[]): readonly (readonly string[])[] {
   return names.map(({ marker }, i) => {
     const before = names.slice(0, i);
@@ -163,7 +163,7 @@ export function blockers(kind: LineKind, names: readonly Name[]): readonly (read
   });
 }
 
-/** Circles of sessions of which each waits for what the next one holds. */
+/** Cycles of sessions of which each waits for what the next one holds. */
 export function findDeadlocks(lines: readonly LineInfo[]): string[][] {
   const waits = new Map<string, Set<string>>();
   for (const { contenders } of lines) {

@@ -7,13 +7,13 @@ import type { ClusterOptions } from './options.ts';
 import { Refusal } from './refusal.ts';
 import type { AdminIdentity } from './session-end.ts';
 
-/** As whom a session speaks to a cluster. */
+/** The credentials of a session at a cluster. */
 export interface Login {
   readonly info: LoginInfo;
   readonly options: ConnectOptions;
 }
 
-/** How to connect with what was typed. The console's own credentials go to those alone who ask for `own`. */
+/** Connect options for the submitted login. The console's own credentials are used only for `own`. */
 export function readLogin(cluster: ClusterOptions, fields: Fields): Login {
   const method = fields.choice('method', ['own', 'none', 'digest', 'sasl', 'certificate']);
   if (method === 'own') {
@@ -37,7 +37,7 @@ export function readLogin(cluster: ClusterOptions, fields: Fields): Login {
   return { info: { method, user }, options: { ...plain, ...credentials } };
 }
 
-/** As whom admin ports, which take a header and a certificate, know a log-in; null: not by SASL. */
+/** The identity of a login at admin ports, which accept a header and a certificate; null: not supported, for SASL. */
 export function adminIdentityOf({ options }: Login): AdminIdentity | null {
   const { sasl, auth = [] } = options;
   if (sasl !== undefined) return null;

@@ -17,7 +17,7 @@ import {
 import { Refusal } from './refusal.ts';
 import { parseServer } from './servers-monitor.ts';
 
-/** Who is in the ensemble, and what each says. @throws ZooKeeperError */
+/** The members of the ensemble, and their answers. @throws ZooKeeperError */
 export async function readMembers(session: ClusterSession): Promise<MembersInfo> {
   const config = await readConfig(session);
   const states = await askMembers(session, config.members);
@@ -34,14 +34,14 @@ export async function readMembers(session: ClusterSession): Promise<MembersInfo>
 }
 
 /**
- * What changes take, step by step.
+ * The steps of the changes.
  *
- * @param isWritable false: servers that are not in the list are not asked, so that readers cannot make the console connect
- * to wherever they like
+ * @param isWritable false: servers that are not in the configuration are not contacted, so that read-only users cannot
+ *   make the console connect to arbitrary addresses
  */
 export async function planMembers(session: ClusterSession, fields: Fields, isWritable: boolean): Promise<MembersPlan> {
   const changes = fields.list('changes').map((change) => readChange(new Fields(change)));
-  // Each that joins is asked at an address of its own.
+  // Each new server is contacted at its own address.
   if (changes.length > CHANGES_MAX) {
     throw new Refusal(400, 'bad-member', `a plan has at most ${CHANGES_MAX} changes, and this one ${changes.length}`);
   }
@@ -53,9 +53,9 @@ export async function planMembers(session: ClusterSession, fields: Fields, isWri
 }
 
 /**
- * Carries out one step, if nothing else has changed the list since it was planned.
+ * Performs one step, if nothing else has changed the configuration since it was planned.
  *
- * @returns the version of the list behind it
+ * @returns the new version of the configuration
  * @throws Refusal `not-yet` when something has to be done before; ZooKeeperError
  */
 export async function takeStep(session: ClusterSession, fields: Fields): Promise<Pick<MembersPlan, 'version'>> {
@@ -73,7 +73,7 @@ async function readConfig({ client, call }: ClusterSession): Promise<EnsembleCon
   return parseConfig(new TextDecoder().decode((await client.config(call)).data));
 }
 
-/** @throws Refusal when its members are not changed one by one */
+/** @throws Refusal when its members cannot be changed individually */
 async function readEnsemble(session: ClusterSession): Promise<EnsembleConfig> {
   const config = await readConfig(session);
   if (config.members.length === 0)
@@ -87,7 +87,7 @@ async function readEnsemble(session: ClusterSession): Promise<EnsembleConfig> {
   );
 }
 
-/** Each at its client port, as the servers of this cluster are spoken to. */
+/** Each at its client port, with the connection settings of this cluster. */
 async function askMembers(
   { cluster }: ClusterSession,
   members: readonly ConfiguredMember[],
@@ -124,7 +124,7 @@ function readChange(fields: Fields): MemberChange & PlannedChange {
   const line = fields.isNull('line') ? null : fields.text('line');
   if (!/^\d{1,3}$/.test(id))
     throw new Refusal(400, 'bad-member', 'the id of a server is a number of up to three digits');
-  // The request has a comma between two servers.
+  // The request separates two servers with a comma.
   if (line !== null && !/^[^\s,;]{1,500};[^\s,;]{1,200}$/.test(line)) {
     throw new Refusal(400, 'bad-member', 'expected host:2888:3888:participant;2181 without spaces and commas');
   }

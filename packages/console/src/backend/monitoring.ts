@@ -1,4 +1,4 @@
-/** What servers tell of themselves in four-letter words: for the console and for commands. */
+/** Server states from four-letter words: for the console and for commands. */
 
 export type { ConnectionLine } from '../api/messages.ts';
 export { askWord, NoAnswerError } from './four-letter-word.ts';

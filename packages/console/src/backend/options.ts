@@ -1,30 +1,30 @@
 import type { Acl, Client, ConnectOptions, TlsConnectionOptions } from '@meerkat/client';
 
-/** A ZooKeeper service that the console shows. */
+/** A ZooKeeper service of the console. */
 export interface ClusterOptions {
-  /** Stands in addresses: letters, digits, `_`, `.` and `-`. */
+  /** Used in URLs: letters, digits, `_`, `.` and `-`. */
   readonly name: string;
-  /** Where it is; credentials in here are used for sessions that log in as `own`. */
+  /** How to connect; its credentials are used for sessions that log in as `own`. */
   readonly connection: ConnectOptions;
-  /** The servers, each to be asked four-letter words by itself. */
+  /** The servers, each to be sent four-letter words individually. */
   readonly servers: readonly MonitoredServer[];
-  /** Whether `connection` has credentials of the console's own. */
+  /** Whether `connection` contains the console's own credentials. */
   readonly hasOwnLogin: boolean;
-  /** How a znode came to be what it is, from the files of a server. Left out: nobody can tell. */
+  /** The history of a znode, from the files of a server. Omitted: not available. */
   readonly history?: (path: string) => Promise<PastStates>;
-  /** The whole tree as it was, from the same files. */
+  /** Past trees, from the same files. */
   readonly past?: PastTrees;
-  /** Where sessions of others are ended. Left out: nowhere. */
+  /** The admin ports at which sessions of other clients are ended. Omitted: none. */
   readonly admin?: AdminPorts;
 }
 
 export interface PastTrees {
-  /** From the first to the last txn of the retained log; null: it has none. */
+  /** The time range of the retained log; null: it has none. */
   span(): Promise<{ readonly fromMs: number; readonly toMs: number } | null>;
   /**
-   * Takes the memory of a whole tree until it is closed.
+   * Needs the memory of a whole tree until it is closed.
    *
-   * @param moment a zxid or a time, as `--at` of commands takes them
+   * @param moment a zxid or a time, as for `--at` of commands
    * @returns null when it is neither
    */
   open(moment: string): Promise<PastTree | null>;
@@ -32,21 +32,21 @@ export interface PastTrees {
 
 export interface PastTree {
   readonly zxid: string;
-  /** Of the last txn in it; null: it is that of a snapshot. */
+  /** The time of its last txn; null: it is that of a snapshot. */
   readonly atMs: number | null;
-  /** Reads everything, whatever the ACLs were. */
+  /** Reads everything, regardless of ACLs. */
   readonly client: Client;
   close(): Promise<void>;
 }
 
 export interface PastStates {
-  /** The newest ones, as many as fit in; oldest first. */
+  /** The newest ones, up to a limit; oldest first. */
   readonly states: readonly PastState[];
-  /** There were older ones. */
+  /** Older ones were left out. */
   readonly isCut: boolean;
 }
 
-/** What a znode was behind a txn. */
+/** The state of a znode after a txn. */
 export interface PastState {
   readonly zxid: string;
   readonly atMs: number;
@@ -55,41 +55,41 @@ export interface PastState {
   readonly client: string | null;
   readonly change: 'created' | 'changed' | 'deleted' | 'acl';
   readonly version: number | null;
-  /** null: it was gone. */
+  /** null: it did not exist. */
   readonly state: { readonly data: Uint8Array | null; readonly acl: readonly Acl[] } | null;
 }
 
-/** One server, and how it is spoken to. */
+/** One server, and how to contact it. */
 export interface MonitoredServer {
   readonly host: string;
   readonly port: number;
-  /** `host:port`, as it is shown. */
+  /** `host:port`, for display. */
   readonly name: string;
   /** null: without TLS. */
   readonly tls: TlsConnectionOptions | null;
 }
 
-/** The admin ports of Meerkat's servers, which answer by HTTP. */
+/** The admin ports of Meerkat's servers, which use HTTP. */
 export interface AdminPorts {
   /** With TLS. */
   readonly isSecure: boolean;
-  /** @throws NoAnswerError when there is no whole answer */
+  /** @throws NoAnswerError when there is no complete answer */
   ask(server: MonitoredServer, question: AdminQuestion): Promise<AdminAnswer>;
 }
 
 export interface AdminQuestion {
   readonly method: 'GET' | 'POST';
-  /** Behind /commands/, with its query. */
+  /** The path after /commands/, with its query. */
   readonly command: string;
   /** The header of that name; null: none. */
   readonly authorization: string | null;
-  /** The certificate that is shown; null: none, or that of the port's own settings. */
+  /** The client certificate; null: none, or that of the port's own settings. */
   readonly tls: TlsConnectionOptions | null;
 }
 
 export interface AdminAnswer {
   readonly status: number;
-  /** {} when it is no JSON object. */
+  /** {} when it is not a JSON object. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -98,13 +98,13 @@ export interface ConsoleOptions {
   readonly version: string;
   /** Whether znodes may be changed. Default false. */
   readonly isWritable?: boolean;
-  /** What a browser has to show before anything else, from the address that it was given. null: nothing. */
+  /** The key that a browser must first send, from its URL. null: none. */
   readonly key?: string | null;
-  /** Where the console is below the root, as `/zk`; '' at the root. */
+  /** The path prefix of the console, such as `/zk`; '' at the root. */
   readonly prefix?: string;
-  /** Names under which a browser may ask, besides addresses, localhost and this machine's name. */
+  /** Allowed host names, besides addresses, localhost and this machine's name. */
   readonly hostNames?: readonly string[];
-  /** Znodes that the index of one session and cluster holds at most. Default 1,500,000. */
+  /** Maximum number of znodes in the index of one session and cluster. Default 1,500,000. */
   readonly indexMax?: number;
 }
 

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
 import { PageStream } from './page-stream.ts';
 
-/** A response whose client does not read: everything that is written stays. */
+/** A response whose client does not read: everything written stays buffered. */
 class FullResponse extends EventEmitter {
   writableLength = 0;
   writableEnded = false;
@@ -32,7 +32,7 @@ function openStream() {
 const LARGE = { kind: 'children', id: 1, path: `/${'x'.repeat(1 << 20)}` } as const;
 
 describe('a page that does not read', () => {
-  test('is cut off after 32 MiB, with everything that it follows', () => {
+  test('is disconnected after 32 MiB, with all its subscriptions', () => {
     const { response, stream } = openStream();
     const { signal } = stream.begin();
     for (let i = 0; i < 100 && !response.destroyed; i++) stream.send(LARGE);
@@ -41,7 +41,7 @@ describe('a page that does not read', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  test('leaves no listeners behind while it is waited for, however long', async () => {
+  test('leaves no listeners behind while it is awaited, however long', async () => {
     vi.useFakeTimers();
     try {
       const { response, stream } = openStream();

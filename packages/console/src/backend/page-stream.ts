@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { StreamMessage } from '../api/messages.ts';
 import { makeToken } from './security.ts';
 
-/** The one connection over which a page is told what happens: Server-Sent Events. */
+/** The one connection for events to a page: Server-Sent Events. */
 export class PageStream {
   readonly id: string = makeToken();
   readonly #response: ServerResponse;
@@ -15,7 +15,7 @@ export class PageStream {
     this.#response = response;
     response.on('close', () => this.#close());
     response.on('error', () => {});
-    // So that a proxy between does not take a quiet stream for a dead one.
+    // Keeps a proxy from closing a quiet stream.
     this.#timer = setInterval(() => response.write(': still here\n\n'), QUIET_MS).unref();
   }
 
@@ -23,7 +23,7 @@ export class PageStream {
     this.#onClose = listener;
   }
 
-  /** The page does not take what it is sent: what is worth nothing when late is better left out. */
+  /** The page does not read: messages that are worthless when late should be left out. */
   get isSlow(): boolean {
     return this.#response.writableLength > BACKLOG_BYTES;
   }
@@ -34,12 +34,12 @@ export class PageStream {
 
   send(message: StreamMessage): void {
     if (this.#response.writableEnded || this.#response.destroyed) return;
-    // A page that takes nothing for so long is gone, or has to begin again.
+    // A page that reads nothing for so long is gone, or has to start again.
     if (this.#response.writableLength > BACKLOG_BYTES_MAX) this.#response.destroy();
     else this.#response.write(`data: ${JSON.stringify(message)}\n\n`);
   }
 
-  /** @returns the id of the subscription, and what says that it is over */
+  /** @returns the id of the subscription, and the signal of its end */
   begin(): { readonly id: number; readonly signal: AbortSignal } {
     const controller = new AbortController();
     this.#lastId++;
@@ -57,7 +57,7 @@ export class PageStream {
     this.#close();
   }
 
-  /** Resolves when the page takes again what it is sent, is gone, or the subscription is over. */
+  /** Resolves when the page reads again, is gone, or the subscription is over. */
   async drained(signal: AbortSignal): Promise<void> {
     const response = this.#response;
     while (this.isSlow && !response.destroyed && !signal.aborted) {
@@ -68,7 +68,7 @@ export class PageStream {
           signal.removeEventListener('abort', done);
           resolve();
         };
-        // Behind other writes the event may not come.
+        // Because of other writes the event may not come.
         const timer = setTimeout(done, 1000);
         response.once('drain', done);
         signal.addEventListener('abort', done, { once: true });

@@ -1,6 +1,6 @@
 import { type Client, connect, type TransportEvents, type TransportStream } from '@meerkat/client';
 
-/** A service that is as a service was: reached without a network, by who has it alone. */
+/** A service with a past state: accessible without a network, only to its owner. */
 export interface PastService {
   connect(events: TransportEvents): TransportStream;
   stop(): Promise<void>;
@@ -41,5 +41,5 @@ export async function openPastService(
   }
 }
 
-/** Long enough for a process that is stopped, or has much to write. */
+/** Long enough for a process that is paused, or has much to write. */
 const SESSION_MS = 3_600_000;

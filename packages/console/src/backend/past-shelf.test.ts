@@ -21,14 +21,14 @@ function startShelf() {
 
 const look = ({ zxid }: PastTree): Promise<string> => Promise.resolve(zxid);
 
-test('keeps two moments at the most: of three the one that was not used for longest is closed', async () => {
+test('keeps at most two moments: of three the least recently used one is closed', async () => {
   const { shelf, opened, closed } = startShelf();
   for (const moment of ['0x1', '0x2', '0x1', '0x3', '0x1']) expect(await shelf.use(moment, look)).toBe(moment);
   expect(opened).toEqual(['0x1', '0x2', '0x3']);
   expect(closed).toEqual(['0x2']);
 });
 
-test('refuses a third moment while two are looked at', async () => {
+test('refuses a third moment while two are in use', async () => {
   const { shelf, closed } = startShelf();
   await shelf.use('0x1', () =>
     shelf.use('0x2', async () => {
@@ -39,13 +39,13 @@ test('refuses a third moment while two are looked at', async () => {
   expect(closed).toEqual([]);
 });
 
-test('refuses what is no moment, and does not keep it', async () => {
+test('refuses an invalid moment, and does not keep it', async () => {
   const { shelf, opened } = startShelf();
   for (let i = 0; i < 2; i++) await expect(shelf.use('never', look)).rejects.toMatchObject({ code: 'bad-moment' });
   expect(opened).toEqual(['never', 'never']);
 });
 
-test('closes a moment that nobody has used for a minute', async () => {
+test('closes a moment that has not been used for a minute', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { shelf, closed } = startShelf();
@@ -56,7 +56,7 @@ test('closes a moment that nobody has used for a minute', async () => {
   expect(closed).toEqual(['0x1']);
 });
 
-test('gives up a moment whose client has ended, and reads it again', async () => {
+test('drops a moment whose client has ended, and reads it again', async () => {
   const states = ['closed', 'connected'];
   const shelf = new PastShelf({
     span: () => Promise.resolve(null),

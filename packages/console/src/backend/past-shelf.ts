@@ -10,12 +10,12 @@ interface Kept {
 }
 
 /**
- * Trees of the past that are open: two at the most, as each takes the memory of a whole tree. One that nobody has used for a
- * minute is closed. One for all browsers.
+ * Open past trees: at most two, as each needs the memory of a whole tree. One that has not been used for a minute is
+ * closed. Shared by all browsers.
  */
 export class PastShelf {
   readonly #past: PastTrees;
-  /** In the order of their use. */
+  /** Least recently used first. */
   #kept: Kept[] = [];
   readonly #timer: NodeJS.Timeout;
 
@@ -28,7 +28,7 @@ export class PastShelf {
     return this.#past.span();
   }
 
-  /** Does something with the tree of a moment. @throws Refusal when there is no such moment, or too many are in use */
+  /** Runs a function with the tree of a moment. @throws Refusal when there is no such moment, or too many are in use */
   async use<T>(moment: string, work: (tree: PastTree) => Promise<T>): Promise<T> {
     const kept = this.#take(moment);
     kept.users++;

@@ -6,7 +6,10 @@ import { mayKnow, readAccess } from './past.ts';
 import type { PastShelf } from './past-shelf.ts';
 import { statInfo } from './znode-reader.ts';
 
-/** A znode as it was, and the names of its children, as far as this session may know them: as of its history, see `past.ts`. */
+/**
+ * A past znode, and the names of its children, as far as this session may see them: same rule as for its history, see
+ * `past.ts`.
+ */
 export function readPastZnode(session: ClusterSession, shelf: PastShelf, at: string, path: string): Promise<PastZnode> {
   return shelf.use(at, async (tree) => {
     const nothing = { moment: momentOf(tree), path, stat: null, data: null, isWithheld: false, children: [], total: 0 };
@@ -29,8 +32,8 @@ export function readPastZnode(session: ClusterSession, shelf: PastShelf, at: str
 }
 
 /**
- * What has become of a subtree. Both trees are of one log, so a znode is as it was when the zxids of its creation and last
- * change are the same, and the version of its ACL.
+ * The changes of a subtree. Both trees are of one log, so a znode is unchanged when its czxid, its mzxid and the
+ * version of its ACL are the same.
  */
 export function readDifference(
   session: ClusterSession,
@@ -66,7 +69,7 @@ class DifferenceWalk {
 
   async run(root: string): Promise<void> {
     const paths = [root];
-    // Of a stack the children come behind their parent, in their order.
+    // On the stack, children come after their parent, in order.
     for (let path = paths.pop(); path !== undefined; path = paths.pop()) {
       if (this.compared >= COMPARED_MAX || this.changes.length >= CHANGES_MAX) {
         this.isCut = true;
@@ -77,14 +80,14 @@ class DifferenceWalk {
     }
   }
 
-  /** @returns the children of then and of later */
+  /** @returns the children at both moments */
   async #compare(path: string): Promise<readonly string[]> {
     const [before, after] = await Promise.all([this.#look(this.#before, path), this.#look(this.#after, path)]);
     this.compared++;
     const change = changeOf(before?.stat ?? null, after?.stat ?? null);
     if (change !== null) this.changes.push({ path, change });
     const seen = [before, after].filter((side) => side !== null);
-    // The names of children are for those who may read.
+    // The names of children are shown only to sessions that may read.
     const open = seen.filter(({ mayRead }) => mayRead);
     if (open.length < seen.length) this.withheld++;
     return [...new Set(open.flatMap(({ children }) => children))];

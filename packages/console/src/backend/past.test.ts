@@ -8,7 +8,7 @@ const OPEN = [acl.world(Perm.all)];
 const ANN = [acl.digest('ann', 'pw')];
 const BOB = [acl.digest('bob', 'pw')];
 
-/** A session at a service where `/z` has that ACL, or is not there (null). */
+/** A session at a service where `/z` has that ACL, or does not exist (null). */
 function sessionAt(aclNow: readonly Acl[] | null, mayRead: boolean, states: readonly PastState[]): ClusterSession {
   const refuseUnless = async <T>(is: boolean, answer: T): Promise<T> => {
     if (aclNow === null) throw new NoNodeError({ operation: 'get', path: '/z' });
@@ -16,7 +16,7 @@ function sessionAt(aclNow: readonly Acl[] | null, mayRead: boolean, states: read
     return answer;
   };
   const client = {
-    // As servers do it: whoever administers a znode gets its ACL, too.
+    // As in servers: a session with ADMIN permission gets the ACL, too.
     getAcl: () => refuseUnless(mayRead || aclNow === BOB, { acl: aclNow }),
     get: () => refuseUnless(mayRead, { data: null }),
   } as unknown as Client;
@@ -42,21 +42,21 @@ async function shown(aclNow: readonly Acl[] | null, mayRead: boolean, aclThen: r
 }
 
 describe('a value of the past', () => {
-  test('is shown when anyone could read it then and the session may now', async () => {
+  test('is shown when anyone could read it then and the session may read it now', async () => {
     expect(await shown(OPEN, true, OPEN)).toBe('hidden');
     expect(await shown(ANN, true, OPEN)).toBe('hidden');
   });
 
-  test('is shown when its ACL was that of now, and the session may read it now', async () => {
+  test('is shown when its ACL is unchanged, and the session may read it now', async () => {
     expect(await shown(ANN, true, ANN)).toBe('hidden');
   });
 
-  test('is withheld when its ACL was another one, and not open', async () => {
+  test('is withheld when its ACL was different, and not open', async () => {
     expect(await shown(OPEN, true, ANN)).toBe(null);
     expect(await shown(BOB, true, ANN)).toBe(null);
   });
 
-  test('is told of a deleted znode by the ACL of then alone', async () => {
+  test('depends only on the ACL of that time for a deleted znode', async () => {
     expect(await shown(null, false, OPEN)).toBe('hidden');
     expect(await shown(null, false, ANN)).toBe(null);
   });

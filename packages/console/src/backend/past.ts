@@ -6,11 +6,11 @@ import { Refusal } from './refusal.ts';
 import { aclEntries, type Call } from './znode-reader.ts';
 
 /**
- * What the retained log tells of a znode, as far as this session may know it.
+ * The history of a znode in the retained log, as far as this session may see it.
  *
- * The log has no regard for ACLs, and of a past one it cannot be tried out whether a session satisfies it. So a value is shown
- * when both the ACL of now and that of then allow it: what is there now the session may read, and anyone could read it then or
- * the ACL was the same. Of what is not there now the ACL of then decides alone.
+ * The log ignores ACLs, and whether a session satisfies a past ACL cannot be tested. So a value is shown when both the
+ * current ACL and that of the time allow it: the session may read the current value, and anyone could read it then or
+ * the ACL was the same. For a znode that does not exist now, only the ACL of that time counts.
  */
 export async function readHistory(session: ClusterSession, path: string): Promise<HistoryInfo> {
   const { history } = session.cluster;
@@ -19,7 +19,7 @@ export async function readHistory(session: ClusterSession, path: string): Promis
     throw new Refusal(501, 'no-history', text, path);
   }
   const access = await readAccess(session.client, path, session.call);
-  // Not even who wrote it.
+  // Not even the session that wrote it.
   if (access.kind === 'denied') throw new Refusal(403, 'NOAUTH', `you may not read ${path}`, path);
   const { states, isCut } = await history(path);
   return { entries: states.map((past) => describe(past, access)), isCut };
@@ -42,7 +42,7 @@ export type Access =
 export async function readAccess(client: Client, path: string, call: Call): Promise<Access> {
   try {
     const { acl } = await client.getAcl(path, call);
-    // Who only administers it gets its ACL, too.
+    // A session that has only ADMIN permission gets the ACL, too.
     if (!isOpen(acl)) await client.get(path, call);
     return { kind: 'allowed', acl: aclText(acl) };
   } catch (error) {
@@ -52,7 +52,7 @@ export async function readAccess(client: Client, path: string, call: Call): Prom
   }
 }
 
-/** @param past the ACL of then */
+/** @param past the ACL of that time */
 export function mayKnow(access: Access, past: readonly Acl[]): boolean {
   if (access.kind === 'denied') return false;
   return isOpen(past) || (access.kind === 'allowed' && aclText(past) === access.acl);

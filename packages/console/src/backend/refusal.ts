@@ -1,7 +1,7 @@
 import { ZooKeeperError } from '@meerkat/client';
 import type { Failure } from '../api/messages.ts';
 
-/** A request that the console itself does not carry out. */
+/** A request that the console itself refuses. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly status: number;
@@ -16,7 +16,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What the page is told of an error, and the status of HTTP that goes with it. */
+/** The message for the page about an error, and its HTTP status. */
 export function describeError(error: unknown): { readonly status: number; readonly failure: Failure } {
   if (error instanceof Refusal) {
     const { status, code, message, path } = error;

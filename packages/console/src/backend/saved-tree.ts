@@ -12,20 +12,24 @@ import {
 } from '@meerkat/client';
 import type { Call } from './znode-reader.ts';
 
-/** A znode that is kept to be created somewhere. */
+/** A znode saved for a later creation. */
 export interface SavedZnode {
-  /** Below the root of the tree: '' is the root itself. */
+  /** Relative to the root of the tree: '' is the root itself. */
   readonly below: string;
   readonly data: Uint8Array | null;
   readonly acl: readonly Acl[];
 }
 
-/** One that was read: it can be told whether it has changed since. */
+/** A znode that was read, with its version, to detect later changes. */
 export interface ReadZnode extends SavedZnode {
   readonly version: number;
 }
 
-/** Everything at and below a path, parents before children. @throws NoNodeError when the path itself is not there */
+/**
+ * The path and everything below it, parents before children.
+ *
+ * @throws NoNodeError when the path itself does not exist
+ */
 export async function listTree(
   client: Client,
   root: string,
@@ -56,7 +60,7 @@ async function readChildren(client: Client, path: string, root: string, call: Ca
     const { children, stat } = await client.children(path, call);
     return { path, stat, children };
   } catch (error) {
-    // It has gone meanwhile.
+    // It was deleted meanwhile.
     if (error instanceof NoNodeError && path !== root) return null;
     if (!(error instanceof NoAuthError)) throw error;
     const stat = await client.exists(path, call);
@@ -65,7 +69,7 @@ async function readChildren(client: Client, path: string, root: string, call: Ca
 }
 
 /**
- * Reads a tree whole, but for ephemeral znodes, which are counted.
+ * Reads a complete tree, except for ephemeral znodes, which are counted.
  *
  * @returns null when it is larger than that
  * @throws NoNodeError, NoAuthError
@@ -106,11 +110,11 @@ export async function readTree(
 }
 
 /**
- * Creates a tree, parents before children. It is not one change: others see it grow.
+ * Creates a tree, parents before children. Not atomic: other clients see partial results.
  *
- * @param made takes the paths that were created, parents before children, also when it fails
- * @param mayExist true: what is there already is left as it is
- * @throws NodeExistsError when something is there and must not be
+ * @param made receives the paths that were created, parents before children, also when it fails
+ * @param mayExist true: existing znodes are left unchanged
+ * @throws NodeExistsError when a znode exists and must not
  */
 export async function writeTree(
   client: Client,
@@ -128,7 +132,7 @@ export async function writeTree(
     const outcomes = await Promise.allSettled(
       batch.map(async ({ below, data, acl }) => {
         const path = placeOf(root, below);
-        // The root of all trees is always there.
+        // The root of all trees always exists.
         if (mayExist && path === '/') return;
         try {
           await client.create(path, data, { ...call, acl });
@@ -143,10 +147,10 @@ export async function writeTree(
 }
 
 /**
- * Deletes what was read or written, children before parents, if it is as it was.
+ * Deletes what was read or written, children before parents, if it is unchanged.
  *
  * @param znodes parents before children
- * @returns the path that was found changed, with which it has ended; null: all is gone
+ * @returns the first path that was found changed, where it has stopped; null: all is deleted
  */
 export async function deleteUnchanged(
   client: Client,

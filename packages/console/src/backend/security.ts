@@ -4,14 +4,14 @@ import { hostname } from 'node:os';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from './refusal.ts';
 
-/** The header that carries the CSRF token: another site cannot set it without being asked first. */
+/** The header with the CSRF token: another site cannot set it without a CORS preflight. */
 export const CSRF_HEADER = 'x-meerkat-csrf';
 
 export function makeToken(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** Takes as long for one that is wrong early as for one that is wrong late. */
+/** Compares in constant time. */
 export function isSameSecret(given: string, expected: string): boolean {
   const a = Buffer.from(given);
   const b = Buffer.from(expected);
@@ -19,9 +19,9 @@ export function isSameSecret(given: string, expected: string): boolean {
 }
 
 /**
- * What every answer carries: no script but our files, no frame around us, nothing from elsewhere.
+ * The security headers of every response: only our script files, no framing, no external resources.
  *
- * @param nonce of style sheets that the editor makes; null where there is no page
+ * @param nonce for style sheets that the editor creates; null where there is no page
  */
 export function securityHeaders(nonce: string | null): Readonly<Record<string, string>> {
   const style = nonce === null ? "'self'" : `'self' 'nonce-${nonce}'`;
@@ -47,8 +47,8 @@ export function securityHeaders(nonce: string | null): Readonly<Record<string, s
 }
 
 /**
- * A page in a browser must not reach the console under a name that its author has given to this machine's address. So it
- * answers to addresses, `localhost`, the machine's name and the names it was given.
+ * Prevents DNS rebinding: a web page must not reach the console under a name that its author has mapped to this
+ * machine. So the console accepts only addresses, `localhost`, the machine's name and the configured names.
  */
 export function makeHostCheck(names: readonly string[]): (request: FastifyRequest) => void {
   const known = new Set(['', 'localhost', hostname(), ...names].map((name) => name.toLowerCase()));
@@ -63,7 +63,7 @@ export function makeHostCheck(names: readonly string[]): (request: FastifyReques
   };
 }
 
-/** Refuses what another site has sent: browsers say where a request comes from. */
+/** Refuses requests from other sites: browsers send the origin of a request. */
 export function checkOrigin({ headers, method }: FastifyRequest): void {
   if (method === 'GET' || method === 'HEAD') return;
   const site = headers['sec-fetch-site'];

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ServersMonitor } from './servers-monitor.ts';
 
-test('samples are kept for ten minutes, and none is taken while nobody looks', async () => {
+test('samples are kept for ten minutes, and none is taken without a viewer', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const monitor = new ServersMonitor([]);

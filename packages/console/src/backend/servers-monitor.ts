@@ -3,8 +3,8 @@ import { askWithCertificate, NoAnswerError } from './four-letter-word.ts';
 import type { MonitoredServer } from './options.ts';
 
 /**
- * What the servers of a cluster say of themselves, every two seconds while somebody looks, and the last ten minutes of
- * it. One for all browsers.
+ * Polls the servers of a cluster every two seconds while there is a viewer, and keeps the samples of the last ten
+ * minutes. Shared by all browsers.
  */
 export class ServersMonitor {
   readonly #servers: readonly MonitoredServer[];
@@ -74,7 +74,7 @@ async function readServer(server: MonitoredServer): Promise<ServerSample> {
   return { ...parseServer(srvr.text), name: server.name, metrics, config, refused, certificate: srvr.certificate };
 }
 
-/** The answer to `srvr`, of our servers and Apache's. */
+/** Parses the answer to `srvr`, of our servers and Apache's. */
 export function parseServer(text: string): ServerSample {
   const find = (pattern: RegExp): string | null => pattern.exec(text)?.[1] ?? null;
   const numberOf = (pattern: RegExp): number => Number(find(pattern) ?? 0);
@@ -111,7 +111,7 @@ const NOTHING: ServerSample = {
   refused: [],
 };
 
-/** What is shown of `mntr`: where a server has none of them, it is left out. */
+/** The displayed fields of `mntr`; missing ones are left out. */
 const METRICS: ReadonlySet<string> = new Set([
   'zk_avg_fsynctime',
   'zk_max_fsynctime',
@@ -150,7 +150,7 @@ function parseMetrics(text: string): Record<string, number> {
   return metrics;
 }
 
-/** The answer to `conf`. What it tells of members is in the configuration of the ensemble as well. */
+/** Parses the answer to `conf`. The members in it are also in the configuration of the ensemble. */
 function parseConfig(text: string): Record<string, string> {
   const config: Record<string, string> = {};
   for (const line of text.split('\n')) {
@@ -160,7 +160,7 @@ function parseConfig(text: string): Record<string, string> {
   return config;
 }
 
-/** Txns behind the server that is furthest, of the same epoch. */
+/** Txns behind the furthest server, within the same epoch. */
 function withLags(servers: readonly ServerSample[]): ServerSample[] {
   const zxids = servers.map(({ zxid }) => (zxid === null ? null : BigInt(zxid)));
   const furthest = zxids.reduce<bigint>((most, zxid) => (zxid !== null && zxid > most ? zxid : most), 0n);

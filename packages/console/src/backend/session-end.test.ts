@@ -10,7 +10,7 @@ const server = (host: string, tls: MonitoredServer['tls'] = null): MonitoredServ
   return { host, port: 2181, name: `${host}:2181`, tls };
 };
 
-/** What a server of ours says to who has shown no credentials, and to who has. */
+/** The answers of a Meerkat server to requests without and with credentials. */
 function ours(status: number, fields: object = {}): (question: AdminQuestion) => AdminAnswer {
   return ({ authorization }) => {
     if (authorization === null) return { status: 401, body: { command: 'end_session', error: 'Auth info is missing' } };
@@ -96,7 +96,7 @@ test.each([
   expect(ports.asked).toEqual(['POST a digest ann:secret']);
 });
 
-test('an order whose answer is lost may have been carried out', async () => {
+test('a request whose reply is lost may have been applied', async () => {
   const found: FoundSession = { kind: 'found', server: server('a'), ephemerals: 1, paths: ['/a'] };
   expect(await endSession(found, portsOf({}), ANN, ID)).toMatchObject({
     kind: 'unconfirmed',

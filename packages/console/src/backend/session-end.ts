@@ -2,14 +2,16 @@ import type { TlsConnectionOptions } from '@meerkat/client';
 import { NoAnswerError } from './four-letter-word.ts';
 import type { AdminAnswer, AdminPorts, MonitoredServer } from './options.ts';
 
-/** As whom admin ports are asked. */
+/** The identity for requests to admin ports. */
 export interface AdminIdentity {
   /** `digest ann:secret`, `x509`, `ip`. */
   readonly authorization: string;
   readonly tls: TlsConnectionOptions | null;
 }
 
-/** A session that a server knows, and the ephemerals that go with it: how many, and the first ones. */
+/**
+ * A session that a server knows, and the ephemeral znodes that are deleted with it: their number, and the first ones.
+ */
 export interface FoundSession {
   readonly kind: 'found' | 'ended';
   readonly server: MonitoredServer;
@@ -21,22 +23,23 @@ export interface FoundSession {
 export interface NotEnded {
   readonly kind: /** No server that answers knows it. */
     | 'unknown'
-    /** The credentials are none, or lack a permission. */
+    /** The credentials are invalid, or lack a permission. */
     | 'refused'
-    /** They would be read by whoever listens. */
+    /** They would be sent in the clear over the network. */
     | 'plain'
     | 'no-quorum'
-    /** A server of Apache's, or an older one. */
+    /** An Apache server, or an older one. */
     | 'unsupported'
     | 'unreachable'
-    /** It was asked for, and what came of it is not known. */
+    /** The request was sent, and its result is not known. */
     | 'unconfirmed';
   readonly message: string;
 }
 
 /**
- * Looks for a session, and asks whether it may be ended. Servers are asked one after the other until one knows the session: of
- * a local one that is its own server alone. Each is told the credentials only once it has shown that it knows the command.
+ * Looks for a session, and asks whether it may be ended. Servers are asked one after the other until one knows the
+ * session: a local session is known only to its own server. Credentials are sent to a server only once it has shown
+ * that it supports the command.
  */
 export async function lookAtSession(
   servers: readonly MonitoredServer[],
@@ -102,7 +105,7 @@ async function lookAt(
 
 function readAnswer(server: MonitoredServer, { status, body }: AdminAnswer, session: string): FoundSession | NotEnded {
   const { command, error, ephemerals, ephemeral_paths: paths, is_ended: isEnded } = body;
-  // Apache's servers name the command that they do not know, with 200 or, of later versions, 404.
+  // Apache's servers name the unknown command, with status 200 or, in later versions, 404.
   if (command !== COMMAND || String(error).startsWith('Unknown command')) return unsupported(server);
   const message = `${server.name}: ${String(error)}`;
   switch (status) {
@@ -140,5 +143,5 @@ function isLoopback(host: string): boolean {
 
 const COMMAND = 'end_session';
 
-/** What says most stands first. */
+/** The most informative reason first. */
 const BY_WEIGHT = ['refused', 'plain', 'no-quorum', 'unknown', 'unsupported', 'unreachable'] as const;

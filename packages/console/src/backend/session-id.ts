@@ -1,6 +1,6 @@
 import type { ClusterSession } from './cluster-session.ts';
 
-/** Of the session of ZooKeeper behind a page, as servers write it; null while there is none. */
+/** The id of the ZooKeeper session of a page, formatted as by servers; null while there is none. */
 export function sessionIdOf({ client }: Pick<ClusterSession, 'client'>): string | null {
   const id = client.session?.id;
   return id === undefined ? null : `0x${BigInt.asUintN(64, id).toString(16)}`;

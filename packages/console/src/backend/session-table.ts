@@ -3,7 +3,9 @@ import { askWord, NoAnswerError } from './four-letter-word.ts';
 import { type Held, parseConnections, parseHeld } from './holders.ts';
 import type { MonitoredServer } from './options.ts';
 
-/** Who is connected to which server, what it holds and what it watches: from `cons`, `dump` and `wchc` of every server. */
+/**
+ * Which client is connected to which server, what it holds and watches: from `cons`, `dump` and `wchc` of every server.
+ */
 export async function readSessions(servers: readonly MonitoredServer[], ours: string | null): Promise<SessionsInfo> {
   const problems = new Set<string>();
   const ask = async (server: MonitoredServer, word: string): Promise<string> => {
@@ -21,7 +23,7 @@ export async function readSessions(servers: readonly MonitoredServer[], ours: st
       return { server, cons: cons ?? '', dump: dump ?? '', wchc: wchc ?? '' };
     }),
   );
-  // Followers know of all ephemerals, too: one that tells is enough, and none is counted twice.
+  // Followers also know all ephemeral znodes: one answer suffices, and none is counted twice.
   const ephemerals = new Map<string, Set<string>>();
   const watches = new Map<string, Set<string>>();
   for (const { server, dump, wchc } of answers) {

@@ -5,7 +5,7 @@ interface Total {
   bytes: number;
 }
 
-/** What is at and below a path, two levels deep: the largest children of each, and the others together. */
+/** The sizes at and below a path, two levels deep: the largest children of each, and the rest combined. */
 export function sizesBelow(sizes: ReadonlyMap<string, number>, path: string, by: 'bytes' | 'count'): SizeNode {
   const prefix = path === '/' ? '/' : `${path}/`;
   const root: Total = { count: 0, bytes: 0 };

@@ -6,7 +6,7 @@ import type { PageStream } from './page-stream.ts';
 import type { ServersMonitor } from './servers-monitor.ts';
 import { subscribe } from './subscriptions.ts';
 
-/** A watch that is armed when it is said so, with the events that are put in. */
+/** A watch that the test arms, with injected events. */
 class FakeWatch {
   readonly events: WatchStreamEvent[] = [];
   readonly isOver = false;

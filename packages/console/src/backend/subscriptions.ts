@@ -11,14 +11,14 @@ import { sessionIdOf } from './session-id.ts';
 import { readSessions } from './session-table.ts';
 import { readZnode } from './znode-reader.ts';
 
-/** Where a subscription tells what it finds. */
+/** The receiver of a subscription's messages. */
 interface Place {
   readonly stream: PageStream;
   readonly id: number;
   readonly signal: AbortSignal;
 }
 
-/** Tells a page what it has asked for, until it is not wanted any more. */
+/** Sends a page the messages of its subscription, until it is cancelled. */
 export function subscribe(
   stream: PageStream,
   wanted: Subscription,
@@ -68,7 +68,7 @@ async function followZnode({ stream, id, signal }: Place, path: string, session:
   let zxid: bigint | null = null;
   while (!signal.aborted && !watch.isOver) {
     if (!isConnected(session)) {
-      // What is shown stays; a page that shows nothing yet learns why.
+      // Displayed data stays; a page that shows nothing yet gets the reason.
       stream.send({ kind: 'failed', id, failure: awayFailure(session) });
       await client.whenConnected({ signal });
     }
@@ -83,7 +83,7 @@ async function followZnode({ stream, id, signal }: Place, path: string, session:
       else continue;
     }
     await watch.arrival();
-    // What changes often is shown five times a second.
+    // Frequent changes are shown at most five times a second.
     await sleep(PACE_MS);
     for (let event = watch.take(); event !== null; event = watch.take()) if (event.type !== 'gap') zxid = event.zxid;
   }
@@ -102,7 +102,7 @@ function awayFailure({ cluster }: ClusterSession): Failure {
 async function followChildren({ stream, id, signal }: Place, path: string, session: ClusterSession): Promise<void> {
   const watch = session.client.watch(path, { signal });
   await watch.ready;
-  // What the page has read is from before the watch was armed.
+  // The page has read before the watch was armed.
   let isChanged = true;
   while (!signal.aborted && !watch.isOver) {
     if (isChanged) stream.send({ kind: 'children', id, path });
@@ -121,7 +121,7 @@ async function followChanges({ stream, id, signal }: Place, path: string, sessio
   stream.send({ kind: 'changes', id, changes: [], isReady: true, mode: feed.mode });
   for await (const changes of feed.batches()) {
     if (signal.aborted) return;
-    // Events wait in the watch meanwhile, which drops the oldest of too many and says so.
+    // Events are buffered in the watch meanwhile, which drops the oldest of too many and reports that.
     if (stream.isSlow) await stream.drained(signal);
     if (signal.aborted) return;
     stream.send({ kind: 'changes', id, changes, isReady: true, mode: feed.mode });

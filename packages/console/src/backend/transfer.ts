@@ -6,7 +6,7 @@ import type { Call } from './znode-reader.ts';
 import { type Change, undoOfImport } from './znode-writer.ts';
 
 /*
- * Trees as files: the lines that "meerkat export" writes and "meerkat import" reads. See docs/cli/copying.md.
+ * Trees as files, in the format of "meerkat export" and "meerkat import". See docs/cli/copying.md.
  */
 
 /** A tree without its ephemeral znodes, as lines of JSON. */
@@ -29,7 +29,7 @@ export async function exportTree(client: Client, root: string, source: string, c
   return `${[header, ...lines, JSON.stringify({ end: true, znodes: lines.length })].join('\n')}\n`;
 }
 
-/** Creates what a file has below a path; what is there already stays as it is. */
+/** Creates the tree of a file below a path; existing znodes are left unchanged. */
 export async function importTree(client: Client, root: string, text: string, call: Call): Promise<Change> {
   const znodes = parseLines(text);
   const made: string[] = [];
@@ -98,7 +98,7 @@ function valueFields(data: Uint8Array | null): object {
     : { data: bytes.toString('base64'), encoding: 'base64' };
 }
 
-/** Each znode before what is below it, and that before its next sibling. */
+/** Depth first: each znode before its subtree, and that before its next sibling. */
 function inTreeOrder(znodes: readonly SavedZnode[]): SavedZnode[] {
   const key = ({ below }: SavedZnode): string => below.replaceAll('/', '\0');
   return znodes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));

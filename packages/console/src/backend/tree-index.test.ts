@@ -5,7 +5,7 @@ import { TreeIndex } from './tree-index.ts';
 
 type TreeEvent = { readonly type: string; readonly path: string };
 
-/** A tree in memory, whose watch forgets: of the events during a walk only that some were dropped is told. */
+/** A tree in memory, whose watch loses events: for events during a walk it only reports that some were dropped. */
 class FakeService {
   readonly tree = new Map<string, readonly string[]>([
     ['/', ['a']],
@@ -48,7 +48,7 @@ class FakeService {
 describe('the index of a tree', () => {
   test('is walked again when the watch has dropped events during the walk', async () => {
     const service = new FakeService();
-    // Once the root has been read, a znode comes, and its event is lost.
+    // Once the root has been read, a znode is created, and its event is lost.
     service.onRead = () => {
       service.onRead = () => {};
       service.tree.set('/', ['a', 'late']);
@@ -61,7 +61,7 @@ describe('the index of a tree', () => {
     index.stop();
   });
 
-  test('says that it holds a part when the tree is larger than it may', async () => {
+  test('reports that it is partial when the tree exceeds the limit', async () => {
     const service = new FakeService();
     service.tree.set('/', ['a', 'b', 'c', 'd']);
     const index = new TreeIndex(service.client, 3);
@@ -71,13 +71,13 @@ describe('the index of a tree', () => {
     index.stop();
   });
 
-  test('finds in a large tree what was read last as soon as it says that it is whole', async () => {
+  test('finds the last znodes of a large tree as soon as it reports that it is complete', async () => {
     const service = new FakeService();
     const names = Array.from({ length: 60_000 }, (_, i) => `n-${i}`);
     service.tree.set('/', names);
     let read = 0;
     let before: SearchResult | null = null;
-    // Asked while some are still to be read, as while one types.
+    // Searched while some are still to be read, as while the user types.
     service.onRead = () => {
       if (++read === 59_000) before = index.search('n-0', 10);
     };

@@ -4,11 +4,11 @@ import type { IndexState, SearchResult } from '../api/messages.ts';
 /**
  * The paths and sizes of a whole tree, for search, sizes and lines.
  *
- * 1. It walks the tree once, a limited number of requests at a time, while a recursive watch tells what changes. The watch
- *    is armed first and its events are taken before a reply is believed, so that nothing falls between.
+ * 1. It walks the tree once, a limited number of requests at a time, while a recursive watch reports changes. The watch
+ *    is armed first and its events are processed before a reply is used, so that no change is missed.
  * 2. After a gap of the watch it walks again.
- * 3. Where servers have no such watches, it is as old as its walk, and walks again when asked after a minute.
- * 4. It holds `max` znodes at the most, and says so when there are more.
+ * 3. Where servers have no such watches, it is as old as its walk, and walks again when used after a minute.
+ * 4. It holds at most `max` znodes, and reports when there are more.
  */
 export class TreeIndex {
   readonly #client: Client;
@@ -29,10 +29,10 @@ export class TreeIndex {
   /** Changed since they were read. */
   readonly #stale: Set<string> = new Set();
   #refresh: Promise<void> | null = null;
-  /** What search looks through; null when it is to be made again. */
+  /** The text for search; null when it has to be rebuilt. */
   #text: SearchText | null = null;
   #textMadeMs = 0;
-  /** Counts changes of names. */
+  /** Number of changes of names. */
   #revision = 0;
 
   constructor(client: Client, max: number) {
@@ -41,7 +41,7 @@ export class TreeIndex {
     this.#begin();
   }
 
-  /** Another number means that znodes have come or gone. */
+  /** Changes when znodes are created or deleted. */
   get revision(): number {
     return this.#revision;
   }
@@ -66,12 +66,12 @@ export class TreeIndex {
     return this.#sizes;
   }
 
-  /** Resolves when the walk that goes on is at its end. */
+  /** Resolves when the current walk is complete. */
   async whenWalked(): Promise<void> {
     await this.#walking;
   }
 
-  /** Paths that have the text in them, without regard to case: the shortest first, at most `listMax`. */
+  /** Paths that contain the text, case-insensitive: the shortest first, at most `listMax`. */
   search(text: string, listMax: number): SearchResult {
     this.#walkIfOld();
     const { paths, found } = this.#searchText().find(text, listMax);
@@ -87,7 +87,7 @@ export class TreeIndex {
 
   #begin(): void {
     this.#walking = this.#run().catch(() => {
-      // The connection has gone: it is as it was, and is walked again when asked.
+      // The connection is gone: the index is unchanged, and walks again when used.
       this.#isLive = false;
       this.#walkedMs = 0;
     });
@@ -104,7 +104,7 @@ export class TreeIndex {
     void this.#stream?.close();
     const stream = this.#client.watch('/', { recursive: true, bufferMax: EVENTS_MAX });
     this.#stream = stream;
-    // The one-shot watches of old servers are one for each znode: no way to follow a tree.
+    // One-shot watches of old servers are set per znode: unsuitable for following a tree.
     const isArmed = await stream.ready.then(
       () => stream.mode !== null && !/one-shot/.test(stream.mode),
       () => false,
@@ -156,7 +156,7 @@ export class TreeIndex {
     for (const name of found.children.slice(0, room)) queue.push(joinPath(path, name));
   }
 
-  /** @returns null when it has gone, or may not be read: that one is added without its size */
+  /** @returns null when it is deleted, or may not be read: then it is added without its size */
   async #childrenOf(path: string): Promise<Children | null> {
     try {
       return await this.#client.children(path, { timeoutMs: REPLY_MS });
@@ -239,9 +239,9 @@ export class TreeIndex {
 
   #searchText(): SearchText {
     const isOld = this.#text?.revision !== this.#revision;
-    // Making it again costs a tenth of a second for a million znodes: not at every letter of a busy tree.
+    // Rebuilding costs a tenth of a second for a million znodes: too much for every keystroke in a busy tree.
     const isDue = Date.now() - this.#textMadeMs > (this.#sizes.size > 50_000 ? TEXT_MS : 0);
-    // Nobody asks again for what was not there once the walk is at its end.
+    // A text built during the walk is incomplete, and nothing else would cause a rebuild after the walk.
     const isPart = this.#isComplete && this.#text?.isComplete === false;
     if (this.#text === null || isPart || (isOld && isDue)) {
       this.#text = new SearchText([...this.#sizes.keys()], this.#revision, this.#isComplete);
@@ -251,14 +251,14 @@ export class TreeIndex {
   }
 }
 
-/** All paths as one text, which is looked through faster than as many small ones. */
+/** All paths as one text, which is searched faster than many small ones. */
 class SearchText {
   readonly revision: number;
-  /** False when the walk went on meanwhile. */
+  /** False when the walk was still in progress. */
   readonly isComplete: boolean;
   readonly #paths: readonly string[];
   readonly #text: string;
-  /** Where each path begins in the text. */
+  /** The start of each path in the text. */
   readonly #starts: Uint32Array;
 
   constructor(paths: readonly string[], revision: number, isComplete: boolean) {
@@ -304,13 +304,13 @@ class SearchText {
   }
 }
 
-/** What has the text at the end of its path is meant more often than what is below it. */
+/** A match at the end of a path is more often wanted than one further up. */
 function rank(path: string, text: string): number {
   const name = foldCase(path.slice(path.lastIndexOf('/') + 1));
   return name === text ? 0 : name.startsWith(text) ? 1 : name.includes(text) ? 2 : 3;
 }
 
-/** Lower case of the same length, so that places stay what they are. */
+/** Lower case of the same length, so that indexes stay valid. */
 function foldCase(text: string): string {
   const lower = text.toLowerCase();
   return lower.length === text.length ? lower : text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());

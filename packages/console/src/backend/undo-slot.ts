@@ -1,12 +1,12 @@
-/** How the last change of a session is taken back. */
+/** How to undo the last change of a session. */
 export interface Undo {
-  /** What it would do, in words. */
+  /** A description of what it would do. */
   readonly text: string;
-  /** @throws BadVersionError and others when the tree is no longer as the change has left it */
+  /** @throws BadVersionError and others when the tree has changed since */
   run(): Promise<void>;
 }
 
-/** The last change, if it can be taken back. One change: what came before may rest on what came after. */
+/** The last change, if it can be undone. Only one: earlier changes may depend on later ones. */
 export class UndoSlot {
   #undo: Undo | null = null;
 

@@ -15,10 +15,10 @@ export interface Call {
   readonly timeoutMs: number;
 }
 
-/** As whom a server knows a session; null: it does not tell. */
+/** The identities of a session at a server; null: it does not tell. */
 export type Identities = ZnodeInfo['identities'];
 
-/** Everything that is shown of a znode. @throws NoNodeError, NoAuthError */
+/** Everything that is displayed of a znode. @throws NoNodeError, NoAuthError */
 export async function readZnode(
   { client, identities }: { readonly client: Client; readonly identities: Identities },
   path: string,
@@ -67,7 +67,7 @@ export async function readIdentities(client: Client, call: Call): Promise<Identi
   }
 }
 
-/** The quota at the znode or, as ZooKeeper has no two on one way down, at the one above it that has one. */
+/** The quota at the znode or at the nearest ancestor with one; ZooKeeper does not allow nested quotas. */
 async function readQuota(client: Client, path: string, call: Call): Promise<QuotaInfo | null> {
   for (let at = path; at !== '/'; at = parentOf(at) || '/') {
     const place = `/zookeeper/quota${at}`;
@@ -96,7 +96,7 @@ async function readQuota(client: Client, path: string, call: Call): Promise<Quot
   return null;
 }
 
-/** `count=5,bytes=-1=;byteHardLimit=-1;countHardLimit=9`, as Apache's StatsTrack writes it; -1 for what is not there. */
+/** `count=5,bytes=-1=;byteHardLimit=-1;countHardLimit=9`, as written by Apache's StatsTrack; -1 for missing fields. */
 function parseFields(data: Uint8Array): (name: string) => number {
   const text = new TextDecoder().decode(data);
   const fields = new Map(text.split(/[,;]/).map((field) => field.split('=', 2) as [string, string]));

@@ -28,7 +28,7 @@ function fromTo(from: string, to: string): Fields {
 }
 
 describe('a change of a tree', () => {
-  test('deletes behind a move only what is still as it was copied', async () => {
+  test('after a move deletes only what is unchanged since it was copied', async () => {
     await makeTree('/moving');
     const tree = await readTree(client, '/moving', { znodesMax: 100, bytesMax: 1e6 }, CALL);
     await client.set('/moving/b', 'newer');
@@ -46,7 +46,7 @@ describe('a change of a tree', () => {
     expect(await client.exists('/to')).toBe(null);
   });
 
-  test('undoes a copy but for what was written into it since', async () => {
+  test('undoes a copy, except for later writes into it', async () => {
     await makeTree('/original');
     const { undo } = await copyTree(client, fromTo('/original', '/copy'), CALL);
     await client.set('/copy/a', 'newer');
@@ -54,7 +54,7 @@ describe('a change of a tree', () => {
     expect((await client.get('/copy/a', { codec: text })).data).toBe('newer');
   });
 
-  test('undoes an import by what it has made, and nothing that was there', async () => {
+  test('undoes an import by deleting what it has created, and nothing else', async () => {
     await makeTree('/source');
     const lines = await exportTree(client, '/source', 'service', CALL);
     await client.create('/place', 'before');
@@ -66,7 +66,7 @@ describe('a change of a tree', () => {
     expect((await client.get('/place/b', { codec: text })).data).toBe('before');
   });
 
-  test('imports a whole tree at the root, which is always there', async () => {
+  test('imports a whole tree at the root, which always exists', async () => {
     const header = '{"meerkatExport":1}';
     const lines = [header, '{"path":"/","data":"x"}', '{"path":"/new","data":null}', '{"end":true}'].join('\n');
     const { changed } = await importTree(client, '/', lines, CALL);
@@ -76,8 +76,8 @@ describe('a change of a tree', () => {
   });
 });
 
-describe('a tree that is too large to be held at once', () => {
-  /** A service where /large has so many children, each with so many bytes. */
+describe('a tree that is too large for memory', () => {
+  /** A service where /large has this many children, each with this many bytes. */
   function serviceWith(count: number, bytes: number): Client {
     const names = Array.from({ length: count }, (_, i) => `n-${i}`);
     return {

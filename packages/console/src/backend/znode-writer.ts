@@ -16,7 +16,7 @@ import { deleteUnchanged, listTree, readTree, type SavedZnode, writeTree } from 
 import type { Undo } from './undo-slot.ts';
 import type { Call } from './znode-reader.ts';
 
-/** What a change answers, and how it is taken back; null: it cannot be. */
+/** The result of a change, and how to undo it; null: not possible. */
 export interface Change {
   readonly changed: Changed;
   readonly undo: Undo | null;
@@ -63,7 +63,7 @@ export async function setAcl(client: Client, fields: Fields, call: Call): Promis
   });
 }
 
-/** Deletes a znode, with everything below it if that is said. */
+/** Deletes a znode, optionally with its subtree. */
 export async function deleteZnode(client: Client, fields: Fields, call: Call): Promise<Change> {
   const path = fields.path();
   refuseSystem(path, 'delete');
@@ -76,7 +76,7 @@ export async function deleteZnode(client: Client, fields: Fields, call: Call): P
   return restorable(client, path, znodes, saved, call);
 }
 
-/** Copies a tree to a place where nothing is yet. */
+/** Copies a tree to a path that does not exist yet. */
 export async function copyTree(client: Client, fields: Fields, call: Call): Promise<Change> {
   const { from, to } = await checkTarget(client, fields, call);
   const { znodes } = await readWhole(client, from, call);
@@ -85,7 +85,7 @@ export async function copyTree(client: Client, fields: Fields, call: Call): Prom
   return undoable(to, znodes.length, `delete the copy ${to}`, () => deleteOrRefuse(client, to, asMade, call));
 }
 
-/** Copies a tree and deletes it behind that: ZooKeeper has no move. Versions and times begin anew. */
+/** Copies a tree and then deletes the original: ZooKeeper has no move. Versions and times start over. */
 export async function moveTree(client: Client, fields: Fields, call: Call): Promise<Change> {
   const { from, to } = await checkTarget(client, fields, call);
   refuseSystem(from, 'move');
@@ -107,7 +107,7 @@ export async function moveTree(client: Client, fields: Fields, call: Call): Prom
   });
 }
 
-/** @throws Refusal which says where it has ended */
+/** @throws Refusal which says where it has stopped */
 async function deleteOrRefuse(
   client: Client,
   root: string,
@@ -119,7 +119,7 @@ async function deleteOrRefuse(
   throw new Refusal(409, 'BADVERSION', `${changed} was changed since, and stays with what is above it`, changed);
 }
 
-/** Below a path; what the undo of an import takes away again. */
+/** Deletes what an import has created below a path. */
 export function undoOfImport(client: Client, made: readonly string[], call: Call): Change['undo'] {
   const znodes = made.map((path) => ({ below: path, version: 0 }));
   return {
@@ -128,13 +128,15 @@ export function undoOfImport(client: Client, made: readonly string[], call: Call
   };
 }
 
-/** A copy that cannot be finished, because an ACL in it forbids what is below, say, is taken away again. */
+/**
+ * A copy that cannot be completed, for instance because one of its ACLs forbids creating children, is deleted again.
+ */
 async function putCopy(client: Client, to: string, znodes: readonly SavedZnode[], call: Call): Promise<void> {
   const made: string[] = [];
   try {
     await writeTree(client, to, znodes, call, made);
   } catch (error) {
-    // What others have put between stays.
+    // What others have created in between stays.
     const ours = made.map((path) => ({ below: path, version: 0 }));
     await deleteUnchanged(client, '/', ours, call).catch(() => {});
     throw error;
@@ -195,7 +197,7 @@ interface Saved {
   readonly ephemerals: number;
 }
 
-/** What a deletion takes, as far as that can be kept and read. */
+/** The znodes to be deleted, as far as they can be read and restored. */
 async function saveForUndo(client: Client, path: string, call: Call): Promise<Saved> {
   try {
     const tree = await readTree(client, path, { znodesMax: UNDO_MAX, bytesMax: UNDO_BYTES_MAX }, call);

@@ -1,6 +1,6 @@
 import type { Failure, Hello } from '../api/messages.ts';
 
-/** The console, or the service behind it, has not done what was asked. */
+/** The console, or the service behind it, has not performed a request. */
 export class ApiError extends Error {
   readonly failure: Failure;
   readonly status: number;
@@ -14,7 +14,7 @@ export class ApiError extends Error {
 
 let csrf = '';
 
-/** Asks, and reads the answer as JSON. Addresses are relative, so that any path prefix holds. @throws ApiError */
+/** Sends a request, and parses the JSON response. URLs are relative, to support any path prefix. @throws ApiError */
 export async function ask<T>(url: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const init: RequestInit =
     body === undefined
@@ -43,7 +43,7 @@ export async function hello(url = 'hello', body?: unknown): Promise<Hello> {
   return answer;
 }
 
-/** The address of something of a cluster. */
+/** The URL of a cluster's resource. */
 export function clusterUrl(
   cluster: string,
   what: string,

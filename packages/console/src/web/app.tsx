@@ -11,7 +11,7 @@ import { STREAM } from './stream.ts';
 import { TEXTS } from './texts.ts';
 import { isTyping } from './znode/znode-pane.tsx';
 
-/** From the first question to the view that was asked for. */
+/** From the first request to the requested view. */
 export function App(): ReactNode {
   const [hello, setHello] = useState<Hello | null>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -45,7 +45,7 @@ export function App(): ReactNode {
   return <Inside clusterName={cluster.name} hello={hello} key={cluster.name} setHello={setHello} />;
 }
 
-/** Says who is there; the key at the end of the address is taken off it, so that it is not shown or kept. */
+/** Says hello; the key at the end of the URL is removed, so that it is not shown or kept. */
 async function enter(): Promise<Hello> {
   const hello = await askHello();
   const key = /^#key=([\w-]+)$/.exec(location.hash)?.[1];
@@ -100,7 +100,7 @@ function Inside({
   );
 }
 
-/** The keys that hold everywhere, but not while one types. @returns what takes them off */
+/** The global keyboard shortcuts, inactive while typing. @returns a function that removes them */
 function pageKeys(cluster: string, { undo, help }: { undo(): void; help(): void }): () => void {
   const goKey = new GoKey();
   const onKey = (event: KeyboardEvent): void => {

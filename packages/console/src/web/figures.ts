@@ -1,4 +1,4 @@
-/** Numbers, sizes and times as the page shows them. */
+/** Formats numbers, sizes and times. */
 
 export function count(n: number): string {
   return n.toLocaleString('en-US');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { GoKey } from './go-key.ts';
 
-test('only a key soon behind g goes to a view, also in the first moments of a page', () => {
+test('only a key soon after g switches to a view, also right after the page is loaded', () => {
   const key = new GoKey();
   expect(key.take(100), 'nothing was pressed before').toBe(false);
   key.press(200);

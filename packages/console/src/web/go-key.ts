@@ -1,4 +1,4 @@
-/** The key `g`, and soon behind it the key of a view. */
+/** The key `g`, followed soon by the key of a view. */
 export class GoKey {
   #pressedMs = Number.NEGATIVE_INFINITY;
 

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react';
 export type Page = 'tree' | 'live' | 'sessions' | 'lines' | 'servers' | 'sizes' | 'time';
 export const PAGES: readonly Page[] = ['tree', 'live', 'sessions', 'lines', 'servers', 'sizes', 'time'];
 
-/** Where the page is: `#/CLUSTER/PAGE/PATH`. Links to it can be kept. */
+/** The current view: `#/CLUSTER/PAGE/PATH`. Links to it can be bookmarked. */
 export interface Route {
   readonly cluster: string;
   readonly page: Page;

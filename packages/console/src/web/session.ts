@@ -3,7 +3,7 @@ import type { ClusterInfo, Failure, Hello, StreamMessage, Subscription } from '.
 import { failureOf } from './api.ts';
 import { STREAM } from './stream.ts';
 
-/** What every view knows. */
+/** The context of every view. */
 export interface Session {
   readonly hello: Hello;
   readonly cluster: ClusterInfo;
@@ -25,7 +25,7 @@ export function useSession(): Session {
   return session;
 }
 
-/** Follows something while the component is shown. */
+/** Subscribes while the component is mounted. */
 export function useSubscription(subscription: Subscription | null, onMessage: (message: StreamMessage) => void): void {
   const listener = useRef(onMessage);
   listener.current = onMessage;
@@ -42,7 +42,7 @@ export interface Resource<T> {
   reload(): void;
 }
 
-/** Something that is read when `key` changes; what was there stays until the new is. */
+/** Data that is read again when `key` changes; the old data stays until the new has arrived. */
 export function useResource<T>(key: string | null, read: (signal: AbortSignal) => Promise<T>): Resource<T> {
   const [state, setState] = useState<{ readonly value: T | null; readonly failure: Failure | null }>(NOTHING);
   const [round, setRound] = useState(0);
@@ -61,7 +61,7 @@ export function useResource<T>(key: string | null, read: (signal: AbortSignal) =
   return { ...state, reload: () => setRound((n) => n + 1) };
 }
 
-/** Asks again, after a while, for what could not be read; not for what is not allowed or not there. */
+/** Retries a failed read after a while; not if it is forbidden or does not exist. */
 export function useRetry({ failure, reload }: Resource<unknown>): void {
   const again = useRef(reload);
   again.current = reload;

@@ -112,7 +112,7 @@ function Clusters(): ReactNode {
   );
 }
 
-/** Whether there is a connection, and to whom. */
+/** The connection state and the login. */
 function StateMark(): ReactNode {
   const { cluster, isWritable, notify } = useSession();
   const [state, setState] = useState<Extract<StreamMessage, { kind: 'state' }> | null>(null);

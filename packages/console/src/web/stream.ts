@@ -11,17 +11,17 @@ interface Wanted {
   isOver: boolean;
 }
 
-/** The one connection over which the page is told what happens. It comes back by itself, and asks again for everything. */
+/** The one connection for events of the backend. It reconnects automatically, and renews all subscriptions. */
 class StreamClient {
   readonly #wanted: Set<Wanted> = new Set();
   readonly #byId: Map<number, Wanted> = new Map();
-  /** Came before the answer that says for whom it is. */
+  /** Messages that arrived before the response with the id of their subscription. */
   readonly #early: Map<number, StreamMessage[]> = new Map();
   readonly #onlineListeners: Set<(isOnline: boolean) => void> = new Set();
   #source: EventSource | null = null;
   #stream: string | null = null;
 
-  /** @returns what ends it */
+  /** @returns a function that ends it */
   subscribe(subscription: Subscription, listener: Listener): () => void {
     const wanted: Wanted = { subscription, listener, id: null, isOver: false };
     this.#wanted.add(wanted);
@@ -39,7 +39,7 @@ class StreamClient {
     return () => void this.#onlineListeners.delete(listener);
   }
 
-  /** After another log-in everything is asked for anew. */
+  /** Renews all subscriptions after another login. */
   restart(): void {
     this.#source?.close();
     this.#source = null;
@@ -57,7 +57,7 @@ class StreamClient {
       this.#stream = null;
       this.#forget();
       for (const listener of this.#onlineListeners) listener(false);
-      // The browser tries again by itself, unless the answer was a refusal.
+      // The browser reconnects automatically, unless the response was an error.
       if (source.readyState === EventSource.CLOSED && this.#source === source) {
         this.#source = null;
         setTimeout(() => this.#wanted.size > 0 && this.#open(), 2000);

@@ -7,7 +7,7 @@ import { CountDownLatch } from './count-down-latch.ts';
 
 describe('a barrier', () => {
   test(
-    'stops those who come while it stands, and lets all continue when it is removed',
+    'blocks callers while it is set, and releases all of them when it is removed',
     withClients(async (fleet, ...clients) => {
       const [first, ...others] = clients.map((client) => new Barrier(client, '/a/barrier')) as [Barrier, ...Barrier[]];
       await first.wait();
@@ -27,7 +27,7 @@ describe('a barrier', () => {
   );
 
   test(
-    'lets through who waited when it was removed and put up again at once',
+    'releases callers that waited when it was removed and set again at once',
     withClients(async (fleet, client, other) => {
       const barrier = new Barrier(client, '/barrier');
       await barrier.set();
@@ -42,7 +42,7 @@ describe('a barrier', () => {
 
 describe('a barrier whose remover gets no answer', () => {
   test(
-    'is not removed again when a client has put it up meanwhile',
+    'is not removed again when another client has set it meanwhile',
     withClients(async (_, client, other) => {
       const barrier = new Barrier(client, '/barrier');
       await barrier.set();
@@ -64,7 +64,7 @@ describe('a barrier whose remover gets no answer', () => {
 });
 
 test(
-  'a barrier that may have been put up is reported as such, although the repetition is refused',
+  'a barrier that may have been set is reported as such although the retry is refused',
   withClients(async (_, client) => {
     const create = client.createParents.bind(client);
     client.createParents = async (path, ...rest) => {
@@ -83,7 +83,7 @@ test(
 
 describe('a count-down latch', () => {
   test(
-    'is not opened by a client that wanted it to begin at 0, and comes too late to make it',
+    'is not opened by a client that would create it with count 0 but is too late to create it',
     withClients(async (fleet, client, other) => {
       const get = client.get.bind(client);
       client.get = (async (path: string, options: object) => {
@@ -96,14 +96,14 @@ describe('a count-down latch', () => {
       await fleet.world.sleep(1000);
       expect(state.isSettled).toBe(false);
       expect((await other.children('/latch')).children).not.toContain('open');
-      // One that was left half made opens, too.
+      // One that was created without `open` opens, too.
       await other.create('/half', '0');
       await new CountDownLatch(client, '/half', 0).wait({ timeoutMs: 5000 });
     }, 3),
   );
 
   test(
-    'is not opened by who counts while it is deleted',
+    'is not opened by a client that counts down while it is deleted',
     withClients(async (fleet, client, other) => {
       await new CountDownLatch(other, '/latch', 3).countDown();
       const get = client.get.bind(client);
@@ -121,12 +121,12 @@ describe('a count-down latch', () => {
   );
 
   test(
-    'lets all continue who wait when it opens, although the first of them deletes it',
+    'releases all waiters when it opens, although the first of them deletes it',
     withClients(async (fleet, client, other) => {
       const state = watched(new CountDownLatch(client, '/latch', 1).wait());
       await fleet.world.sleep(1000);
       const exists = client.exists.bind(client);
-      // It has heard, and does not come to look in time.
+      // It was notified, but is slow to look.
       client.exists = (async (...call: Parameters<typeof exists>) => {
         client.exists = exists;
         await other.deleteRecursive('/latch');
@@ -139,7 +139,7 @@ describe('a count-down latch', () => {
   );
 
   test(
-    'lets on who comes to wait while it opens and is deleted',
+    'releases a client that starts to wait while it is opened and deleted',
     withClients(async (fleet, client, other) => {
       const latch = new CountDownLatch(other, '/latch', 1);
       await latch.count();
@@ -158,7 +158,7 @@ describe('a count-down latch', () => {
   );
 
   test(
-    'says what was called when it is given up, and whether it may have been counted',
+    'names the cancelled call, and says whether it may have been counted',
     withClients(async (fleet, client) => {
       const latch = new CountDownLatch(client, '/latch', 3);
       const about = { code: 'TIMEOUT', operation: 'CountDownLatch.countDown', path: '/latch' };
@@ -175,7 +175,7 @@ describe('a count-down latch', () => {
           return transaction;
         };
       };
-      // Of its making no answer comes: that is no counting.
+      // The reply to its creation is lost: that is no count.
       blockBefore('create');
       await expect(latch.countDown({ timeoutMs: 1000 })).rejects.toMatchObject({ ...about, outcome: 'not-applied' });
       fleet.world.network.heal();
@@ -187,7 +187,7 @@ describe('a count-down latch', () => {
   );
 
   test(
-    'is not made of a znode that is none',
+    'is not made from a znode that is no latch',
     withClients(async (_, client) => {
       await client.create('/other', '');
       const latch = new CountDownLatch(client, '/other', 3);
@@ -197,7 +197,7 @@ describe('a count-down latch', () => {
   );
 
   test(
-    'opens for all when everyone has counted',
+    'opens for all waiters when all have counted down',
     withClients(async (fleet, ...clients) => {
       const latches = clients.map((client) => new CountDownLatch(client, '/a/latch', 6));
       const waiting = latches.map((latch) => latch.wait());

@@ -3,9 +3,9 @@ import { Attempt } from '../kernel/attempt.ts';
 import { ignoreExisting, ignoreMissing } from '../kernel/failures.ts';
 
 /**
- * A barrier: a znode. While it is there, everyone waits; when it is gone, everyone continues.
+ * A barrier: a znode. While it exists, all callers of `wait` block; when it is deleted, all continue.
  *
- * The same znode is Curator's DistributedBarrier and kazoo's Barrier.
+ * Same layout as Curator's DistributedBarrier and kazoo's Barrier.
  *
  * @example
  * const barrier = new Barrier(client, '/migration');
@@ -23,8 +23,8 @@ export class Barrier {
   }
 
   /**
-   * Puts the barrier up; it may be there already. Returns when it is certain that it stood at some moment of the call. When a
-   * reply is lost and it is removed meanwhile, it is put up again.
+   * Sets the barrier; it may be set already. Returns when it is certain that it was set at some moment of the call.
+   * When a reply is lost and the barrier is removed meanwhile, it is set again.
    */
   async set(options: CallOptions = {}): Promise<void> {
     const attempt = this.#attempt(options, 'set');
@@ -32,15 +32,15 @@ export class Barrier {
   }
 
   /**
-   * Lets everyone continue; the barrier may be gone already. One that is put up while this is in progress may stay, or be the one that is
-   * removed.
+   * Removes the barrier, which releases all waiters; it may be gone already. A barrier that is set while this is in
+   * progress may stay or be the one that is removed.
    */
   async remove(options: CallOptions = {}): Promise<void> {
     const attempt = this.#attempt(options, 'remove');
     let standing: bigint | null = null;
     const remove = async (call: CallOptions): Promise<void> => {
       const stat = await this.#client.exists(this.path, { ...call, read: 'linearizable' });
-      // An attempt of which no answer came has removed it, and this is a client's next one.
+      // An attempt without a reply has removed it, and this is another client's barrier.
       if (stat === null || (standing !== null && stat.czxid !== standing)) return;
       standing = stat.czxid;
       await this.#client.delete(this.path, call).catch(ignoreMissing);
@@ -48,7 +48,7 @@ export class Barrier {
     await attempt.run(() => attempt.apply(remove));
   }
 
-  /** Whether it stands. */
+  /** Whether the barrier is set. */
   async isSet(options: CallOptions = {}): Promise<boolean> {
     const attempt = this.#attempt(options, 'isSet');
     const stat = await attempt.through((call) => this.#client.exists(this.path, { ...call, read: 'linearizable' }));
@@ -56,15 +56,15 @@ export class Barrier {
   }
 
   /**
-   * Waits until the barrier is gone; continues at once when there is none. Lost connections and sessions do not end the wait.
+   * Waits until the barrier is removed; returns at once when it is not set. Survives lost connections and sessions.
    *
-   * A barrier that is removed and put up again lets everyone through who waited when it was removed.
+   * A barrier that is removed and set again releases everyone who waited when it was removed.
    *
    * @throws AbortedError, TimeoutError
    */
   async wait(options: CallOptions = {}): Promise<void> {
     const attempt = this.#attempt(options, 'wait');
-    // Not older than the call: a barrier that was put up before stops us.
+    // Not older than the call: a barrier that was set before it must block us.
     let read: 'linearizable' | 'local' = 'linearizable';
     let standing: bigint | null = null;
     for (;;) {
@@ -78,7 +78,7 @@ export class Barrier {
     }
   }
 
-  /** It may be there. */
+  /** Creates the znode; it may exist already. */
   async #create(call: CallOptions): Promise<void> {
     await this.#client.createParents(this.path, '', { ...call, parentMode: 'container' }).catch(ignoreExisting);
   }

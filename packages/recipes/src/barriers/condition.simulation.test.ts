@@ -1,11 +1,11 @@
 /**
- * The safety properties of condition variables. Producers put one thing and notify; consumers, some of whom cancel
- * and stay away until it is taken, wait for it. In every seed, whatever happens to servers, links and replies:
+ * The safety properties of condition variables. Producers put one item and notify; consumers, some of which cancel and
+ * stay away until it is taken, wait for it. In every seed, under any faults of servers, links and replies:
  *
- * 1. no notification is lost: what was put is taken by a client that waited for it, before there is another one;
- * 2. the client that notifies held the lock, by what was committed, and woke the one that had waited longest;
- * 3. `notify` says that no caller waits only when no client did; a wait that has ended badly does not hold the lock;
- * 4. what was said to be put or taken was, once, and nothing is left behind.
+ * 1. no notification is lost: an item is taken by a client that waited for it, before the next one is put;
+ * 2. the notifying client held the lock in the committed history, and woke the one that had waited longest;
+ * 3. `notify` reports that no caller waits only when none did; a failed wait does not hold the lock;
+ * 4. an item reported as put or taken was put or taken exactly once, and nothing is left behind.
  */
 import { type CallOptions, type Client, isZooKeeperError, text } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -27,7 +27,7 @@ const PATH = '/changed';
 /** Sees all clients at once. */
 class Checker {
   readonly ledger = new Ledger<string>();
-  /** Calls of `notify` that have said that no caller waits: from which zxid to which. */
+  /** Calls of `notify` that reported no waiter: the zxids before and after. */
   readonly unheard: { readonly from: number; readonly to: number }[] = [];
   rounds = 0;
 
@@ -39,9 +39,9 @@ class Checker {
       const { header, txn } = tree.entryAt(zxid)!;
       if (txn.type !== MULTI) continue;
       const before = tree.zxidBefore(zxid);
-      expect(path, 'who has waited longest is woken').toBe(`${PATH}/${firstOf(tree, PATH, before)}`);
+      expect(path, 'the longest waiter is woken').toBe(`${PATH}/${firstOf(tree, PATH, before)}`);
       const holder = tree.stateAt(`/lock/${firstOf(tree, '/lock', before)}`, before);
-      expect(holder?.owner, 'who notifies holds the lock').toBe(header.sessionId);
+      expect(holder?.owner, 'the notifier holds the lock').toBe(header.sessionId);
     }
     for (const { from, to } of this.unheard) {
       const moments = tree.changesOf(PATH).map(({ zxid }) => zxid);
@@ -57,7 +57,7 @@ function firstOf(tree: CommittedTree, path: string, zxid: number): string | unde
   return tree.childrenAt(path, zxid).toSorted(compareBySequence)[0];
 }
 
-simulate('no notification is lost, whatever goes wrong', 4, async (fleet, seed) => {
+simulate('no notification is lost, under any faults', 4, async (fleet, seed) => {
   const checker = new Checker();
   const clients = await fleet.connectAll(CONSUMERS + PRODUCERS);
   await clients[0]!.create('/stock', '0 no client');
@@ -73,7 +73,7 @@ simulate('no notification is lost, whatever goes wrong', 4, async (fleet, seed) 
   fleet.heal();
   const enough = checker.rounds + 4;
   const goOn = (): boolean => checker.rounds >= enough;
-  expect(await Promise.race([fleet.world.until(goOn, 120_000), ended]), 'all that is put is taken').toBe(true);
+  expect(await Promise.race([fleet.world.until(goOn, 120_000), ended]), 'every item that is put is taken').toBe(true);
   isOver.value = true;
   await Promise.all(producing);
   controller.abort();
@@ -87,7 +87,7 @@ simulate('no notification is lost, whatever goes wrong', 4, async (fleet, seed) 
   if (tree !== null) checker.check(tree);
 });
 
-/** Takes what there is, and waits for it otherwise; all but the first cancel and come again another time. */
+/** Takes the item, or waits for it; all but the first consumer cancel and come again later. */
 async function consume(fleet: Fleet, client: Client, id: number, checker: Checker, signal: AbortSignal): Promise<void> {
   const { random } = fleet.world;
   for (let n = 0; !signal.aborted; n++) {
@@ -98,7 +98,7 @@ async function consume(fleet: Fleet, client: Client, id: number, checker: Checke
         const waited = await condition.wait(given, { signal, timeoutMs }).catch(async (error: unknown) => {
           if (isZooKeeperError(error)) expect(error.outcome).toBe('unknown');
           expect(given.isHeld, 'a wait that has failed holds the lock').toBe(false);
-          // A caller that waits has to take it, without help of those who come again to look.
+          // A waiting caller has to take it, without help from those that come to look again.
           const { rounds } = checker;
           await fleet.world.until(() => checker.rounds > rounds || signal.aborted, 600_000);
           throw error;
@@ -112,7 +112,7 @@ async function consume(fleet: Fleet, client: Client, id: number, checker: Checke
   }
 }
 
-/** Puts one thing after the other, each once the one before is taken. */
+/** Puts items one at a time, each once the one before is taken. */
 async function produce(
   fleet: Fleet,
   client: Client,
@@ -124,7 +124,7 @@ async function produce(
   for (let n = 0; !isOver.value; n++) {
     let hasPut = false;
     let isNotified = false;
-    // The client that may have changed something has to tell before it continues.
+    // A client that may have changed something has to notify before it continues.
     do {
       await underLock(client, undefined, async ({ lock }, condition) => {
         if (!hasPut && (await readStock(client, {})) > 0) return;
@@ -146,12 +146,12 @@ async function produce(
   }
 }
 
-/** The lock as it is held now: a wait exchanges it. */
+/** The current handle of the lock: a wait replaces it. */
 interface Hand {
   lock: Lock;
 }
 
-/** Does something with the lock, and gives back the one that is held in the end. What faults end is left at that. */
+/** Runs something under the lock and releases the final handle. A fault simply ends it. */
 async function underLock(
   client: Client,
   signal: AbortSignal | undefined,
@@ -181,5 +181,5 @@ function idOf(data: Uint8Array | null): string {
   return new TextDecoder().decode(data ?? undefined).slice(2);
 }
 
-/** The operation code of a transaction of several writes: of what was guarded by the lock. */
+/** The operation code of a multi-write transaction: the guarded writes. */
 const MULTI = 14;

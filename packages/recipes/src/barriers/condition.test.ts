@@ -28,7 +28,7 @@ async function waitOnce({ mutex, condition }: Seat, options = {}): Promise<Lock>
 }
 
 test(
-  'a notification wakes the one that has waited longest, and all when it is for all',
+  'notify wakes the longest waiter, and notifyAll wakes all',
   withSeats(async (fleet, first, second, third, notifier) => {
     const woken: number[] = [];
     for (const [i, seat] of [first, second, third].entries()) {
@@ -42,7 +42,7 @@ test(
     const lock = await notifier.mutex.acquire();
     expect(await notifier.condition.notify(lock)).toBe(true);
     await fleet.world.sleep(1000);
-    // It is woken, and has not got the lock yet.
+    // It is woken, but has not acquired the lock yet.
     expect(woken).toEqual([]);
     await lock.release();
     await fleet.world.sleep(1000);
@@ -58,12 +58,12 @@ test(
 );
 
 test(
-  'a waiter that gives up leaves nothing behind, and passes a notification on that came too late for it',
+  'a cancelled waiter leaves nothing behind, and passes on a notification that came too late for it',
   withSeats(async (fleet, first, second, _, notifier) => {
     await expect(waitOnce(first, { timeoutMs: 500 })).rejects.toMatchObject({ code: 'TIMEOUT' });
     await fleet.world.sleep(500);
     expect((await notifier.client.children('/changed')).children).toEqual([]);
-    // Woken, it waits for the lock; then it cancels, and the other one must have the notification.
+    // Woken, it waits for the lock; then it cancels, and the other waiter must get the notification.
     const impatient = waitOnce(first, { timeoutMs: 2000 });
     await fleet.world.sleep(100);
     const patient = waitOnce(second);
@@ -77,7 +77,7 @@ test(
 );
 
 test(
-  'the client that does not hold the lock neither waits nor notifies',
+  'a client that does not hold the lock can neither wait nor notify',
   withSeats(async (_, seat) => {
     const { mutex, condition } = seat;
     const lock = await mutex.acquire();
@@ -89,7 +89,7 @@ test(
 );
 
 test(
-  'what changed under the lock is seen by the client that was notified',
+  'a change made under the lock is seen by the notified client',
   withSeats(async (_, ...seats) => {
     const [producer, ...consumers] = seats;
     await producer!.client.create('/stock', '0');
@@ -114,7 +114,7 @@ test(
 );
 
 test(
-  'a wait that ends badly does not hold the lock, not even one that had no time at all',
+  'a failed wait does not hold the lock, not even one with no time at all',
   withSeats(async (fleet, first, second) => {
     const lock = await first.mutex.acquire();
     await expect(first.condition.wait(lock, { timeoutMs: 0 })).rejects.toMatchObject({ code: 'TIMEOUT' });
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  'a waiter whose lock is lost before its znode is there looks again instead of waiting',
+  'a waiter whose lock is lost before its znode is created looks again instead of waiting',
   withSeats(async (fleet, waiter, other) => {
     const { client, condition, mutex } = waiter;
     const lock = await mutex.acquire();
@@ -135,7 +135,7 @@ test(
       client.createProtected = create;
       await other.client.delete(lock.path);
       await fleet.world.until(() => !lock.isHeld, 10_000);
-      // A client may have changed what the waiter waits for, and have found no client to notify.
+      // Another client may have changed the awaited state and found no waiter to notify.
       const theirs = await other.mutex.acquire();
       expect(await other.condition.notify(theirs)).toBe(false);
       await theirs.release();
@@ -148,7 +148,7 @@ test(
 );
 
 test(
-  'a notifier that loses the lock without having heard whether a waiter was woken does not say that no client was',
+  'a notifier that loses the lock before it knows whether a waiter was woken does not report that none was',
   withSeats(async (fleet, waiter, notifier, other) => {
     const waiting = waitOnce(waiter);
     await fleet.world.sleep(100);
@@ -166,7 +166,7 @@ test(
 );
 
 test(
-  'a waiter that hears late that its lock was deleted looks again instead of waiting',
+  'a waiter that learns late that its lock was deleted looks again instead of waiting',
   withSeats(async (fleet, waiter, other) => {
     const { client, condition, mutex } = waiter;
     await client.ensurePath('/changed');
@@ -194,7 +194,7 @@ test(
 );
 
 test(
-  'a notifier of all that loses the lock in doubt is notified of what it did',
+  'notifyAll that loses the lock in doubt reports what it did',
   withSeats(async (fleet, waiter, notifier, other) => {
     const waiting = waitOnce(waiter);
     await fleet.world.sleep(100);

@@ -18,21 +18,22 @@ import { createOwned, type OwnedZnode } from '../kernel/owned-znode.ts';
 import { compareBySequence, sequenceOf, withoutSequence } from '../kernel/sequence.ts';
 
 /*
- * A condition variable: waiting, under a lock, for something to change that others change under the same lock.
+ * A condition variable: waits, under a lock, for a change that others make under the same lock.
  *
  *     /orders-changed
- *       _c_5b2f…-waiter-0000000007    waits; ephemeral. The client that notifies deletes it
+ *       _c_5b2f…-waiter-0000000007    a waiter; ephemeral. The notifying client deletes it
  *       _c_0d1e…-waiter-0000000008
  *
- * A waiter creates its znode while it holds the lock, and only then gives the lock back. The client that has the lock after it sees
- * the znode, so no notification passes between the two. Everyone watches its own znode: one notification wakes one.
+ * A waiter creates its znode while it holds the lock, and only then releases the lock. The next holder therefore sees
+ * the znode, and no notification is lost in between. Each waiter watches its own znode: one notification wakes one
+ * waiter.
  *
- * A wait may also end without a notification: when the session was lost, it cannot be known whether the znode was deleted
- * before. So a caller that waits looks again, under the lock, at what it waits for. A waiter that has given up when it was
- * notified passes the notification on to another one.
+ * A wait may also end without a notification: after session loss it cannot be known whether the znode had been deleted
+ * before. So the caller checks its condition again, under the lock. A waiter that has cancelled when it is notified
+ * passes the notification on to another one.
  */
 
-/** What a condition belongs to: a mutex, or whatever else is acquired. */
+/** What a condition belongs to: a mutex, or anything else that can be acquired. */
 export interface Acquirable<L extends Held> {
   acquire(options?: CallOptions): Promise<L>;
 }
@@ -58,13 +59,13 @@ export class Condition<L extends Held> {
   }
 
   /**
-   * Gives the lock back, waits to be notified, and acquires the lock again. May return without a notification: wait in a
-   * loop, until what you wait for is true.
+   * Releases the lock, waits to be notified, and acquires the lock again. May return without a notification: call it in
+   * a loop that checks the condition.
    *
    * @param lock the only handle of it
    * @returns the lock, with a new token
-   * @throws AbortedError, TimeoutError, ClosedError: the lock is not held, also where the time was up before anything was
-   *   waited for; NotHeldError when `lock` was not
+   * @throws AbortedError, TimeoutError, ClosedError: the lock is not held, also when the call had ended before the
+   *   wait; NotHeldError when `lock` was not held
    */
   async wait(lock: L, options: CallOptions = {}): Promise<L> {
     const about = { operation: 'Condition.wait', path: this.path };
@@ -75,7 +76,7 @@ export class Condition<L extends Held> {
       const waiter = await this.#stand(lock, mark, attempt);
       await lock.release(attempt.next());
       const isNotified = waiter !== null && (await this.#awaitNotification(waiter, attempt));
-      // It would be notified instead of those who wait, and of us when we come again.
+      // Otherwise it would be notified instead of a waiting client, or of our own next call.
       if (!isNotified) await this.#remove(mark, attempt);
       return await this.#lockable.acquire(attempt.next());
     } catch (error) {
@@ -86,9 +87,9 @@ export class Condition<L extends Held> {
   }
 
   /**
-   * Wakes the one that has waited longest; it continues when it gets the lock.
+   * Wakes the client that has waited longest; it continues when it has acquired the lock.
    *
-   * @returns@returns whether there was a waiter
+   * @returns whether there was a waiter
    * @throws NotHeldError when `lock` is not held; SessionLostError when the session ended while a waiter was woken
    */
   async notify(lock: L, options: CallOptions = {}): Promise<boolean> {
@@ -100,7 +101,7 @@ export class Condition<L extends Held> {
         const waking = await this.#wake(name, lock, attempt, about, () => {
           isDoubtful = true;
         });
-        // One that has gone by itself has not been notified, and passes nothing on: then another one has to be woken.
+        // A waiter that left by itself was not notified and passes nothing on: wake another one.
         if (waking === 'woken') return true;
       }
     } catch (error) {
@@ -110,7 +111,7 @@ export class Condition<L extends Held> {
     return isDoubtful;
   }
 
-  /** Wakes all that wait. @returns how many there were @throws NotHeldError when `lock` is not held */
+  /** Wakes all waiters. @returns their number @throws NotHeldError when `lock` is not held */
   async notifyAll(lock: L, options: CallOptions = {}): Promise<number> {
     const about = { operation: 'Condition.notifyAll', path: this.path };
     const attempt = new Attempt(this.#client, options, about);
@@ -125,10 +126,12 @@ export class Condition<L extends Held> {
   }
 
   /**
-   * Makes our znode while we hold the lock. Each attempt under the same mark: of one that is in doubt a notifier may take the
-   * znode instead of a later one, which its removal then takes, too. So we wake once too often, and never miss a notification.
+   * Creates our znode while we hold the lock, each attempt under the same mark. A notifier may delete the znode of an
+   * attempt in doubt, and our removal then the one of a later attempt. That causes a spurious wakeup at worst, never a
+   * lost one.
    *
-   * @returns null when the lock was lost before that was certain: a client may have notified before it was there
+   * @returns null when the lock was lost before that was certain: another client may have notified before the znode
+   *   existed
    */
   async #stand(lock: L, mark: string, attempt: Attempt): Promise<OwnedZnode | null> {
     while (lock.isHeld) {
@@ -146,7 +149,7 @@ export class Condition<L extends Held> {
     return null;
   }
 
-  /** Asks the service: of a lock whose znode a client has deleted we hear later than of the creation of ours. */
+  /** Asks the service: we learn of the deletion of the lock's znode later than of the creation of ours. */
   async #isLockThere(lock: L, attempt: Attempt): Promise<boolean> {
     try {
       await attempt.through((call) => lock.guarded.commit((transaction) => transaction, call));
@@ -157,7 +160,7 @@ export class Condition<L extends Held> {
     }
   }
 
-  /** @returns true when the znode is gone; false when its session may be over, and that cannot be known */
+  /** @returns true when the znode is gone; false when its session may be over, so that this cannot be known */
   async #awaitNotification({ path, lost }: OwnedZnode, attempt: Attempt): Promise<boolean> {
     while (!lost.aborted) {
       using own = await attempt.through((call) => this.#client.exists(path, { ...call, watch: true }));
@@ -167,7 +170,7 @@ export class Condition<L extends Held> {
     return false;
   }
 
-  /** @returns whether our znode was still there: no client has notified it */
+  /** @returns whether our znode was still there, so that no client has notified it */
   #remove(mark: string, attempt: Attempt): Promise<boolean> {
     return attempt.through(async (call) => {
       const own = (await this.#waiters(attempt)).find((name) => name.startsWith(mark));
@@ -176,14 +179,14 @@ export class Condition<L extends Held> {
         await this.#client.delete(joinPath(this.path, own), call);
         return true;
       } catch (error) {
-        // Perhaps it was an earlier attempt of ours: then a waiter wakes for nothing, and waits again.
+        // Perhaps an earlier attempt of ours deleted it: a spurious wakeup; the caller waits again.
         if (error instanceof NoNodeError) return false;
         throw error;
       }
     });
   }
 
-  /** The client that goes away with a notification leaves it to another one. Never rejects. */
+  /** Passes a notification that came too late on to another waiter. Never rejects. */
   async #giveUp(mark: string): Promise<void> {
     const attempt = new Attempt(this.#client, {}, { operation: 'Condition.wait', path: this.path });
     try {
@@ -198,7 +201,7 @@ export class Condition<L extends Held> {
         if (isWoken) return;
       }
     } catch {
-      // The client has ended.
+      // The client is closed.
     }
   }
 
@@ -214,7 +217,7 @@ export class Condition<L extends Held> {
     }
   }
 
-  /** @returns 'doubtful' when it is gone, and may have been before it was woken */
+  /** @returns 'doubtful' when the znode is gone, and may have been gone before it was woken */
   async #wake(
     name: string,
     lock: L,
@@ -233,7 +236,7 @@ export class Condition<L extends Held> {
           isDoubtful = true;
           onDoubt();
         }
-        // NotHeldError says that nothing has happened.
+        // NotHeldError promises that nothing has happened.
         if (isDoubtful && error instanceof NotHeldError) throw lostInDoubt(about, error);
         if (!isLoss(error)) throw error;
         await attempt.reconnect();

@@ -1,11 +1,12 @@
 /**
- * The safety properties of latches and barriers, by what the servers have committed. In every seed, whatever happens to
- * servers, links and replies, while callers cancel:
+ * The safety properties of latches and barriers, checked against the committed history. In every seed, under any faults
+ * of servers, links and replies, while callers cancel:
  *
- * 1. each count is carried out once, and says what it left; one that cannot tell, once at most; one that says it was not, never;
- * 2. who has waited for a latch has seen it open, and it opens in the txn of the last count;
- * 3. who has waited for a barrier, asked for it, put it up or removed it, has found it so at some moment of the call;
- * 4. a call removes one barrier at most, and none if it says so.
+ * 1. each count is applied once and returns the remaining count; one of unknown outcome at most once; one that reports
+ *    'not-applied', never;
+ * 2. a caller that has waited for a latch has seen it open, and it opens in the txn of the last count;
+ * 3. a call that waited for, checked, set or removed a barrier found it in that state at some moment of the call;
+ * 4. a call removes at most one barrier, and none if it says so.
  */
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -20,7 +21,7 @@ const CLIENTS = 3;
 const EACH = 8;
 const FAULT_MS = 10_000;
 
-/** A call, from one zxid to another, and what came of it. */
+/** A call, from one zxid to another, and its result. */
 interface Call {
   readonly client: Client;
   readonly method: 'count' | 'open' | 'wait' | 'isSet' | 'set' | 'remove';
@@ -51,7 +52,7 @@ class Checker {
     expect(left).toEqual(left.map((_, i) => CLIENTS * EACH - 1 - i));
     const calls = this.calls.filter(({ method }) => method === 'count');
     const told = calls.flatMap(({ result }) => (typeof result === 'number' ? [result] : []));
-    expect(new Set(told).size, 'counts leave different numbers').toBe(told.length);
+    expect(new Set(told).size, 'each count returns a different number').toBe(told.length);
     expect(left).toEqual(expect.arrayContaining(told));
     expect(left.length - told.length).toBeLessThanOrEqual(calls.filter(({ result }) => result === 'unknown').length);
     const open = tree.changesOf('/latch/open').find(({ type }) => type === 'created')!;
@@ -75,11 +76,11 @@ class Checker {
     const own = changes.filter(({ zxid }) => this.#clientOf.get(tree.entryAt(zxid)!.header.sessionId) === client);
     const most = (result === 'not-applied' ? 0 : 1) + this.#underWay(call);
     const types = own.filter(({ type }) => type === (method === 'set' ? 'created' : 'deleted'));
-    // What puts a barrier up may do so more than once: see `Barrier.set`.
+    // A call that sets a barrier may do so more than once: see `Barrier.set`.
     if (method === 'remove' || result === 'not-applied') expect(types.length, about).toBeLessThanOrEqual(most);
   }
 
-  /** Calls before this one that were given up, and may have had their effect only now. */
+  /** Earlier cancelled calls that may take effect only now. */
   #underWay(call: Call): number {
     const calls = this.calls.filter(({ client, method }) => client === call.client && BARRIER.has(method));
     const before = calls.slice(0, calls.indexOf(call));
@@ -89,7 +90,7 @@ class Checker {
   }
 }
 
-simulate('a latch counts everyone once, and a barrier holds everyone', 4, async (fleet, seed) => {
+simulate('each count is applied once, and a barrier blocks all waiters', 4, async (fleet, seed) => {
   const { world } = fleet;
   const checker = new Checker();
   await untilWhole(fleet);
@@ -119,7 +120,7 @@ simulate('a latch counts everyone once, and a barrier holds everyone', 4, async 
   if (tree !== null) checker.check(tree);
 });
 
-/** Waits for the latch, cancelling again and again. */
+/** Waits for the latch, and repeatedly cancels. */
 async function waitOften(fleet: Fleet, client: Client, latch: CountDownLatch, checker: Checker): Promise<void> {
   for (;;) {
     await note(fleet, client, 'open', checker, (options) => latch.wait(options));
@@ -128,7 +129,7 @@ async function waitOften(fleet: Fleet, client: Client, latch: CountDownLatch, ch
   }
 }
 
-/** Puts the barrier up, removes it, waits for it, asks for it. */
+/** Sets, removes, awaits and checks the barrier. */
 async function block(
   fleet: Fleet,
   client: Client,

@@ -16,13 +16,13 @@ import { ignoreExisting } from '../kernel/failures.ts';
 import { Tally } from '../queues/tally.ts';
 
 /**
- * A number that is counted down; a caller that waits continues when it is 0, and so does everyone who comes later.
+ * A counter that is counted down; waiting callers continue when it reaches 0, and so does every later caller.
  *
- *     /latch             what is left, in decimal digits
- *       open             it is 0
- *       tallies          so that everyone who counts does so exactly once (see queues/tally.ts)
+ *     /latch             the remaining count, in decimal digits
+ *       open             exists when it is 0
+ *       tallies          makes each count apply exactly once (see queues/tally.ts)
  *
- * Who waits watches `open`, so that counting wakes no client before the end.
+ * Waiters watch `open`, so that counting wakes no client before the end.
  *
  * @example
  * const latch = new CountDownLatch(client, '/imports/monday', 20);
@@ -35,7 +35,7 @@ export class CountDownLatch {
   readonly #count: number;
   readonly #tally: Tally;
 
-  /** @param count where it begins; the client that creates the znode decides */
+  /** @param count the initial count; that of the client that creates the znode is used */
   constructor(client: Client, path: string, count: number) {
     if (!Number.isSafeInteger(count) || count < 0)
       throw new RangeError(`a latch counts down from 0 or more, not ${count}`);
@@ -43,16 +43,16 @@ export class CountDownLatch {
     this.#client = client;
     this.#count = count;
     const tallies = joinPath(path, 'tallies');
-    // Below the latch alone: what was made in the place of one that was just deleted would be a latch without a number.
+    // Only below an existing latch: recreating a latch that was just deleted would leave one without a count.
     this.#tally = new Tally(client, tallies, (call) => makeContainer(client, tallies, call));
   }
 
   /**
-   * Counts down by one, exactly once; nothing happens at 0.
+   * Counts down by one, exactly once; does nothing at 0.
    *
-   * @returns what is left
-   * @throws SessionLostError of outcome 'unknown' when the session ended before the answer; AbortedError, TimeoutError and
-   *   ClosedError likewise, of outcome 'not-applied' when nothing was under way
+   * @returns the remaining count
+   * @throws SessionLostError of outcome 'unknown' when the session ended before the reply; AbortedError, TimeoutError
+   *   and ClosedError likewise, of outcome 'not-applied' when no request was in flight
    */
   async countDown(options: CallOptions = {}): Promise<number> {
     const attempt = this.#attempt(options, 'countDown');
@@ -62,7 +62,7 @@ export class CountDownLatch {
     }
   }
 
-  /** @returns null when another client has counted, or deleted the latch */
+  /** @returns null when another client has counted down or deleted the latch */
   async #countOnce(attempt: Attempt): Promise<number | null> {
     const { left, version } = await this.#read(attempt);
     if (left === 0) return 0;
@@ -82,20 +82,20 @@ export class CountDownLatch {
     }
   }
 
-  /** What is left. */
+  /** The remaining count. */
   async count(options: CallOptions = {}): Promise<number> {
     return (await this.#read(this.#attempt(options, 'count'))).left;
   }
 
   /**
-   * Waits until it is 0. Lost connections and sessions do not end the wait. The client that has no connection while it is opened and
-   * deleted does not learn of that, and waits for the next latch at this path.
+   * Waits until the count is 0. Survives lost connections and sessions. A client that is disconnected while the latch
+   * is opened and deleted does not notice, and waits for the next latch at this path.
    *
    * @throws AbortedError, TimeoutError
    */
   async wait(options: CallOptions = {}): Promise<void> {
     const attempt = this.#attempt(options, 'wait');
-    // Not older than the call: the latch that was there before may have been opened, and deleted.
+    // Not older than the call: an earlier latch may have been opened and deleted.
     let read: 'linearizable' | 'local' = 'linearizable';
     for (;;) {
       using open = await attempt.through((call) =>
@@ -107,17 +107,17 @@ export class CountDownLatch {
         wasOpened = type === 'created';
       });
       noted.catch(() => {});
-      // Of one that began at 0 the maker may not have come to `open`, in older programs.
+      // A latch created with count 0 by an older program may lack `open`.
       if (read === 'linearizable' && (await this.#read(attempt)).left === 0) return;
       read = 'local';
       attempt.obstacle = 'it is not counted down';
       await attempt.any([noted]);
-      // A client that was faster may have deleted the latch already.
+      // A faster client may have deleted the latch already.
       if (wasOpened) return;
     }
   }
 
-  /** Makes it where it is missing. */
+  /** Creates the latch where it is missing. */
   async #read(attempt: Attempt): Promise<{ readonly left: number; readonly version: number }> {
     for (;;) {
       try {
@@ -143,7 +143,7 @@ export class CountDownLatch {
         await making.commit(call);
       } catch (error) {
         if (!(error instanceof TransactionError)) throw error;
-        // Another client has made it, and says where it begins; or an earlier attempt of ours has.
+        // Another client has created it and chosen its count, or an earlier attempt of ours has.
         if (!(error.cause instanceof NodeExistsError || error.cause instanceof NoNodeError)) throw error.cause;
       }
     });

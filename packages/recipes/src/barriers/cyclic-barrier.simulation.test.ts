@@ -1,10 +1,10 @@
 /**
- * The safety properties of cyclic barriers. In every seed, whatever happens to servers, links and parties:
+ * The safety properties of cyclic barriers. In every seed, under any faults of servers, links and parties:
  *
- * 1. a round is one txn, in which so many parties that waited were all there; the client that comes through came through in it;
- * 2. each call takes part in one round at most, and in one that was not over when it came; one that says it has not
- *    taken part has not;
- * 3. rounds continue when all is healed, and nothing is left behind.
+ * 1. a round is one txn in which the required number of waiting parties existed; a party that passes was in that round;
+ * 2. each call takes part in at most one round, one that was not over when the call started; a call that reports
+ *    'not-applied' took part in none;
+ * 3. rounds continue when all faults are healed, and nothing is left behind.
  */
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -17,9 +17,9 @@ import { CyclicBarrier, type Passage } from './cyclic-barrier.ts';
 const PARTIES = 3;
 const FAULT_MS = 12_000;
 
-/** A call of `wait`, and what came of it: the round that it was in, or that it cannot be known. */
+/** A call of `wait` and its result: the round that it was in, or that this cannot be known. */
 interface Call {
-  /** Of what was seen by then, by any client. */
+  /** The newest round that any client had seen by then. */
   readonly begunAt: number;
   readonly roundBefore: bigint;
   round: bigint | 'unknown' | null;
@@ -29,12 +29,12 @@ interface Call {
 class Checker {
   readonly #calls = new Map<string, Call[]>();
   readonly #partyOf = new Map<bigint, string>();
-  /** When each round was first learned of, and by which of its indexes. */
+  /** When each round was first reported, and to which indexes. */
   readonly #rounds = new Map<bigint, { readonly heardAt: number; readonly indexes: Set<number> }>();
   #now = 0;
   #lastRound = 0n;
 
-  /** Makes the sessions of a client known as those of a party. */
+  /** Records the sessions of a client as those of a party. */
   follow(party: string, client: Client): void {
     const note = (): void => {
       if (client.session !== null) this.#partyOf.set(client.session.id, party);
@@ -59,13 +59,13 @@ class Checker {
     expect(round, 'a round that was not over when the call began').toBeGreaterThan(call.roundBefore);
     const known = this.#rounds.get(round) ?? { heardAt: ++this.#now, indexes: new Set() };
     this.#rounds.set(round, known);
-    expect(call.begunAt, `who is in round ${round} was there when it opened`).toBeLessThan(known.heardAt);
+    expect(call.begunAt, `a party of round ${round} was there when it opened`).toBeLessThan(known.heardAt);
     expect([...known.indexes], `indexes of round ${round}`).not.toContain(index);
     known.indexes.add(index);
     if (round > this.#lastRound) this.#lastRound = round;
   }
 
-  /** Compares what the parties were told with what was committed. */
+  /** Compares the reported results with the committed history. */
   check(tree: CommittedTree): void {
     const made = tree.changesOf('/steps').filter(({ type }) => type === 'children');
     const roundsOf = new Map([...this.#calls.keys()].map((party) => [party, [] as bigint[]]));
@@ -74,7 +74,7 @@ class Checker {
       if (met.length === 0) continue;
       expect(met, `parties in round ${zxid}`).toHaveLength(PARTIES);
       const before = met.map(({ path }) => tree.stateAt(path, tree.zxidBefore(zxid))!);
-      for (const { version } of before) expect(version, `who is in round ${zxid} waits, and has not met`).toBe(0);
+      for (const { version } of before) expect(version, `a party of round ${zxid} waits, and has not met`).toBe(0);
       const parties = before.map(({ owner }) => this.#partyOf.get(owner)!);
       expect(new Set(parties).size, `${parties} in round ${zxid} are as many`).toBe(PARTIES);
       for (const party of parties) roundsOf.get(party)!.push(BigInt(zxid));
@@ -84,7 +84,7 @@ class Checker {
   }
 }
 
-/** Each round that a party was in belongs to a call of its own: those between two passages to calls of which it cannot be known. */
+/** Each round of a party belongs to a call of its own: between two known passages, to calls of unknown outcome. */
 function checkParty(party: string, calls: readonly Call[], rounds: readonly bigint[]): void {
   let next = 0;
   let unknown = 0;
@@ -92,15 +92,15 @@ function checkParty(party: string, calls: readonly Call[], rounds: readonly bigi
     if (round === 'unknown') unknown++;
     if (typeof round !== 'bigint') continue;
     const at = rounds.indexOf(round, next);
-    expect(at, `${party} came through in round ${round}, and was in rounds ${rounds}`).toBeGreaterThanOrEqual(next);
-    expect(at - next, `rounds of ${party} before ${round} that it does not know of`).toBeLessThanOrEqual(unknown);
+    expect(at, `${party} passed in round ${round}, and was in rounds ${rounds}`).toBeGreaterThanOrEqual(next);
+    expect(at - next, `rounds of ${party} before ${round} that it does not know`).toBeLessThanOrEqual(unknown);
     next = at + 1;
     unknown = 0;
   }
   expect(rounds.length - next, `rounds of ${party} that it does not know of`).toBeLessThanOrEqual(unknown);
 }
 
-simulate('no client comes through alone, and no client twice', 3, async (fleet, seed) => {
+simulate('no client passes alone, and no client passes twice', 3, async (fleet, seed) => {
   const checker = new Checker();
   await untilWhole(fleet);
   const clients = await fleet.connectAll(PARTIES);
@@ -108,7 +108,7 @@ simulate('no client comes through alone, and no client twice', 3, async (fleet, 
   if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
   else fleet.unleash(FAULT_MS, PARTIES);
   const ending = new AbortController();
-  // Some cancel, and one more comes and dies.
+  // Some cancel, and one more joins and dies.
   const haste = fleet.world.random.pick([0, 0, 0.3]);
   const living = clients.map((client, i) => {
     checker.follow(parties[i]!, client);
@@ -124,7 +124,7 @@ simulate('no client comes through alone, and no client twice', 3, async (fleet, 
   ending.abort();
   await ended;
   await fleet.world.sleep(20_000);
-  // What a client that died has left behind goes with those who leave after it.
+  // What a dead client left behind is deleted by later parties.
   await Promise.all(
     clients.map((client, i) => pass(new CyclicBarrier(client, '/steps', PARTIES), parties[i]!, checker)),
   );
@@ -151,7 +151,7 @@ async function live(
   }
 }
 
-/** Waits with a client of its own, which ends in the midst of it. */
+/** Waits with a client of its own, which is closed halfway. */
 async function dieOften(fleet: Fleet, checker: Checker, signal: AbortSignal): Promise<void> {
   const { random } = fleet.world;
   for (let i = 0; !signal.aborted; i++) {

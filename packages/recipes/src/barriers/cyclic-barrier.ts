@@ -1,19 +1,19 @@
 import { type CallOptions, type Client, nullableBytes } from '@meerkat/client';
 import { Rendezvous } from './rendezvous.ts';
 
-/** The result of coming through. */
+/** The result of passing the barrier. */
 export interface Passage {
-  /** The first to come has 0. */
+  /** 0 for the first to arrive. */
   readonly index: number;
-  /** Larger than that of every round before, and the same for all who came through together. */
+  /** Larger than that of every earlier round, and the same for all parties of one round. */
   readonly round: bigint;
 }
 
 /**
- * A barrier that opens whenever so many wait at it, and closes behind them, round after round. It is a rendezvous to which
- * no client brings anything.
+ * A barrier that opens whenever the required number of parties wait at it, and closes behind them, round after round: a
+ * rendezvous without values.
  *
- * A party that gives up, or dies, while it waits is not counted any more: the others wait for another party.
+ * A party that cancels or dies while it waits is no longer counted: the others wait for another party.
  *
  * @example
  * const barrier = new CyclicBarrier(client, '/steps', 4);
@@ -37,7 +37,7 @@ export class CyclicBarrier {
     return this.#rendezvous.partyCount;
   }
 
-  /** Waits until enough do. @throws as `Rendezvous.meet` */
+  /** Waits until enough parties do. @throws as `Rendezvous.meet` */
   async wait(options: CallOptions = {}): Promise<Passage> {
     const { index, round } = await this.#rendezvous.meet(null, options);
     return { index, round };

@@ -1,13 +1,15 @@
 /**
- * The safety properties of double barriers, by what the servers have committed. In every seed, whatever happens to servers,
- * links and members, who also cancel, die in the midst of it, and come again:
+ * The safety properties of double barriers, checked against the committed history. In every seed, under any faults of
+ * servers, links and members, which also cancel, die halfway and enter again:
  *
- * 1. a round begins with so many members, all of which are there and none of which is there twice;
- * 2. the client that comes in later comes while one of those is there, and each comes into a round that was not over when it came;
- * 3. no client has left a round before all others of it have, and no member is gone that has neither left nor lost its session;
- * 4. a call that says it is 'not-applied' was counted by no round;
- * 5. the client that is inside is a member as long as its session lives, also where two come and go through one object;
- * 6. a round ends when no client is inside; rounds continue when all is healed, and nothing is left behind.
+ * 1. a round begins with the required number of members, all present and none twice;
+ * 2. a later member enters while one of those is inside, and each enters a round that was not over when its call
+ *    started;
+ * 3. no member leaves a round before all others have left, and no member is gone that has neither left nor lost its
+ *    session;
+ * 4. a call that reports 'not-applied' was counted in no round;
+ * 5. a client inside is a member as long as its session lives, also where two enter and leave through one object;
+ * 6. a round ends when no client is inside; rounds continue when all faults are healed, and nothing is left behind.
  */
 import { type CallOptions, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -21,27 +23,27 @@ const MEMBERS = 3;
 const FAULT_MS = 12_000;
 const PATH = '/barrier';
 
-/** A call of `enter`, and what came of it; moments are zxids up to which was committed by then. */
+/** A call of `enter` and its result; times are zxids: the last one committed by then. */
 interface Stay {
   readonly process: string;
   readonly begunAt: number;
   round: bigint | 'not-applied' | 'unknown' | 'under way';
   enteredAt: number;
-  /** When `leave` was called, and when it told that all have left. */
+  /** When `leave` was called, and when it reported that all have left. */
   leavingAt: number;
   leftAt: number;
-  /** The client has taken its session for lost while it was inside. */
+  /** The client considered its session lost while it was inside. */
   isLost: boolean;
 }
 
-/** A znode of a member. */
+/** The znode of a member. */
 interface Member {
   readonly path: string;
   readonly process: string;
   readonly from: number;
   /** The zxid of its deletion. */
   readonly to: number;
-  /** It went with its session. */
+  /** It was deleted with its session. */
   readonly isExpired: boolean;
 }
 
@@ -49,7 +51,7 @@ class Checker {
   readonly stays: Stay[] = [];
   readonly #processOf = new Map<bigint, string>();
 
-  /** Makes the sessions of a client known as those of a process. */
+  /** Records the sessions of a client as those of a process. */
   follow(process: string, client: Client): void {
     const note = (): void => {
       if (client.session !== null) this.#processOf.set(client.session.id, process);
@@ -91,7 +93,7 @@ class Checker {
       const isCounted = own.some((member) => isThere(member, round));
       const isLate = own.some(({ from }) => from > round && founders.some(({ to }) => to > from));
       expect(isCounted || isLate, `${about} was in round ${round}, or came while it was open`).toBe(true);
-      // Before it, the call may have had others, in sessions that it has lost.
+      // Before it, the call may have had others, in lost sessions.
       const last = own.findLast(({ from }) => from <= stay.enteredAt)!;
       const isGone = last.to <= stay.leavingAt && !last.isExpired && !stay.isLost;
       expect(isGone, `${about} is gone from round ${round} before it leaves`).toBe(false);
@@ -107,7 +109,10 @@ class Checker {
     expect(this.stays.some(({ leftAt }) => leftAt < Number.POSITIVE_INFINITY)).toBe(true);
   }
 
-  /** Each call has a znode of its own name; that of a call of unknown outcome may come when the next ones have begun. */
+  /**
+   * Each call has its own znode name; the znode of a call of unknown outcome may appear after the next calls have
+   * begun.
+   */
   #checkHarmless(members: readonly Member[], rounds: readonly { readonly zxid: number }[]): void {
     for (const process of new Set(this.stays.map((stay) => stay.process))) {
       const calls = this.stays.filter((stay) => stay.process === process);
@@ -121,7 +126,7 @@ class Checker {
         const fresh = own.filter(({ path }) => !seen.has(path));
         for (const { path } of own) seen.add(path);
         if (round !== 'not-applied') {
-          // The client that has come in has waited until nothing of earlier calls can come any more.
+          // A client that has entered has waited until no znode of earlier calls can appear.
           if (typeof round === 'bigint') awaited = 0;
           else if (fresh.length === 0) awaited++;
           continue;
@@ -156,10 +161,11 @@ function isThere({ from, to }: Member, zxid: number): boolean {
   return from <= zxid && zxid < to;
 }
 
-simulate('no client enters or leaves alone, whatever goes wrong', 4, async (fleet, seed) => {
+simulate('no client enters or leaves alone, under any faults', 4, async (fleet, seed) => {
   const { random } = fleet.world;
   const checker = new Checker();
-  // One member more than is needed, and two of one object, which the tree cannot tell apart: what they are told is checked alone.
+  // One member more than needed, and two through one object, which the tree cannot tell apart: only their results are
+  // checked.
   const isShared = seed % 5 === 0;
   const clients = await fleet.connectAll(MEMBERS);
   if (isShared) clients.push(clients[0]!);
@@ -183,7 +189,7 @@ simulate('no client enters or leaves alone, whatever goes wrong', 4, async (flee
   controller.abort();
   await ended;
   await fleet.world.sleep(20_000);
-  // What those who have died or given up have left behind goes with a round after it.
+  // What dead or cancelled clients left behind is removed after one more round.
   const last = clients.slice(0, MEMBERS);
   await Promise.all(last.map((client, i) => stay(fleet, makeBarrier(fleet, client), client, names[i]!, checker)));
   expect((await clients[0]!.children(PATH, { read: 'linearizable' })).children).toEqual([]);
@@ -195,7 +201,7 @@ function makeBarrier(fleet: Fleet, client: Client): DoubleBarrier {
   return new DoubleBarrier(client, PATH, MEMBERS, { layout: fleet.world.random.pick(['kazoo', 'curator']) });
 }
 
-/** Comes in and goes out, again and again, and sometimes cancels. */
+/** Enters and leaves repeatedly, and sometimes cancels. */
 async function live(
   fleet: Fleet,
   client: Client,
@@ -214,7 +220,7 @@ async function live(
   }
 }
 
-/** Comes in with a client of its own, which ends in the midst of it. */
+/** Enters with a client of its own, which is closed halfway. */
 async function dieOften(fleet: Fleet, checker: Checker, signal: AbortSignal): Promise<void> {
   const { random } = fleet.world;
   for (let i = 0; !signal.aborted; i++) {

@@ -15,7 +15,7 @@ function makeGate(): { readonly promise: Promise<void>; readonly resolve: () => 
   return { promise, resolve };
 }
 
-/** The client, but for its first deletions: they or their replies are lost, which is reported after a while. */
+/** The client, except that its first deletions or their replies are lost, which is reported after a while. */
 function withUnluckyDeletes(
   client: Client,
   count: number,
@@ -40,7 +40,7 @@ function withUnluckyDeletes(
 
 describe('a double barrier', () => {
   test(
-    'lets in when all are there, and out when all are done, round after round',
+    'lets all in when enough members are there, and out when all have left, round after round',
     withClients(async (fleet, ...clients) => {
       for (const layout of ['curator', 'kazoo'] as const) {
         const path = `/${layout}`;
@@ -67,7 +67,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'does not wait for who has died inside, nor count who has died before',
+    'does not wait for members that died inside, nor count those that died before',
     withClients(async (fleet, a, b, c, d) => {
       const barriers = [a, b, c, d].map((client) => new DoubleBarrier(client, '/barrier', 3));
       void barriers[0]!.enter().catch(() => {});
@@ -95,7 +95,7 @@ describe('a double barrier', () => {
         await fleet.world.sleep(1000);
         const sessionId = a.session?.id;
         const { lostSignal } = a!;
-        // A service that is away for longer than the session timeout keeps its sessions.
+        // A service that is down for longer than the session timeout keeps its sessions.
         const [server] = fleet.ensemble.servers;
         server!.crash();
         await fleet.world.sleep(6000);
@@ -114,7 +114,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'keeps a member that came again after a lost session when another one comes through the same object',
+    'keeps a member that entered again after session loss when another one enters through the same object',
     withClients(async (fleet, client, other) => {
       const barrier = new DoubleBarrier(client, '/barrier', 2);
       const first = barrier.enter();
@@ -135,7 +135,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'does not hold who is late to leave for those who wait for the next round',
+    'does not make a late leaver wait for members of the next round',
     withClients(async (_, a, b, c) => {
       const barrierOf = (client: Client): DoubleBarrier => new DoubleBarrier(client, '/barrier', 3);
       const [first, second, third] = [barrierOf(a), barrierOf(b), barrierOf(c)];
@@ -155,7 +155,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'begins a new round when all of the last one have died inside',
+    'begins a new round when all members of the last one have died inside',
     withClients(async (fleet, a, b, c, d) => {
       await Promise.all([a, b].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
       await Promise.all([a.close(), b.close()]);
@@ -170,7 +170,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'leaves nothing behind when a wait is given up',
+    'leaves nothing behind when a wait is cancelled',
     withClients(async (fleet, client) => {
       const barrier = new DoubleBarrier(client, '/barrier', 2);
       for (const timeoutMs of [0, 1, 2, 3, 4, 5, 6, 8, 10, 20, 50]) {
@@ -182,7 +182,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'waits for the others once more when a wait to leave was given up',
+    'waits for the others again after a cancelled leave',
     withClients(async (fleet, first, second, third) => {
       const enter = (client: Client): Promise<Inside> => new DoubleBarrier(client, '/barrier', 3).enter();
       const [a, b, c] = await Promise.all([enter(first), enter(second), enter(third)]);
@@ -202,7 +202,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'lets a caller that has given up waiting for the others continue behind its scope',
+    'does not wait at the end of the scope after a cancelled leave',
     withClients(async (_, ...clients) => {
       const entering = clients.map((client) => new DoubleBarrier(client, '/barrier', 3).enter());
       const [a] = await Promise.all(entering);
@@ -215,7 +215,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'cannot tell whether it was counted when it is given up after its znode was made',
+    'reports an unknown outcome when it is cancelled after its znode was created',
     withClients(async (fleet, a, b) => {
       const barrier = new DoubleBarrier(a, '/barrier', 2);
       await expect(barrier.enter({ timeoutMs: 0 })).rejects.toMatchObject({ outcome: 'not-applied' });
@@ -231,7 +231,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'says that nothing was done when its znode is refused, and that others may have counted it if one was there before',
+    'reports not-applied when its znode is refused, and unknown if an earlier znode may have been counted',
     withClients(async (fleet, client, other) => {
       const read: Acl = { scheme: 'world', id: 'anyone', perms: Perm.read };
       await other.create('/barrier', '', { acl: [{ ...read, perms: Perm.all & ~Perm.create }] });
@@ -248,7 +248,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'keeps nothing of all the calls that were given up',
+    'keeps no state of cancelled calls',
     withClients(async (fleet, client) => {
       const allSettled = vi.spyOn(Promise, 'allSettled');
       const barrier = new DoubleBarrier(client, '/barrier', 2);
@@ -264,13 +264,13 @@ describe('a double barrier', () => {
   );
 
   test(
-    'does not hammer on a server that has too much to do',
+    'does not hammer an overloaded server',
     withClients(async (fleet, client, other) => {
       let attempts = 0;
       let isBusy = true;
       aroundCommits(client, async (commit) => {
         attempts++;
-        // It answers at once that it has not tried it.
+        // It answers at once, without having tried it.
         await client.exists('/');
         if (isBusy) throw new ThrottledError({ operation: 'transaction', path: null });
         return commit();
@@ -284,7 +284,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'is not counted when it is given up before its znode was made, whatever it waited for',
+    'is not counted when it is cancelled before its znode was created, whatever it waited for',
     withClients(async (fleet, a, b, c, d) => {
       const barrierOf = (client: Client): DoubleBarrier => new DoubleBarrier(client, '/barrier', 2);
       const [first, second] = [barrierOf(a), barrierOf(b)];
@@ -301,7 +301,7 @@ describe('a double barrier', () => {
       network.block('client4', 'zk1');
       network.block('zk1', 'client4');
       await counted;
-      // It waits until the znode of that one is removed.
+      // It waits until the znode of the cancelled call is removed.
       const again = barrier.enter({ timeoutMs: 1000 });
       await expect(again).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
       network.heal();
@@ -309,7 +309,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'does not leave alone by the list of a server that is behind its round',
+    'does not leave early because of a list from a server that lags behind its round',
     withClients(async (fleet, a, b, c) => {
       const [entering, ...others] = [a, b, c].map((client) => new DoubleBarrier(client, '/barrier', 3));
       const first = entering!.enter();
@@ -319,7 +319,7 @@ describe('a double barrier', () => {
       await Promise.all(others.map((barrier) => barrier.enter()));
       const inside = await first;
       const children = a.children.bind(a);
-      // As another server may show it, which has not come as far as the one whose event has let it in.
+      // As shown by another server that lags behind the one whose event has let it in.
       a.children = (async (path: string, options: { readonly read?: string } = {}) => {
         return options.read === 'linearizable' ? children(path, options as never) : before;
       }) as Client['children'];
@@ -330,7 +330,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'lets no client in where all have died between its look and its coming',
+    'lets no client in when all members die before its znode is created',
     withClients(async (fleet, a, b, c, d) => {
       await c.ensurePath('/barrier');
       const { promise: funeral, resolve: bury } = makeGate();
@@ -354,7 +354,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'lets in who comes when it is open, and waits for it',
+    'lets a late member in while it is open, and waits for it',
     withClients(async (fleet, a, b, c) => {
       const inside = await Promise.all([a, b].map((client) => new DoubleBarrier(client, '/barrier', 2).enter()));
       const late = await new DoubleBarrier(c, '/barrier', 2).enter();
@@ -369,7 +369,7 @@ describe('a double barrier', () => {
   );
 
   test(
-    'ends for who brings more data than servers take, and asks no more then',
+    'fails for a member whose data is too large for the servers, and then stops retrying',
     withClients(async (fleet) => {
       const client = await fleet.connect({ requestBytesMax: 8 * 1024 * 1024 });
       await client.ensurePath('/barrier');
@@ -389,7 +389,7 @@ describe('a double barrier', () => {
     }, 0),
   );
 
-  test('costs each member three requests to come in and four to leave', async () => {
+  test('costs each member three requests to enter and four to leave', async () => {
     const { world, ensemble } = new Fleet(1, { servers: 1 });
     const members = 10;
     await world.run(async () => {
@@ -398,15 +398,15 @@ describe('a double barrier', () => {
       await clients[0]!.ensurePath('/barrier');
       counter.clear();
       const inside = await Promise.all(clients.map((client) => new DoubleBarrier(client, '/barrier', members).enter()));
-      // A look at `ready`, the own znode, a watch of it. The last one lists them all, and makes `ready`.
+      // A look at `ready`, its own znode, a watch on `ready`. The last one lists all members, and creates `ready`.
       expect(counter.requests).toBe(3 * members + 2);
       expect(counter.events).toBe(members);
       counter.clear();
       await Promise.all(inside.map((member) => member.leave()));
-      // A list, the watch of the lowest, the deletion, a list when the lowest is gone. The lowest asks two things for each
-      // who is the highest when it looks, and those are few when all leave at once.
+      // A list, the watch of the lowest, the deletion, a list when the lowest is gone. The lowest sends two requests
+      // per member that is the highest when it looks, and those are few when all leave at once.
       expect(counter.requests).toBeLessThanOrEqual(4 * members + 8);
-      // Of its own deletion, and of that of the one it waits for.
+      // For its own deletion, and for that of the member it waits for.
       expect(counter.events).toBeLessThanOrEqual(2 * members + 4);
     });
   });
@@ -423,12 +423,12 @@ describe('a double barrier', () => {
         }) as typeof client.children;
       }
       const inside = await Promise.all(clients.map((client) => new DoubleBarrier(client, '/barrier', 20).enter()));
-      // Before it creates its znode and after: no client is woken before all are there.
+      // Before and after it creates its znode: no client is woken before all are there.
       expect(lists).toBeLessThanOrEqual(3 * 20);
       lists = 0;
       const leaving = inside.map((member, i) => fleet.world.sleep(100 * i).then(() => member.leave()));
       await Promise.all(leaving);
-      // At the call, after its own deletion, at the end; and the lowest once for each who leaves.
+      // At the call, after its own deletion, at the end; and the lowest once per leaving member.
       expect(lists).toBeLessThanOrEqual(5 * 20);
     }, 20),
   );

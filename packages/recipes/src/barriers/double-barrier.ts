@@ -26,45 +26,46 @@ import { Inside } from './inside.ts';
 import { awaitCreation, findFounder, isRace, membersOf, READY } from './ready.ts';
 
 /*
- * A double barrier: so many processes begin together and end together.
+ * A double barrier: a fixed number of processes begin together and end together.
  *
- *     /barrier                                  its version is raised by everyone who comes in
+ *     /barrier                                  its version is raised by every member that enters
  *       5b2f9d0e-5e3b-4f0a-9a44-0c6f3a9f7d21    a member: ephemeral, named by a UUID (kazoo: without dashes)
  *       0d1e…                                   another one
- *       ready                                   there were enough of them: the barrier is open
+ *       ready                                   there were enough members: the barrier is open
  *
- * Entering: watch `ready`, and create a znode if it is not there. The transaction that makes it also says how many children
- * were there before, so only those who may be enough list them. The client that sees enough makes `ready`, in one transaction that
- * checks every member it has counted. The event of its creation has all that the others need: its zxid is that of `ready`,
- * and larger than that of their own znode, so they were there.
+ * Entering: watch `ready`, and create a znode if `ready` does not exist. The creating transaction also returns how many
+ * children existed before, so only members that may complete the round list them. The client that sees enough members
+ * creates `ready`, in a transaction that checks every counted member. The event of its creation suffices for the
+ * others: its zxid is that of `ready`, and larger than that of their own znode, so they existed by then.
  *
- * Leaving, as the manual has it, with one watch each: the lowest member waits for the highest, every other client deletes its
- * znode and waits for the lowest. The last one deletes its znode and `ready` in one transaction.
+ * Leaving, as in the manual, with one watch each: the lowest member waits for the highest, every other member deletes
+ * its znode and waits for the lowest. The last one deletes its znode and `ready` in one transaction.
  *
- * What is safe, and why:
+ * Safety, and why it holds:
  *
- * 1. No client is let in before enough members are there at one moment: the transaction that makes `ready` checks them.
- * 2. The client that comes later than `ready` is let in while one of those is inside who are older than it. They were counted, so
- *    the barrier is open; and a server that lags behind its leader cannot make one come in where all are gone.
- * 3. No client leaves before every member of its round has left or lost its session. A round is known by the zxid of its
- *    `ready`. Those who wait continue when there is no member at all, or when `ready` is gone, or another one, and no member
- *    is left that is older than it.
- * 4. Rounds do not run into each other: no client can come in between the last look at the members and the deletion of
- *    `ready`, because coming in raises the version of the barrier's znode, which that transaction checks. Curator and kazoo
+ * 1. No client is let in before enough members exist at one moment: the transaction that creates `ready` checks them.
+ * 2. A client that enters after `ready` was created is let in while a member older than `ready` is inside. That member
+ *    was counted, so the barrier is open; a server that lags behind its leader cannot let a client in after all have
+ *    left.
+ * 3. No client leaves before every member of its round has left or lost its session. A round is identified by the zxid
+ *    of its `ready`. Leavers continue when there is no member at all, or when `ready` is gone or replaced and no member
+ *    older than it is left.
+ * 4. Rounds do not overlap: no client can enter between the last look at the members and the deletion of `ready`,
+ *    because entering raises the version of the barrier's znode, which that transaction checks. Curator and kazoo
  *    delete `ready` by itself, so with these in the fleet a round should not begin before the last one is over for all.
- * 5. A member that dies is gone with its session, and a caller that waits for it is woken by that. When all have died, `ready`
- *    is left over without a member; the client that comes then removes it and begins a new round.
+ * 5. The znode of a dead member is deleted with its session, which wakes those that wait for it. When all have died,
+ *    `ready` is left over without members; the next client to enter removes it and begins a new round.
  */
 
 export interface DoubleBarrierOptions {
-  /** Who else uses it: decides the names of the members. Default 'curator'. */
+  /** Which library shares the barrier: determines the names of the members. Default 'curator'. */
   readonly layout?: Layout | undefined;
-  /** What our znode reports about us; kazoo writes host and process. Default: nothing. */
+  /** The data of our znode; kazoo writes host and process. Default: empty. */
   readonly data?: Data | undefined;
 }
 
 /**
- * Lets so many processes begin together and end together.
+ * Lets a fixed number of processes begin together and end together.
  *
  * @example
  * const barrier = new DoubleBarrier(client, '/round', 3);
@@ -77,14 +78,14 @@ export class DoubleBarrier {
   readonly memberCount: number;
   readonly #client: Client;
   readonly #options: DoubleBarrierOptions;
-  /** Settled when calls that were given up make no znodes any more. */
+  /** Settled when cancelled calls can no longer create znodes. */
   #removed: Promise<void> = Promise.resolve();
   /** Znodes of ours that may still be there. */
   readonly #leftovers = new Set<string>();
-  /** Znodes of calls that continue, which come again by the same name. */
+  /** Znodes of running calls, which are recreated under the same name. */
   readonly #coming = new Set<string>();
 
-  /** @param memberCount how many have to be there; the client that comes when it is open already comes in, too */
+  /** @param memberCount required members; while the barrier is open, additional clients are let in, too */
   constructor(client: Client, path: string, memberCount: number, options: DoubleBarrierOptions = {}) {
     if (!Number.isInteger(memberCount) || memberCount < 1) {
       throw new RangeError(`a double barrier has at least one member, not ${memberCount}`);
@@ -97,11 +98,11 @@ export class DoubleBarrier {
   }
 
   /**
-   * Waits until enough members are there. Goes through lost connections, and through a lost session with a new znode.
+   * Waits until enough members are there. Survives lost connections, and session loss with a new znode.
    *
-   * @throws AbortedError, TimeoutError, ClosedError: we are no member any more, but others may have come in and counted us
-   *   (outcome 'unknown'; 'not-applied' if our znode was not even made); RequestTooLargeError also when servers close the
-   *   connection because of `data`
+   * @throws AbortedError, TimeoutError, ClosedError: we are no longer a member, but others may have entered and counted
+   *   us (outcome 'unknown'; 'not-applied' if our znode was never created); RequestTooLargeError also when servers
+   *   close the connection because of `data`
    */
   async enter(options: CallOptions = {}): Promise<Inside> {
     const about = { operation: 'DoubleBarrier.enter', path: this.path };
@@ -114,7 +115,7 @@ export class DoubleBarrier {
       for (;;) {
         const inside = await this.#come(coming, attempt);
         if (inside === null) continue;
-        // It may have been left over on the way, and is not any more.
+        // It may have been a leftover meanwhile, and no longer is.
         this.#leftovers.delete(coming.path);
         return inside;
       }
@@ -134,10 +135,10 @@ export class DoubleBarrier {
     }
   }
 
-  /** One znode, and what comes of it. @returns null when we have to come again */
+  /** One znode and its fate. @returns null when we have to enter again */
   async #comeAfter(look: Look, coming: Coming, attempt: Attempt): Promise<Inside | null> {
     const { path } = coming;
-    // A znode that comes when the caller has given up already is removed.
+    // A znode that is created after the caller has cancelled is removed.
     attempt.next();
     const joining = this.#join(coming, look);
     const joined = await attempt.waitFor(joining).catch((error: unknown) => {
@@ -146,7 +147,7 @@ export class DoubleBarrier {
     });
     if (joined === null) {
       await attempt.reconnect();
-      // The removal of the znode that came to nothing would take the next one away, which has its name.
+      // A pending removal of a failed znode would delete the next one, which has the same name.
       await attempt.waitFor(this.#removed);
       return null;
     }
@@ -175,13 +176,14 @@ export class DoubleBarrier {
       const member = (await joining)?.member;
       if (member === undefined) return;
       await member.release();
-      // One that counted as lost ends at once, and is removed behind its back; its session may come back, and would find it.
+      // A member that counts as lost is released at once and removed in the background; its session may come back and
+      // keep it.
       await removeZnode(this.#client, path, member.sessionId);
     };
     this.#awaitToo(remove().catch(() => {}));
   }
 
-  /** Of earlier calls that were given up znodes may be left, also of lost sessions: with these we would count twice. */
+  /** Znodes of cancelled calls or lost sessions may be left: with them we would be counted twice. */
   async #clear(attempt: Attempt): Promise<void> {
     await attempt.waitFor(this.#removed);
     for (const path of this.#leftovers) {
@@ -191,7 +193,7 @@ export class DoubleBarrier {
     }
   }
 
-  /** Waits while there is a `ready` and no client inside who was counted for it. */
+  /** Waits while there is a `ready` and no counted member is inside. */
   async #lookAhead(attempt: Attempt): Promise<Look> {
     for (;;) {
       const first = await this.#lookAtReady(attempt);
@@ -200,7 +202,7 @@ export class DoubleBarrier {
       const others = await this.#list(attempt, 'linearizable');
       if (others === null || !others.children.includes(READY)) continue;
       const members = membersOf(others.children);
-      // All members of a round have died, and no client was left to end it.
+      // All members of a round have died, and none was left to end it.
       if (members.length === 0) return { ready: null, leftOverSince: others.stat.version };
       const paths = members.map((name) => joinPath(this.path, name));
       const founder = await findFounder(this.#client, paths, first.stat.czxid, attempt);
@@ -215,12 +217,12 @@ export class DoubleBarrier {
     return attempt.through((call) => this.#client.exists(path, { ...call, watch: true }));
   }
 
-  /** @returns null when there is no barrier yet, or not any more */
+  /** @returns null when the barrier's znode does not exist */
   #list(attempt: Attempt, read: 'local' | 'linearizable'): Promise<Children | null> {
     return attempt.through((call) => this.#client.children(this.path, { ...call, read })).catch(nullIfMissing);
   }
 
-  /** Makes our znode. @returns null when the session ended meanwhile, or there is none, or `look` is out of date */
+  /** Creates our znode. @returns null when the session ended meanwhile, or there is none, or `look` is out of date */
   async #join(coming: Coming, look: Look): Promise<Joined | null> {
     const client = this.#client;
     const { path, mayBeCounted } = coming;
@@ -229,9 +231,9 @@ export class DoubleBarrier {
     const lost = client.lostSignal;
     const sessionId = client.session?.id;
     if (sessionId === undefined) return null;
-    // For a caller that gives up from now on.
+    // For a caller that cancels from now on.
     coming.mayBeCounted = true;
-    // No other client uses the name, so the creation may be repeated until it is answered.
+    // No other client uses the name, so the creation may be retried until there is a reply.
     try {
       while (!lost.aborted && client.session?.id === sessionId) {
         const created = await this.#create(coming, look.leftOverSince, uncertainty);
@@ -240,11 +242,11 @@ export class DoubleBarrier {
         const stat = created.stat ?? (await client.exists(path));
         if (stat === null || lost.aborted) break;
         if (stat.ephemeralOwner !== sessionId) {
-          // An earlier session of this call has left it behind.
+          // Left behind by an earlier session of this call.
           await client.delete(path).catch(ignoreMissing);
           continue;
         }
-        // A member that has counted as lost is recreated by its name: the removal of the old one must not take that.
+        // A lost member is recreated under its name: the removal of the old znode must not delete the new one.
         const remove = (call: CallOptions): Promise<void> => client.delete(path, call);
         const member = new Holding(client, { path, stat, lost }, { marginMs: NO_MARGIN, isNameShared: true, remove });
         return { member, ready: look.ready, othersMax: created.othersMax };
@@ -252,7 +254,7 @@ export class DoubleBarrier {
     } catch (error) {
       this.#remove(path, sessionId);
       if (isPassing(error)) return null;
-      // It was refused, and no client has been there.
+      // It was refused, so no other client has seen it.
       if (!isMade && !uncertainty.exists) coming.mayBeCounted = mayBeCounted;
       throw error;
     }
@@ -281,14 +283,14 @@ export class DoubleBarrier {
       if (error instanceof TransactionError) {
         const { cause } = error;
         if (!isRace(error)) throw cause;
-        // It is there by an earlier attempt, the reply to which was lost, or others have removed what was left over.
+        // An earlier attempt has created it and its reply was lost, or others have removed the leftover `ready`.
         if (cause instanceof NodeExistsError || leftOverSince !== null)
           return { stat: null, othersMax: Number.POSITIVE_INFINITY };
         await client.ensurePath(this.path, { mode: 'container' });
       } else if (isPassing(error)) {
         const attempt = new Attempt(client, {}, about);
         await attempt.reconnect();
-        // A service that answers this may be one that our data are too large for.
+        // A service that answers this may have closed the connection because our data is too large.
         await attempt.through((call) => client.exists(path, call));
         losses.check(about);
       } else throw error;
@@ -296,12 +298,12 @@ export class DoubleBarrier {
     }
   }
 
-  /** @returns the round that we are in, the zxid of the creation of its `ready`; null when we have to come again */
+  /** @returns the round that we are in, i.e. the czxid of its `ready`; null when we have to enter again */
   async #awaitReady({ member, ready, othersMax }: Joined, attempt: Attempt): Promise<bigint | null> {
     let look = ready;
     let own: ReadyLook | null = null;
     try {
-      // The client that is the last of so many to create its znode sees them all.
+      // The last of the required clients to create its znode sees all of them.
       let canOpen = othersMax + 1 >= this.memberCount;
       while (!member.signal.aborted) {
         if (look === null) {
@@ -330,7 +332,10 @@ export class DoubleBarrier {
     }
   }
 
-  /** @returns the round; 'few' when others are missing; 'again' when the next look shows it; 'gone' with the barrier's own znode */
+  /**
+   * @returns the round; 'few' when members are missing; 'again' to look again; 'gone' when the barrier's znode is
+   *   deleted
+   */
   async #openIfAll(member: Holding, attempt: Attempt): Promise<bigint | 'few' | 'again' | 'gone'> {
     const listed = await this.#list(attempt, 'local');
     // And ours with it.
@@ -341,7 +346,7 @@ export class DoubleBarrier {
     return (await this.#open(paths, attempt)) ?? 'again';
   }
 
-  /** Whether we belong to a round that is open: we were there when it began, or come while one is inside who was. */
+  /** Whether we belong to an open round: we existed when it began, or entered while a member is inside that did. */
   async #isIn(member: Holding, round: bigint, attempt: Attempt): Promise<boolean> {
     if (member.token > round) {
       const listed = await this.#list(attempt, 'linearizable');
@@ -351,7 +356,11 @@ export class DoubleBarrier {
     return member.isHeld;
   }
 
-  /** Makes `ready` if so many of these are still there. @returns the round; null: the next look says whether it was done */
+  /**
+   * Creates `ready` if all of these still exist.
+   *
+   * @returns the round; null: the next look says whether it was applied
+   */
   async #open(members: readonly string[], attempt: Attempt): Promise<bigint | null> {
     const transaction: Transaction<TransactionResult[]> = this.#client.transaction();
     for (const path of members.slice(0, this.memberCount)) transaction.check(path);
@@ -366,7 +375,7 @@ export class DoubleBarrier {
     }
   }
 
-  /** As the library of the layout names its members. */
+  /** Named as by the library of the layout. */
   #makeName(): string {
     const hex = makeUuidHex(this.#client.surroundings.random);
     if (this.#options.layout === 'kazoo') return hex;
@@ -376,28 +385,28 @@ export class DoubleBarrier {
 
 /** A call of `enter`. */
 interface Coming {
-  /** Of our znode: one name whatever sessions the call goes through, so that it has one znode at a time. */
+  /** Of our znode: one name across all sessions of the call, so that it has one znode at a time. */
   readonly path: string;
-  /** There may have been a znode of ours, and with it a round. */
+  /** A znode of ours, and with it a round, may have existed. */
   mayBeCounted: boolean;
-  /** Of its creation. */
+  /** Of the creation. */
   readonly losses: LossStreak;
 }
 
 type ReadyLook = { readonly stat: Stat | null } & Watched;
 
-/** What there was before we came. */
+/** What existed before we entered. */
 interface Look {
-  /** It was not there, and is watched; null: to be looked at once we are there. */
+  /** `ready` did not exist, and is watched; null: to be read once our znode exists. */
   readonly ready: ReadyLook | null;
-  /** The version of the barrier's znode at which there was a `ready` without members; null: there was none. */
+  /** The version of the barrier's znode at which `ready` existed without members; null: it did not. */
   readonly leftOverSince: number | null;
 }
 
 interface Created {
   /** null when the server did not send it. */
   readonly stat: Stat | null;
-  /** More children than these were not there before. */
+  /** An upper bound for the number of children that existed before. */
   readonly othersMax: number;
 }
 

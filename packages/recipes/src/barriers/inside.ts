@@ -17,20 +17,20 @@ import { asDoubtful } from '../kernel/doubt.ts';
 import type { Holding } from '../kernel/holding.ts';
 import { findFounder, isRace, membersOf, READY } from './ready.ts';
 
-/** Being inside a double barrier: from the moment when all are there until all have left. */
+/** Membership in a round of a double barrier, from when all have entered until all have left. */
 export class Inside implements AsyncDisposable {
-  /** Larger than that of every round before, and the same for all members of one. */
+  /** Larger than that of every earlier round, and the same for all members of a round. */
   readonly round: bigint;
   readonly #client: Client;
   readonly #path: string;
   readonly #member: Holding;
   readonly #leftovers: Set<string>;
-  /** A client has called `leave`. */
+  /** `leave` was called. */
   #hasLeft = false;
-  /** Under way, or successful. */
+  /** In progress, or successful. */
   #leaving: Promise<void> | null = null;
 
-  /** Made by `DoubleBarrier.enter`. */
+  /** Created by `DoubleBarrier.enter`. */
   constructor(client: Client, path: string, member: Holding, round: bigint, leftovers: Set<string>) {
     this.round = round;
     this.#client = client;
@@ -39,28 +39,28 @@ export class Inside implements AsyncDisposable {
     this.#leftovers = leftovers;
   }
 
-  /** Whether we are a member for certain: the others wait for us. */
+  /** Whether we are certain to be a member, so that the others wait for us. */
   get isHeld(): boolean {
     return !this.#hasLeft && this.#member.isHeld;
   }
 
-  /** Aborts when the session may be over: the others do not wait for us any more. Also once we have left. */
+  /** Aborts when the session may be over, so that the others no longer wait for us. Also once we have left. */
   get signal(): AbortSignal {
     return this.#member.signal;
   }
 
   /**
-   * Leaves, and waits until all have left or lost their sessions; also when we have lost ours. A caller that has given up waiting
-   * may call it again, and waits for the others once more.
+   * Leaves, and waits until all have left or lost their sessions; also when we have lost ours. After a cancelled call
+   * it may be called again, and waits for the others once more.
    *
-   * @throws AbortedError, TimeoutError, ClosedError, of outcome 'unknown': we have left, and do not know of the others
+   * @throws AbortedError, TimeoutError, ClosedError, of outcome 'unknown': we have left, but the others may not have
    */
   async leave(options: CallOptions = {}): Promise<void> {
     const about = { operation: 'Inside.leave', path: this.#path };
     const attempt = new Attempt(this.#client, options, about);
     this.#hasLeft = true;
     try {
-      // An earlier call has limits of its own.
+      // An earlier call has its own limits.
       while (this.#leaving !== null) {
         const leaving = this.#leaving.then(
           () => true,
@@ -75,7 +75,7 @@ export class Inside implements AsyncDisposable {
     await this.#leaving;
   }
 
-  /** Leaves and waits. Nothing happens any more when `leave` was called and its caller has given up waiting. */
+  /** Leaves and waits. Does nothing when `leave` was called and its wait was cancelled. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#hasLeft) await this.#leaving;
     else await this.leave();
@@ -85,7 +85,7 @@ export class Inside implements AsyncDisposable {
     try {
       while (!(await this.#step(attempt)));
     } catch (error) {
-      // The barrier's own znode is gone, so no client is inside.
+      // The barrier's znode is gone, so no client is inside.
       if (error instanceof NoNodeError) return;
       this.#leftovers.add(this.#member.path);
       this.#leaving = null;
@@ -96,9 +96,9 @@ export class Inside implements AsyncDisposable {
   }
 
   /**
-   * One look at the members, and what follows from it.
+   * Looks at the members once and acts on the result.
    *
-   * @returns whether everyone has left
+   * @returns whether all have left
    */
   async #step(attempt: Attempt): Promise<boolean> {
     const client = this.#client;
@@ -106,19 +106,20 @@ export class Inside implements AsyncDisposable {
     const own = nameOf(this.#member.path);
     const isMember = this.#member.isHeld && children.includes(own);
     const isOpen = children.includes(READY);
-    // A znode of ours that a lost session has left behind would count for the next round, so we wait for its end too.
+    // A znode that a lost session of ours has left behind would be counted for the next round, so we wait for its end,
+    // too.
     const others = membersOf(children).filter((name) => name !== own || !isMember);
     if (others.length === 0) return await this.#end({ isMember, isOpen, version: stat.version }, attempt);
     const isLowest = isMember && own < others[0]!;
     const awaited = isLowest ? others.at(-1)! : others[0]!;
     const releasing = isMember && !isLowest ? this.#member.release(attempt.next()) : Promise.resolve();
-    // If the look fails, too, no caller waits for it any more.
+    // If the look fails, no caller awaits this.
     releasing.catch(() => {});
     using found = await this.#watch(joinPath(this.#path, awaited), attempt);
     await releasing;
     if (found.stat === null) return false;
     let watched: Watched = found;
-    // It came when the round was open, or belongs to the next one, who will wait for us.
+    // It entered while the round was open, or belongs to the next one and will wait for us.
     if (found.stat.czxid > this.round && !(isOpen && (await this.#isOpen(attempt)))) {
       const paths = others.map((name) => joinPath(this.#path, name));
       const founder = await findFounder(client, paths, this.round, attempt);
@@ -134,8 +135,8 @@ export class Inside implements AsyncDisposable {
   }
 
   /**
-   * Not as it was before our round began. Of that the client may know by an event alone, and then it may be connected next to
-   * a server that has not come as far: there the others would not be there yet.
+   * Not older than the beginning of our round. The client may know of that only by an event, and may then connect to a
+   * server that lags behind: its list would lack the other members.
    */
   async #list(attempt: Attempt): Promise<Children> {
     const listed = await attempt.through((call) => this.#client.children(this.#path, call));
@@ -147,15 +148,18 @@ export class Inside implements AsyncDisposable {
     return attempt.through((call) => this.#client.exists(path, { ...call, watch: true }));
   }
 
-  /** Whether the `ready` that there is belongs to our round. (Our own members delete it with the last of them; kazoo's first.) */
+  /**
+   * Whether the existing `ready` belongs to our round. (Our last member deletes it with its own znode, kazoo's first
+   * member does.)
+   */
   async #isOpen(attempt: Attempt): Promise<boolean> {
     const ready = await attempt.through((call) => this.#client.exists(joinPath(this.#path, READY), call));
     return ready?.czxid === this.round;
   }
 
   /**
-   * The last one ends the round, unless a client has come in since `version`. A `ready` without members is left over, whichever
-   * round it was of.
+   * The last one ends the round, unless a client has entered since `version`. A `ready` without members is a leftover
+   * of any round.
    */
   async #end({ isMember, isOpen, version }: LastLook, attempt: Attempt): Promise<boolean> {
     if (!isMember && !isOpen) return true;
@@ -174,9 +178,9 @@ export class Inside implements AsyncDisposable {
 }
 
 interface LastLook {
-  /** Our znode is the only one. */
+  /** Our znode exists, and is the only one. */
   readonly isMember: boolean;
-  /** There is a `ready`. */
+  /** `ready` exists. */
   readonly isOpen: boolean;
   /** Of the barrier's znode. */
   readonly version: number;

@@ -1,5 +1,5 @@
 /*
- * What a meeting leaves behind for those who took part. Numbers are big-endian.
+ * The record that a round leaves for its parties. Numbers are big-endian.
  *
  *     <count: 4 bytes>
  *     <length: 4 bytes> <name of the arrival>  <length: 4 bytes, 0xFFFFFFFF for null> <data>    for each, in their order
@@ -36,7 +36,7 @@ export function writeMeeting(arrivals: readonly Arrival[]): Uint8Array {
   return bytes;
 }
 
-/** @throws RangeError when the data is no such record */
+/** @throws RangeError when the data is not such a record */
 export function readMeeting(bytes: Uint8Array): Arrival[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;

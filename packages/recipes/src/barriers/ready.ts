@@ -9,7 +9,7 @@ export function membersOf(children: readonly string[]): string[] {
   return children.filter((name) => name !== READY).sort();
 }
 
-/** One of these znodes that was there before the round began: it was counted for it. null: none is left. */
+/** A member znode older than the round, i.e. one that was counted for it. null: none is left. */
 export async function findFounder(
   client: Client,
   paths: readonly string[],
@@ -20,7 +20,7 @@ export async function findFounder(
   return paths.find((_, i) => (stats[i]?.czxid ?? round) < round) ?? null;
 }
 
-/** @returns the zxid of the creation that was waited for; null when it is not known, or something else came */
+/** @returns the zxid of the awaited creation; null when it is not known, or another event came */
 export async function awaitCreation(
   changed: Promise<WatchEvent>,
   lost: AbortSignal,
@@ -34,7 +34,7 @@ export async function awaitCreation(
   return zxid;
 }
 
-/** Another client has changed what the transaction relied on, or an earlier attempt of it was applied. */
+/** Another client has changed a precondition of the transaction, or an earlier attempt was applied. */
 export function isRace({ cause }: TransactionError): boolean {
   return RACES.has(cause.code);
 }

@@ -7,7 +7,7 @@ import { type Meeting, Rendezvous } from './rendezvous.ts';
 const PARTIES = 3;
 const FAULT_MS = 12_000;
 
-/** What every party has seen. */
+/** Everything that the parties have seen. */
 class Minutes {
   readonly meetings: number[] = Array.from({ length: PARTIES + 1 }, () => 0);
   readonly #values = new Map<bigint, string>();
@@ -18,18 +18,18 @@ class Minutes {
     expect(values).toHaveLength(PARTIES);
     expect(values[index]).toBe(value);
     const minutes = values.join(' ');
-    expect(this.#values.get(round) ?? minutes, `what round ${round} has brought`).toBe(minutes);
+    expect(this.#values.get(round) ?? minutes, `the values of round ${round}`).toBe(minutes);
     this.#values.set(round, minutes);
     for (const each of values) {
-      expect(this.#roundOf.get(each) ?? round, `the round that ${each} was brought to`).toBe(round);
+      expect(this.#roundOf.get(each) ?? round, `the round of ${each}`).toBe(round);
       this.#roundOf.set(each, round);
     }
   }
 }
 
-simulate('all who meet see the same, and each is in one meeting', 3, async (fleet, seed) => {
+simulate('all parties of a meeting see the same values, and each is in one meeting', 3, async (fleet, seed) => {
   const minutes = new Minutes();
-  // One more than meet at one time.
+  // One more than a round needs.
   const clients = await fleet.connectAll(PARTIES + 1);
   if (seed % 4 === 0) fleet.unleashBreaks(FAULT_MS);
   else fleet.unleash(FAULT_MS, clients.length);
@@ -51,7 +51,7 @@ async function live(fleet: Fleet, client: Client, party: number, minutes: Minute
   const rendezvous = new Rendezvous(client, '/meeting', PARTIES, { codec: text });
   for (let i = 0; !signal.aborted; i++) {
     const value = `${party}/${i}`;
-    // Now and then a client cancels.
+    // Sometimes a client cancels.
     const timeoutMs = fleet.world.random.chance(0.2) ? fleet.world.random.between(0, 500) : undefined;
     try {
       minutes.onMet(party, value, await rendezvous.meet(value, { signal, timeoutMs }));

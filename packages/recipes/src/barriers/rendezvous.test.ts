@@ -17,7 +17,7 @@ function makeGate(): { readonly promise: Promise<void>; readonly resolve: () => 
 
 describe('a rendezvous', () => {
   test(
-    'shows each what all have brought, in the order of their arrival',
+    'gives each party the values of all, in order of arrival',
     withClients(async (fleet, ...clients) => {
       for (let round = 0; round < 3; round++) {
         const meetings = await Promise.all(
@@ -36,7 +36,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'does not count who has given up, and lets more than one group meet',
+    'does not count cancelled parties, and supports several rounds',
     withClients(async (fleet, ...clients) => {
       const meet = (i: number, value: string, timeoutMs?: number) =>
         new Rendezvous(clients[i]!, '/meeting', 2, { codec: text }).meet(value, { timeoutMs });
@@ -53,7 +53,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'waits on with the arrival that it made after one that is in doubt, however late that is removed',
+    'keeps its second arrival when the first is in doubt, however late the first is removed',
     withClients(async (fleet, first, second) => {
       const { client, relent } = doubtClient(first, '/meeting');
       const meeting = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('1');
@@ -67,7 +67,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'cannot tell whether others have met with it when it is given up after its arrival',
+    'reports an unknown outcome when it is cancelled after its arrival',
     withClients(async (fleet, client) => {
       await client.ensurePath('/meeting');
       const outcomes = new Set<string>();
@@ -88,7 +88,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'says that no client has met with it when it is given up before its arrival, whatever is in flight then',
+    'reports not-applied when it is cancelled before its arrival, whatever is in flight',
     withClients(async (fleet, client) => {
       const { network } = fleet.world;
       const rendezvous = new Rendezvous(client, '/meeting', 2);
@@ -113,7 +113,7 @@ describe('a rendezvous', () => {
         await delay;
         return remove(path, options);
       };
-      // What this one leaves behind is in the way of the next.
+      // The arrival that this one leaves behind delays the next call.
       await expect(meet()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
       await expect(meet()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
       goOn();
@@ -121,7 +121,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'does not say that no client has met with it when the service refuses what comes after its arrival',
+    'does not report not-applied when the service refuses a request after its arrival',
     withClients(async (fleet, client, other) => {
       const meeting = new Rendezvous(other, '/meeting', 2, { codec: text }).meet('first');
       await fleet.world.sleep(1000);
@@ -149,7 +149,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'does not count twice who has given up and comes again, though its first arrival is still there',
+    'does not count a party twice that cancels and comes again while its first arrival still exists',
     withClients(async (fleet, client, other) => {
       const { promise: delay, resolve: goOn } = makeGate();
       const remove = client.delete.bind(client);
@@ -172,7 +172,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'ends for who comes last when servers close connections because all is too large together, and asks no more then',
+    'fails for the last party when servers close connections because the record is too large, and stops retrying',
     withClients(async (fleet) => {
       const clients = await fleet.connectAll(3, { requestBytesMax: 8 * 1024 * 1024 });
       const value = new Uint8Array(500_000);
@@ -208,7 +208,7 @@ describe('a rendezvous', () => {
       }) as typeof children;
       const meeting = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('one');
       await fleet.world.sleep(1000);
-      // A session that no client has learned of for a while lives on, and its arrival with it.
+      // A session that was silent for a while lives on, and its arrival with it.
       expect((await other.children('/meeting')).children).toHaveLength(2);
       expect(lists).toBeLessThan(5);
       const { values } = await new Rendezvous(other, '/meeting', 2, { codec: text }).meet('two');
@@ -220,7 +220,7 @@ describe('a rendezvous', () => {
   );
 
   test(
-    'says that another client has deleted its arrival, and not that its session is lost',
+    'reports that another client has deleted its arrival, not that its session is lost',
     withClients(async (fleet, client, other) => {
       const meeting = new Rendezvous(client, '/meeting', 2, { codec: text }).meet('gone');
       const ended = expect(meeting).rejects.toMatchObject({
@@ -234,7 +234,7 @@ describe('a rendezvous', () => {
     }, 3),
   );
 
-  test('writes its record as it is described', () => {
+  test('writes its record in the documented format', () => {
     const record = Uint8Array.of(0, 0, 0, 2, 0, 0, 0, 1, 0x61, 0, 0, 0, 2, 7, 8, 0, 0, 0, 1, 0x62, 255, 255, 255, 255);
     const arrivals = [
       { name: 'a', data: Uint8Array.of(7, 8) },
@@ -248,7 +248,7 @@ describe('a rendezvous', () => {
 
 describe('a cyclic barrier', () => {
   test(
-    'opens for so many at once, again and again',
+    'opens for the required number of parties, round after round',
     withClients(async (_, ...clients) => {
       const seen: bigint[] = [];
       for (let round = 0; round < 4; round++) {

@@ -27,37 +27,37 @@ import { type Arrival, readMeeting, writeMeeting } from './meeting-record.ts';
 import { isRace } from './ready.ts';
 
 /*
- * So many parties meet, each brings something, all see everything, and they continue: round after round.
+ * A fixed number of parties meet, each brings a value, all see all values, and they continue: round after round.
  *
  *     /meeting
- *       _c_5b2f…-arrival-0000000004              a party that waits: ephemeral; it holds what it has brought
- *       _c_0d1e…-arrival-0000000006              the next one (5 has given up)
- *       meeting-0000000001-0000000003            what the last round has brought, for those who have not read it yet
+ *       _c_5b2f…-arrival-0000000004              a waiting party: ephemeral; holds its value
+ *       _c_0d1e…-arrival-0000000006              the next one (5 has cancelled)
+ *       meeting-0000000001-0000000003            the values of the last round, for parties that have not read them yet
  *
- * The client that arrives lists the children once. If there are enough who have not met yet, the oldest of them meet: one transaction
- * makes the record and writes each of their znodes, at the version that it has from its creation. So a party meets once,
- * it was there in the moment of the meeting, and it watches its own znode only: n parties cost n events a round.
+ * An arriving client lists the children once. If there are enough that have not met yet, the oldest of them meet: one
+ * transaction creates the record and writes each of their znodes, at the version of its creation. So a party meets
+ * once, it existed at the moment of the meeting, and it watches its own znode only: n parties cost n events per round.
  *
- * A record is deleted when no client is left who was in it: the client that has read it deletes its own arrival and looks.
+ * A record is deleted when no party of it is left: a client that has read it deletes its own arrival and checks.
  */
 
 export interface RendezvousOptions<T> {
-  /** How what the parties bring lies in a znode. Default: bytes. */
+  /** How values are stored in a znode. Default: bytes. */
   readonly codec?: Codec<T> | undefined;
 }
 
 export interface Meeting<T> {
-  /** What each has brought, in the order of their arrival. */
+  /** The values of all parties, in order of arrival. */
   readonly values: readonly T[];
-  /** Which of them is ours. */
+  /** The index of our own value. */
   readonly index: number;
-  /** Larger than that of every round before, and the same for all who met. */
+  /** Larger than that of every earlier round, and the same for all parties of a round. */
   readonly round: bigint;
 }
 
 /**
- * A place where so many parties exchange something and continue. All values of a round together have to fit into one znode:
- * 1 MiB, unless the servers are configured otherwise.
+ * A place where a fixed number of parties exchange values and continue. All values of a round together have to fit into
+ * one znode: 1 MiB, unless the servers are configured otherwise.
  *
  * @example
  * const rendezvous = new Rendezvous<string>(client, '/addresses', 3, { codec: text });
@@ -68,7 +68,7 @@ export class Rendezvous<T = Uint8Array> {
   readonly partyCount: number;
   readonly #client: Client;
   readonly #codec: Codec<T>;
-  /** What the names of arrivals begin with that may still be there although their calls have ended. */
+  /** Name prefixes of arrivals that may still exist although their calls have ended. */
   readonly #leftovers = new Set<string>();
 
   constructor(client: Client, path: string, partyCount: number, options: RendezvousOptions<T> = {}) {
@@ -83,13 +83,13 @@ export class Rendezvous<T = Uint8Array> {
   }
 
   /**
-   * Brings a value, and waits until enough have.
+   * Brings a value, and waits until enough parties have.
    *
-   * @throws AbortedError, TimeoutError: the others do not wait for us, but may have seen what we brought if it came at the
-   *   last moment (outcome 'unknown'; 'not-applied' if we have not even arrived); SessionLostError, outcome 'unknown', when
-   *   the session ended while we waited; ClosedError likewise; NoNodeError, outcome 'unknown', when another client has
-   *   deleted the znode that stood for us; DecodeError when we have met and cannot read what one of them has brought;
-   *   RequestTooLargeError when servers do not take what all have brought together
+   * @throws AbortedError, TimeoutError: the others do not wait for us, but may have seen our value if it arrived at the
+   *   last moment (outcome 'unknown'; 'not-applied' if we have not even arrived); SessionLostError, outcome 'unknown',
+   *   when the session ended while we waited; ClosedError likewise; NoNodeError, outcome 'unknown', when another client
+   *   has deleted our arrival; DecodeError when we have met and cannot decode one of the values; RequestTooLargeError
+   *   when servers do not accept all values together
    */
   async meet(value: T, options: CallOptions = {}): Promise<Meeting<T>> {
     const about = { operation: 'Rendezvous.meet', path: this.path };
@@ -99,8 +99,8 @@ export class Rendezvous<T = Uint8Array> {
     const party = await this.#arrive(data, attempt);
     let hasMet = false;
     try {
-      // The last one to come does it for the others, so it does not end with the limit of the caller, but no caller would
-      // catch what becomes of it if that had ended before.
+      // The last party does it for the others, so it does not stop at the caller's limit; but if that has passed
+      // already, no caller would handle its rejection.
       attempt.next();
       await attempt.waitFor(this.#convene(about));
       while (!party.lost.aborted) {
@@ -112,7 +112,7 @@ export class Rendezvous<T = Uint8Array> {
       hasMet = meeting !== null;
       if (meeting !== null) return meeting;
     } catch (error) {
-      // Our znode is gone: with its session, or by hand.
+      // Our znode was deleted: with its session, or by another client.
       if (!(error instanceof NoNodeError)) throw asDoubtful(error, about);
     } finally {
       if (!hasMet) this.#leftovers.add(nameOf(party.path));
@@ -121,7 +121,7 @@ export class Rendezvous<T = Uint8Array> {
     throw this.#unknown(party);
   }
 
-  /** Arrivals of calls that were given up, or have lost their session, may still be there: with these we would count twice. */
+  /** Arrivals of cancelled calls or lost sessions may still exist: with them we would be counted twice. */
   async #clear(attempt: Attempt): Promise<void> {
     const marks = [...this.#leftovers];
     if (marks.length === 0) return;
@@ -135,8 +135,8 @@ export class Rendezvous<T = Uint8Array> {
   }
 
   /**
-   * Makes our arrival, once. It is not recreated when the session ends before it is known whether it was made: the others
-   * may have met with it by then.
+   * Creates our arrival, once. It is not recreated when the session ends before it is known whether it was created: the
+   * others may have met with it by then.
    */
   async #arrive(data: Uint8Array | null, attempt: Attempt): Promise<OwnedZnode> {
     const client = this.#client;
@@ -165,12 +165,16 @@ export class Rendezvous<T = Uint8Array> {
     return new NoNodeError({ ...about, detail });
   }
 
-  /** Lets those meet who can. @throws RequestTooLargeError also when servers close the connection because of it */
+  /**
+   * Lets complete groups meet.
+   *
+   * @throws RequestTooLargeError also when servers close the connection because of the size
+   */
   async #convene(about: About): Promise<void> {
     const client = this.#client;
     const attempt = new Attempt(client, {}, about);
     const losses = new LossStreak();
-    /** Arrivals that are not as they were made: they have met, or another client has written to them. */
+    /** Arrivals that have been written to: they have met, or another client has written to them. */
     const written = new Set<string>();
     for (;;) {
       const { children } = await attempt.through((call) => client.children(this.path, call));
@@ -197,7 +201,7 @@ export class Rendezvous<T = Uint8Array> {
         await transaction.commit();
       } catch (error) {
         losses.noted(error, size);
-        // One of them has left, or another client was faster, or it was done and we do not know it: the next look shows.
+        // A party has left, another client was faster, or it was applied and the reply was lost: look again.
         if (error instanceof NoNodeError) continue;
         if (isPassing(error)) {
           await attempt.reconnect();
@@ -214,7 +218,7 @@ export class Rendezvous<T = Uint8Array> {
     return { name, data, version: stat.version };
   }
 
-  /** The meeting that a party was in; null when there is none. */
+  /** The meeting that a party was in; null when it was in none. */
   async #find(party: OwnedZnode, attempt: Attempt): Promise<Meeting<T> | null> {
     const client = this.#client;
     const own = nameOf(party.path);
@@ -240,7 +244,7 @@ export class Rendezvous<T = Uint8Array> {
     }
   }
 
-  /** Takes away our arrival, and records that no client needs any more. Never rejects. */
+  /** Deletes our arrival, and records that no party needs any longer. Never rejects. */
   async #leave(party: OwnedZnode): Promise<void> {
     const client = this.#client;
     const attempt = new Attempt(client, {}, { operation: 'Rendezvous.meet', path: this.path });
@@ -253,7 +257,7 @@ export class Rendezvous<T = Uint8Array> {
         await attempt.through((call) => client.delete(joinPath(this.path, record), call)).catch(() => {});
       }
     } catch {
-      // The client has ended, or the place is gone; the next one who leaves takes away what is left.
+      // The client is closed, or the path is gone; the next party that leaves cleans up.
     }
   }
 }
@@ -262,12 +266,12 @@ function isArrival(name: string): boolean {
   return sequenceOf(name) !== null && withoutSequence(name).endsWith(ARRIVAL);
 }
 
-/** A record's number is that of the last who took part, so that it has its place among the arrivals. */
+/** A record has the sequence number of its last party, so that it sorts among the arrivals. */
 function isRecord(name: string): boolean {
   return name.startsWith(RECORD) && sequenceOf(name) !== null;
 }
 
-/** Whether the client that has this number may have taken part. */
+/** Whether the party with this number may have taken part. */
 function isWithin(record: string, sequence: number): boolean {
   const first = sequenceOf(withoutSequence(record).slice(0, -1));
   const last = sequenceOf(record);

@@ -3,12 +3,12 @@ import type { CachedZnode } from './cached-znode.ts';
 import { ChangeFeed } from './change-feed.ts';
 import type { Difference } from './timeline.ts';
 
-/** Who wants to know of the publications of an image: consumers of its changes, and who waits for the next one. */
+/** The subscribers of an image: consumers of its changes, and callers that wait for the next publication. */
 export class Audience {
   readonly #feeds: Set<ChangeFeed> = new Set();
-  /** Told at the next publication, or at the end. */
+  /** Called at the next publication or at the end. */
   readonly #waiting: Set<() => void> = new Set();
-  /** How it has ended; undefined while it has not. */
+  /** How the image ended; undefined while it has not. */
   #end: Error | null | undefined = undefined;
 
   /**
@@ -22,7 +22,7 @@ export class Audience {
     return feed;
   }
 
-  /** Resolves at the next publication or at the end, after so many milliseconds at the latest. */
+  /** Resolves at the next publication or at the end, after `delayMs` at the latest. */
   async next(attempt: Attempt, delayMs: number): Promise<void> {
     let wake = (): void => {};
     const published = new Promise<void>((resolve) => {
@@ -37,7 +37,7 @@ export class Audience {
     this.#wake();
   }
 
-  /** @param error null: the user has ended it */
+  /** @param error null: closed by the user */
   end(error: Error | null): void {
     this.#end = error;
     for (const feed of this.#feeds) feed.end(error);

@@ -1,11 +1,11 @@
 /**
- * The safety properties of the caches. In every seed, at any moment and through any faults:
+ * The safety properties of the caches. In every seed, at any moment and under any faults:
  *
- * 1. whatever a cache shows is the tree as it was at the zxid that it names (as long as some server still has the whole
- *    history to compare it with), and that never goes back;
- * 2. what a client was told to be written is shown once `waitFor` resolves, also in the midst of faults;
- * 3. each change begins where the one before it of the same path has ended;
- * 4. it comes to the end of the history once the faults are over.
+ * 1. a cache shows the tree as it was at the zxid that it names (as long as some server still has the whole history to
+ *    compare it with), and the zxid never decreases;
+ * 2. an acknowledged write is shown once `waitFor` resolves, also during faults;
+ * 3. each change begins where the previous one of the same path ended;
+ * 4. the cache catches up with the history once the faults are over.
  */
 import { type Client, isZooKeeperError } from '@meerkat/client';
 import { type CommittedTree, DEFAULT_LINK, type SeededRandom } from '@meerkat/simulator';
@@ -42,7 +42,7 @@ simulate(
     const tree = committedSince0(fleet.ensemble);
     const newest: Map<string, number> = new Map();
     for (const image of shown) {
-      expect(image.zxid, `${image.cache} goes forward`).toBeGreaterThanOrEqual(newest.get(image.cache) ?? 0);
+      expect(image.zxid, `${image.cache} never goes back`).toBeGreaterThanOrEqual(newest.get(image.cache) ?? 0);
       newest.set(image.cache, image.zxid);
       if (tree === null) continue;
       const depthMax = image.cache === 'tree' ? 99 : image.cache === 'children' ? 1 : 0;
@@ -53,7 +53,7 @@ simulate(
   },
   (seed) => ({
     core: { snapCount: 200 },
-    // Streams come in other pieces than they were written: events and replies together, and one event in two halves.
+    // Streams arrive in other pieces than they were written: events and replies together, and one event in two halves.
     link: {
       ...DEFAULT_LINK,
       delayMaxMs: 5,
@@ -75,7 +75,7 @@ async function live(fleet: Fleet, seed: number): Promise<Shown[]> {
   const reader = await fleet.connectAs('reader', OPTIONS);
   const shown: Shown[] = [];
 
-  // Some of the tree is there before the caches, some of it is written while they come up.
+  // Some of the tree exists before the caches, some is written while they start.
   for (let i = 0; i < 20; i++) await write(writers[0]!, random);
   if (seed % 3 === 0) leaveOutZxids(reader);
   const caches = openCaches(reader, isWatchingMore(seed) ? 0 : 100);
@@ -99,7 +99,7 @@ async function live(fleet: Fleet, seed: number): Promise<Shown[]> {
       await world.sleep(random.between(0, pauseMs));
     }
   });
-  // From one server to another, which is not as far, or farther, with every event in between missed.
+  // From one server to another, which is behind or ahead, with every event in between missed.
   const moving = (async () => {
     while (!isOver) {
       await world.sleep(random.between(50, 800));
@@ -117,7 +117,7 @@ async function live(fleet: Fleet, seed: number): Promise<Shown[]> {
         () => true,
         (error: unknown) => ignoreService(error) ?? false,
       );
-      if (isThere) expect(cache.zxid, `${name} has come as far`).toBeGreaterThanOrEqual(written.mzxid);
+      if (isThere) expect(cache.zxid, `${name} has caught up`).toBeGreaterThanOrEqual(written.mzxid);
       await world.sleep(random.between(0, 500));
     }
   })();
@@ -158,14 +158,14 @@ function openCaches(reader: Client, refreshSpreadMs: number): Record<string, Lis
 }
 
 /**
- * So much that it takes two requests to arm everything again: the watches of the caches are armed by the first, and events come
- * before the second has passed a narrow link. Such caches refresh without a pause, before more changes hide what was overlooked.
+ * So many watches that rearming takes two requests: the first rearms the caches, and events arrive before the second
+ * has passed a slow link. These caches refresh without a delay, before more changes hide what was missed.
  */
 async function watchMore(reader: Client): Promise<void> {
   for (const name of ['w', 'x', 'y', 'z']) await reader.exists(`/${name.repeat(70_000)}`, { watch: true });
 }
 
-/** What the watches of a client tell from now on, they tell as if its servers were older than 3.9. */
+/** From now on, the watches of a client report events without zxids, as from servers before 3.9. */
 function leaveOutZxids(client: Client): void {
   const watch = client.watch.bind(client);
   client.watch = (path, options) => {
@@ -205,7 +205,7 @@ const PATHS = [
   ...['a', 'b', 'c'].flatMap((a) => [`/t/${a}`, ...['x', 'y'].flatMap((b) => [`/t/${a}/${b}`, `/t/${a}/${b}/z`])]),
 ];
 
-/** Through every fault. */
+/** Retries through every fault. */
 async function lastZxid(client: Client): Promise<bigint> {
   for (;;) {
     await client.whenConnected();

@@ -87,7 +87,7 @@ test('a cache of a tree may be limited in depth, and leave out subtrees', () =>
     expect(cache.children('/t/no')).toBeNull();
   }));
 
-test('a transaction shows as a whole or not at all', () =>
+test('a transaction is shown as a whole or not at all', () =>
   onStage(async ({ world, writer, reader }) => {
     await writer.create('/t');
     for (const name of ['a', 'b']) await writer.create(`/t/${name}`, '0');
@@ -109,7 +109,7 @@ test('a transaction shows as a whole or not at all', () =>
     for (const pair of seen) expect(pair.split(' ')[0]).toBe(pair.split(' ')[1]);
   }));
 
-test('without a connection a cache is stale and keeps its image; afterwards it reads what has changed and nothing else', () =>
+test('without a connection a cache is stale and keeps its image; afterwards it reads only what has changed', () =>
   onStage(async ({ world, writer, reader, cut }) => {
     await writer.create('/t', 'root');
     for (let group = 0; group < 10; group++) {
@@ -140,13 +140,13 @@ test('without a connection a cache is stale and keeps its image; afterwards it r
     expect(text(cache.get('/t/5/new')?.data)).toBe('created');
     expect(cache.get('/t/7/0')).toBeNull();
     expect(text(cache.get('/t')?.data)).toBe('root again');
-    // Each znode is asked for its stat, and two parents for their children; the changed ones alone are read.
+    // Each znode is asked for its stat, and two parents for their children; only the changed ones are read.
     const { data, stats, lists } = cache.reads;
     expect({ data: data - 1001, lists: lists - 11 }).toEqual({ data: 3, lists: 2 });
     expect(stats).toBeLessThanOrEqual(1010);
   }));
 
-test('a transaction of which only the beginning was reported before the connection broke shows as a whole', () =>
+test('a transaction that was only partly reported before the connection broke is shown as a whole', () =>
   onStage(async ({ world, writer, reader }) => {
     await writer.create('/t', 'root');
     await writer.create('/t/a', 'old');
@@ -155,7 +155,7 @@ test('a transaction of which only the beginning was reported before the connecti
     const hearing = reader.watch('/t', { recursive: true });
     await hearing.ready;
 
-    // The deletion comes through, what follows it is lost.
+    // The deletion arrives, the events after it are lost.
     const { network } = world;
     const stream = network.openEnds.find(({ host }) => host === 'reader')!;
     let bytesLeft = NOTIFICATION_BYTES + '/t/a'.length;
@@ -181,7 +181,7 @@ test('a transaction of which only the beginning was reported before the connecti
     expect(znodes.sort()).toEqual(['/t root', '/t/a new', '/t/b too']);
   }));
 
-test('a znode that went without a connection is gone, also when the next one ends before it is looked at', () =>
+test('a znode deleted while disconnected is gone, also when the next connection ends before it is checked', () =>
   onStage(async ({ world, writer, reader, cut }) => {
     await writer.create('/t');
     await writer.create('/t/a');
@@ -194,7 +194,7 @@ test('a znode that went without a connection is gone, also when the next one end
     const { stats } = cache.reads;
     await writer.delete('/t/a');
     heal();
-    // It asks for the root first, and once that is answered there is another connection before it asks for the child.
+    // It asks for the root first; after that reply there is another connection before it asks for the child.
     await world.until(() => cache.reads.stats > stats, 60_000, 0.05);
     await reader.moveTo(null);
     await world.until(() => !cache.stale, 60_000);
@@ -205,12 +205,12 @@ test('a znode that went without a connection is gone, also when the next one end
     expect(cache.get('/t/a')).toBeNull();
   }));
 
-test('what was missed is found also if events come before all watches of the client are armed again', () =>
+test('missed changes are found also if events come before all watches of the client are rearmed', () =>
   onStage(async ({ world, writer, reader, cut }) => {
     for (const path of ['/t', '/t/p', '/t/q']) await writer.create(path);
     await using cache = new TreeCache(reader, '/t', { refreshSpreadMs: 0 });
     await cache.ready;
-    // So many that they are armed by several requests, the cache's by the first.
+    // So many that rearming takes several requests; the first includes the cache's watch.
     const others = Array.from({ length: 30 }, (_, i) => reader.exists(`/${i}${'x'.repeat(10_000)}`, { watch: true }));
     await Promise.all(others);
 
@@ -254,7 +254,7 @@ test('what was missed is found also if events come before all watches of the cli
     expect(cache.children('/t/p')).toEqual(['missed', 'told']);
   }));
 
-test('changes that no client takes become one, and what came and went is not told', () =>
+test('unconsumed changes are merged, and a znode that came and went is not reported', () =>
   onStage(async ({ writer, reader }) => {
     await writer.create('/t', '0');
     await using cache = new TreeCache(reader, '/t');
@@ -271,7 +271,7 @@ test('changes that no client takes become one, and what came and went is not tol
     expect((await changes.next()).value).toMatchObject({ type: 'created', path: '/t/mark' });
   }));
 
-test('the wait for a zxid that does not come ends when its time has passed', () =>
+test('waiting for a zxid that does not come ends at the timeout', () =>
   onStage(async ({ reader }) => {
     await using cache = new NodeCache(reader, '/a');
     await cache.ready;
@@ -280,7 +280,7 @@ test('the wait for a zxid that does not come ends when its time has passed', () 
     await expect(cache.waitFor(stat.czxid + 1n, { timeoutMs: 5000 })).rejects.toThrow(TimeoutError);
   }));
 
-test('a cache is stale from the loss of a connection until it has caught up, also while its watch is armed again', () =>
+test('a cache is stale from the loss of a connection until it has caught up, also while its watch is rearmed', () =>
   onStage(async ({ world, writer, reader, cut }) => {
     await writer.create('/a', 'old');
     await using cache = new NodeCache(reader, '/a');
@@ -301,7 +301,7 @@ test('a cache is stale from the loss of a connection until it has caught up, als
     expect(seen.at(-1)).toBe('fresh new');
   }));
 
-test('a cache of what may not be read says so', () =>
+test('a cache of a znode that may not be read reports NoAuthError', () =>
   onStage(async ({ writer, reader }) => {
     await writer.create('/secret', 'x', { acl: [{ perms: 31, scheme: 'ip', id: '10.9.9.9' }] });
     const cache = new NodeCache(reader, '/secret');
@@ -309,7 +309,7 @@ test('a cache of what may not be read says so', () =>
     await expect(cache.changes().next()).rejects.toThrow(NoAuthError);
   }));
 
-test('a cache is not told of what it may not read any more, and ends when it finds out', () =>
+test('a cache receives no events for what it may no longer read, and fails when it finds out', () =>
   onStage(async ({ world, writer, reader }) => {
     const acl = [{ perms: 31, scheme: 'ip', id: '10.9.9.9' }];
     await writer.create('/t');
@@ -344,7 +344,7 @@ test('a filter that throws ends the cache, and throws nowhere else', () =>
     await expect(cache.waitFor(0n)).rejects.toThrow('no path of ours');
   }));
 
-test('a cache whose watch is taken off says so', () =>
+test('a cache whose watch is removed fails', () =>
   onStage(async ({ world, writer, reader }) => {
     await writer.create('/t');
     await using cache = new TreeCache(reader, '/t');

@@ -6,7 +6,7 @@ import type { Difference } from './timeline.ts';
 
 const makeZnode = (path: string): CachedZnode => ({ path, data: null, stat: {} as Stat });
 
-test('nothing waits in a feed of what was made and is gone again, however much of it there was', async () => {
+test('a feed keeps nothing of znodes that were created and deleted, however many there were', async () => {
   const there = new Map<string, CachedZnode>();
   let asked = 0;
   const feed = new ChangeFeed(
@@ -30,7 +30,7 @@ test('nothing waits in a feed of what was made and is gone again, however much o
   expect(asked, 'paths that had waited').toBe(1);
 });
 
-test('what is deleted, made and deleted again is reported as deleted, and what comes back as changed', async () => {
+test('a znode deleted, recreated and deleted again is reported as deleted, a recreated one as changed', async () => {
   const there = new Map<string, CachedZnode>();
   const feed = new ChangeFeed(
     (path) => there.get(path) ?? null,

@@ -1,22 +1,23 @@
 import type { CacheChange, CachedZnode } from './cached-znode.ts';
 import type { Difference } from './timeline.ts';
 
-/** Without the second parameter of AsyncIterableIterator, which TypeScript has since 5.6 only. */
+/** Without the second type parameter of AsyncIterableIterator, which only TypeScript 5.6 and later have. */
 export type CacheChanges = AsyncIterator<CacheChange, undefined> & AsyncIterable<CacheChange>;
 
 /**
- * The changes of an image for one consumer. One that is slower than the changes gets those of a path as one, from what it
- * saw last to what is there: never more wait than there are paths, and what was made and is gone again is not told.
+ * The changes of an image for one consumer. A slow consumer gets the changes of a path merged, from what it saw last to
+ * the current value: at most one change per path is queued, and a znode that was created and deleted again is not
+ * reported.
  */
 export class ChangeFeed implements AsyncIterator<CacheChange, undefined>, AsyncIterable<CacheChange> {
   readonly #current: (path: string) => CachedZnode | null;
   readonly #zxid: () => bigint;
   readonly #onClosed: (feed: ChangeFeed) => void;
-  /** What the consumer knows of the paths that are different now, in the order in which they became so. */
+  /** What the consumer knows of the paths that differ now, in the order in which they began to differ. */
   readonly #before: Map<string, CachedZnode | null> = new Map();
   #waiting: (() => void)[] = [];
   #isOver = false;
-  /** Thrown once, after what is still to be delivered. */
+  /** Thrown once, after the queued changes. */
   #error: Error | null = null;
 
   /**
@@ -33,13 +34,13 @@ export class ChangeFeed implements AsyncIterator<CacheChange, undefined>, AsyncI
     for (const { path, before, after } of differences) {
       const known = this.#before.get(path);
       if (known === undefined) this.#before.set(path, before);
-      // Made and gone again: kept, it would be one more for each name that ever was.
+      // Created and deleted again: kept, there would be one entry for every name that ever existed.
       else if (known === null && after === null) this.#before.delete(path);
     }
     this.#wake();
   }
 
-  /** Nothing is pushed any more. */
+  /** Nothing is pushed after this. */
   end(error: Error | null): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -4,8 +4,8 @@ import type { CachedZnode, CacheOptions } from './cached-znode.ts';
 import { ZnodeImage } from './znode-image.ts';
 
 /**
- * The children of a znode with their data, and the znode itself. The watch learns of everything below it: for the top of
- * a large tree whose depths change often this is not the right cache.
+ * The children of a znode with their data, and the znode itself. The watch receives events of the whole subtree:
+ * unsuitable for the top of a large tree whose lower levels change often.
  *
  * @example
  * await using members = new ChildrenCache(client, '/members');
@@ -22,7 +22,7 @@ export class ChildrenCache extends Cache {
     return this.image.znodes.get(joinPath(this.path, name)) ?? null;
   }
 
-  /** Whose children these are; null when it was missing. */
+  /** The parent; null when it was missing. */
   get parent(): CachedZnode | null {
     return this.image.znodes.get(this.path) ?? null;
   }

@@ -1,8 +1,8 @@
 /**
- * Up to where the events of a watch have come.
+ * How far the events of a watch have arrived.
  *
- *     ── all have come ──► zxid ── some of a txn may have come ──► newest event
- *                            └─ from here on they may be missed, once a connection is lost, until the gap says so
+ *     ── all have arrived ──► zxid ── part of a txn may have arrived ──► newest event
+ *                               └─ from here on they may be missed once a connection is lost, until the gap is reported
  */
 export class EventCoverage {
   #zxid = 0n;
@@ -10,27 +10,28 @@ export class EventCoverage {
   #lacksZxids = false;
   #gaps = -1;
   /**
-   * A connection was lost, and the watch has not said yet that it is armed again: from where on something may be missed. Events
-   * may come before it says so, when the client has more watches than one request arms. null: there is a connection.
+   * A connection was lost, and the watch is not rearmed yet: the zxid from which on events may be missed. Events may
+   * arrive before the gap is reported, when the client has more watches than one request arms. null: there is a
+   * connection.
    */
   #missingFrom: bigint | null = null;
 
-  /** All events up to here have been taken off the watch. */
+  /** All events up to here have been taken from the watch. */
   get zxid(): bigint {
     return this.#zxid;
   }
 
-  /** An event came without its zxid, as from servers before 3.9, over this connection. */
+  /** An event without a zxid, as from servers before 3.9, has arrived on this connection. */
   get lacksZxids(): boolean {
     return this.#lacksZxids;
   }
 
-  /** Times that events may have been missed: a reading during which it has grown is not sure of anything. */
+  /** Number of gaps: a read during which it has grown proves nothing about the present. */
   get gaps(): number {
     return this.#gaps;
   }
 
-  /** Before that there is nothing that could be missed. */
+  /** Before that, nothing can be missed. */
   get isArmed(): boolean {
     return this.#gaps >= 0;
   }
@@ -39,7 +40,7 @@ export class EventCoverage {
     return this.#missingFrom !== null;
   }
 
-  /** An event has come of a txn of which others may still come. */
+  /** An event has arrived of a txn of which others may follow. */
   get isAhead(): boolean {
     return this.#newest > this.#zxid;
   }
@@ -63,7 +64,7 @@ export class EventCoverage {
     this.#missingFrom ??= this.#missing;
   }
 
-  /** The watch is armed again. @returns from where on events may have been missed */
+  /** The watch is rearmed. @returns the zxid from which on events may have been missed */
   onGap(): bigint {
     const from = this.#missingFrom ?? this.#missing;
     this.#gaps++;
@@ -72,13 +73,13 @@ export class EventCoverage {
     return from;
   }
 
-  /** It is armed again, but perhaps at a service that has gone back: another gap follows once that is decided. */
+  /** It is rearmed, but perhaps at a service that has gone back: another gap follows once that is decided. */
   onDoubt(): void {
     this.#gaps++;
     this.#missingFrom ??= this.#missing;
   }
 
-  /** Of a multi some events may have come and others not. */
+  /** Of a multi, only some events may have arrived. */
   get #missing(): bigint {
     return this.isAhead ? this.#newest : this.#zxid + 1n;
   }

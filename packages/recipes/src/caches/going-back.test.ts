@@ -12,7 +12,7 @@ interface Stage {
   readonly cache: TreeCache;
   /** Keeps the reader away until its session has expired, and does something meanwhile. */
   keepAway(meanwhile: () => Promise<void>): Promise<void>;
-  /** Closes the next connection of the reader once, in place of an answer. @returns the connect requests from then on */
+  /** Closes the reader's next connection once instead of answering. @returns the connect requests from then on */
   closeOnce(): readonly ConnectRequest[];
 }
 
@@ -63,7 +63,7 @@ function closeOnce({ network }: VirtualWorld): readonly ConnectRequest[] {
       tap?.onBytes(connection, from, stage, bytes);
       if (from !== 'reader' || stage !== 'sent' || begun.has(connection)) return;
       begun.add(connection);
-      // Behind the length of the frame and the version of the protocol; a timeout is between the two.
+      // After the frame length and the protocol version; the timeout is in between.
       const view = new DataView(bytes.buffer, bytes.byteOffset);
       requests.push({ lastZxidSeen: view.getBigInt64(8), sessionId: view.getBigInt64(20) });
     },
@@ -80,7 +80,7 @@ function closeOnce({ network }: VirtualWorld): readonly ConnectRequest[] {
   return requests;
 }
 
-/** Calls back when the cache asks how far the service is, before the request is on its way. */
+/** Calls back when the cache asks how far the service is, before the request is sent. */
 function onSync(reader: Client, callback: () => void): { readonly asked: Promise<void>[] } {
   const sync = reader.sync.bind(reader);
   const asked: Promise<void>[] = [];
@@ -94,7 +94,11 @@ function onSync(reader: Client, callback: () => void): { readonly asked: Promise
   return { asked };
 }
 
-/** A server that lags behind what the reader has seen, by the zxids of its replies. @returns lets it catch up */
+/**
+ * A server that lags behind what the reader has seen, by the zxids of its replies.
+ *
+ * @returns a function that lets it catch up
+ */
 function lag(reader: Client): () => void {
   const lastZxid = vi.spyOn(reader, 'lastZxid', 'get').mockReturnValue(0n);
   return () => void lastZxid.mockRestore();
@@ -111,7 +115,7 @@ function makeGate(): { readonly promise: Promise<void>; readonly open: () => voi
 const shown = (cache: TreeCache): string[] =>
   [...cache.znodes()].map(({ path, data }) => `${path} ${new TextDecoder().decode(data ?? undefined)}`).sort();
 
-test('a service that is well has not gone back because a server closed a connection after the session was lost', () =>
+test('a healthy service is not taken to have gone back when a server closes a connection after session loss', () =>
   onStage(async ({ world, writer, reader, cache, keepAway, closeOnce }) => {
     const { zxid } = cache;
     const seen: bigint[] = [];
@@ -129,7 +133,7 @@ test('a service that is well has not gone back because a server closed a connect
     });
     await world.until(() => !cache.stale, 60_000, 0.05);
     note();
-    // The second one is the question whether the session is known at all; what was seen before is forgotten with its answer.
+    // The second one asks whether the session is known at all; with its answer, the last zxid seen is forgotten.
     expect(requests).toEqual([
       { lastZxidSeen, sessionId },
       { lastZxidSeen: 0n, sessionId },
@@ -143,7 +147,7 @@ test('a service that is well has not gone back because a server closed a connect
     expect(shown(cache)[0]).toBe('/t later');
   }));
 
-test('a service that was set back to an older state ends the cache', () =>
+test('a service that was restored to an older state ends the cache', () =>
   onStage(async ({ server, cache, keepAway }) => {
     const change = expect(cache.changes().next()).rejects.toThrow(DataInconsistencyError);
     await keepAway(async () => {
@@ -156,7 +160,7 @@ test('a service that was set back to an older state ends the cache', () =>
     expect(shown(cache)).toEqual(['/t 19', '/t/a old']);
   }));
 
-test('the question whether the service has gone back is asked again over the next connection', () =>
+test('the check whether the service has gone back is repeated on the next connection', () =>
   onStage(async ({ world, server, writer, reader, cache, keepAway, closeOnce }) => {
     let isAsked = false;
     let catchUp = (): void => {};
@@ -184,9 +188,9 @@ test('the question whether the service has gone back is asked again over the nex
     expect(shown(cache)).toEqual(['/t later', '/t/a new']);
   }));
 
-test('while a cache asks whether the service has gone back it asks nothing else', () =>
+test('a cache sends no other requests while it checks whether the service has gone back', () =>
   onStage(async ({ world, writer, reader, cache, keepAway, closeOnce }) => {
-    // A read that is refused for now while the question is open: it would be repeated half a second later.
+    // A read that is refused temporarily during the check: it would be retried half a second later.
     const refusal = makeGate();
     const reading = vi.spyOn(reader, 'get').mockImplementationOnce(async () => {
       await refusal.promise;
@@ -217,7 +221,7 @@ test('while a cache asks whether the service has gone back it asks nothing else'
     expect(shown(cache)).toEqual(['/t 19', '/t/a new']);
   }));
 
-test('a cache that is closed while it asks whether the service has gone back ends as ever', () =>
+test('a cache that is closed while it checks whether the service has gone back ends normally', () =>
   onStage(async ({ world, server, reader, cache, keepAway, closeOnce }) => {
     let catchUp = (): void => {};
     const { asked } = onSync(reader, () => {

@@ -1,13 +1,13 @@
 import { parentOf } from '@meerkat/client';
 
 export interface ImageLimits {
-  /** How far below the root znodes belong to the image; 0: the root alone. */
+  /** Number of levels below the root that belong to the image; 0: the root alone. */
   readonly depthMax: number;
   /** Whether a znode, with everything below it, belongs to the image. */
   readonly includes: (path: string) => boolean;
 }
 
-/** Which znodes an image has. */
+/** Which znodes belong to an image. */
 export class ImageShape {
   readonly #root: string;
   readonly #limits: ImageLimits;
@@ -17,7 +17,7 @@ export class ImageShape {
     this.#limits = limits;
   }
 
-  /** Its root is not all of it. */
+  /** It has more than the root. */
   get isDeep(): boolean {
     return this.#limits.depthMax > 0;
   }
@@ -31,7 +31,7 @@ export class ImageShape {
     return true;
   }
 
-  /** Whether the children of a znode may belong to the image, as it does itself. */
+  /** Whether the children of a znode of the image may belong to it. */
   reachesBelow(path: string): boolean {
     let depth = 0;
     for (let at = path; at !== this.#root; at = parentOf(at)) depth++;

@@ -1,7 +1,7 @@
 import type { Client } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
 
-/** `read`: with its data. `check`: the stat alone, which shows whether there is anything to read. */
+/** `read`: with its data. `check`: only the stat, which shows whether a read is needed. */
 export type Look = 'read' | 'check';
 
 export interface InquiriesEvents {
@@ -9,20 +9,20 @@ export interface InquiriesEvents {
   list(path: string): Promise<void>;
   /** An answer has come. */
   onAnswered(): void;
-  /** Asking again does not help. */
+  /** Retrying does not help. */
   onFailed(error: Error): void;
 }
 
 export interface InquiriesOptions {
   /** Milliseconds. */
   readonly refreshSpreadMs: number;
-  /** In flight at once. */
+  /** Maximum of requests in flight. */
   readonly requestsMax: number;
 }
 
 /**
- * What is still to be asked of the service: looks at znodes and lists of children, few at a time, each of a path once at a
- * time. What fails for a reason that passes is asked again.
+ * The queue of requests of an image: reads of znodes and lists of children, a limited number at a time, at most one per
+ * path at a time. Transient failures are retried.
  */
 export class Inquiries {
   readonly #client: Client;
@@ -34,7 +34,7 @@ export class Inquiries {
   readonly #listing: Set<string> = new Set();
   readonly #ended: AbortController = new AbortController();
   readonly #attempt: Attempt;
-  /** Ends the pause after a lost connection; null when there is none. */
+  /** Cancels the delay after a lost connection; null when there is no delay. */
   #cancelPause: (() => void) | null = null;
   #isHeld = false;
 
@@ -46,7 +46,7 @@ export class Inquiries {
     this.#attempt = new Attempt(client, { signal: this.#ended.signal }, about, { awaitsQuorum: true });
   }
 
-  /** Nothing is to be asked, and nothing is being asked. */
+  /** Nothing is queued or in flight. */
   get isIdle(): boolean {
     return this.#looks.size === 0 && this.#looking.size === 0 && !this.hasLists;
   }
@@ -56,7 +56,7 @@ export class Inquiries {
     return this.#lists.size > 0 || this.#listing.size > 0;
   }
 
-  /** The path is to be looked at, again if that is in progress. */
+  /** Queues a look at the path, again if one is in progress. */
   addLook(path: string, how: Look): void {
     this.#looks.set(path, how);
   }
@@ -65,7 +65,7 @@ export class Inquiries {
     return this.#looks.has(path);
   }
 
-  /** There is nothing to see any more; unless what is being looked at has to be looked at again. */
+  /** There is nothing left to see; a look in progress that has to be repeated stays. */
   dropLook(path: string): void {
     if (!this.#looking.has(path)) this.#looks.delete(path);
   }
@@ -82,7 +82,7 @@ export class Inquiries {
     this.#lists.clear();
   }
 
-  /** After a lost connection everyone asks; not all at once. */
+  /** After a lost connection every client refreshes; the random delay spreads the load. */
   holdBack(): void {
     const { clock, random } = this.#client.surroundings;
     const delayMs = (this.#options.refreshSpreadMs * random.uint32()) / 2 ** 32;
@@ -93,7 +93,7 @@ export class Inquiries {
     });
   }
 
-  /** Nothing is sent until `release`. What is in flight is answered. */
+  /** Sends nothing until `release`. Requests in flight complete. */
   hold(): void {
     this.#isHeld = true;
   }
@@ -145,7 +145,7 @@ export class Inquiries {
     }
   }
 
-  /** @returns false when it has failed, and may be tried again by now: behind what has come before it since */
+  /** @returns false when it has failed and may be retried now, after requests queued meanwhile */
   async #tryOnce(request: () => Promise<void>): Promise<boolean> {
     try {
       await request();

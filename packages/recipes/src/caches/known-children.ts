@@ -1,8 +1,8 @@
-/** The pzxid up to which all creations and deletions of children are known; only of znodes that were looked at. */
+/** The pzxid up to which all creations and deletions of children are known; only for znodes that were read. */
 export class KnownChildren {
   readonly #asOf: Map<string, bigint> = new Map();
 
-  /** True when no child came or went since they were listed. */
+  /** True when no child was created or deleted since they were listed. */
   isAsOf(path: string, pzxid: bigint): boolean {
     return this.#asOf.get(path) === pzxid;
   }
@@ -11,7 +11,7 @@ export class KnownChildren {
     this.#asOf.set(path, pzxid);
   }
 
-  /** A change of children that was reported. Of a znode that was not looked at it says nothing of the others. */
+  /** A reported change of children. For a znode that was not read it says nothing about the other children. */
   advance(path: string, pzxid: bigint): void {
     if (this.#asOf.has(path)) this.#asOf.set(path, pzxid);
   }

@@ -4,7 +4,7 @@ import type { CachedZnode, CacheOptions } from './cached-znode.ts';
 import { ZnodeImage } from './znode-image.ts';
 
 /**
- * One znode, always at hand, also while it is missing.
+ * One znode, kept up to date in memory, also while it does not exist.
  *
  * @example
  * await using cache = new NodeCache(client, '/config');

@@ -2,7 +2,7 @@ import { type Client, DataInconsistencyError } from '@meerkat/client';
 import { Attempt } from '../kernel/attempt.ts';
 
 export interface SetbackEvents {
-  /** Takes the events up to now; it may end the doubt. */
+  /** Takes the events so far; this may resolve the doubt. */
   drain(): void;
   onCaughtUp(): void;
   /** The service has gone back, or cannot be asked. */
@@ -10,15 +10,15 @@ export interface SetbackEvents {
 }
 
 /**
- * Whether the service has gone back. The first replies of a connection may name no zxid, or one that was gone past. A server that
- * lags behind the service does so after a lost session, and so does a service that was set back. One that has caught up with
- * the service says which.
+ * Whether the service has gone back. The first replies of a connection may carry no zxid, or one older than has been
+ * seen. That happens at a server that lags behind after a lost session, and at a service restored to an older state. A
+ * server that has synced shows which.
  */
 export class Setback {
   readonly #client: Client;
   readonly #path: string;
   readonly #events: SetbackEvents;
-  /** Ends the asking; null: there is no doubt. */
+  /** Ends the check; null: there is no doubt. */
   #doubt: AbortController | null = null;
 
   constructor(client: Client, path: string, events: SetbackEvents) {
@@ -27,7 +27,7 @@ export class Setback {
     this.#events = events;
   }
 
-  /** It is being asked: events meanwhile are not believed. */
+  /** A check is in progress: events meanwhile are dropped. */
   get isDoubted(): boolean {
     return this.#doubt !== null;
   }
@@ -37,7 +37,7 @@ export class Setback {
     this.#doubt = null;
   }
 
-  /** @param zxid up to which it is known to have come once */
+  /** @param zxid that the service is known to have reached */
   async ask(zxid: bigint): Promise<void> {
     const doubt = new AbortController();
     this.#doubt = doubt;
@@ -47,7 +47,7 @@ export class Setback {
     try {
       await attempt.through((call) => this.#client.sync(this.#path, call));
       const hasCome = this.#client.lastZxid >= zxid;
-      // Without this connection there is going to be another gap, and everything starts over.
+      // Without this connection there will be another gap, and everything starts over.
       if (signal.aborted || this.#client.state !== 'connected') return;
       this.#events.drain();
       if (signal.aborted) return;

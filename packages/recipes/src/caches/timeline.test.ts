@@ -21,11 +21,11 @@ function withAB(): Timeline<Value> {
   return timeline;
 }
 
-test('what is known of all paths up to the limit is published', () => {
+test('publishes what is known of all paths up to the limit', () => {
   expect(shown(withAB())).toBe('3: /a=a1 /b=b2');
 });
 
-test('a value that is still to be read holds the picture before its change', () => {
+test('a value that is still unread keeps the image before its change', () => {
   const timeline = withAB();
   timeline.onChanged('/a', 5n);
   timeline.onChanged('/b', 7n);
@@ -37,9 +37,9 @@ test('a value that is still to be read holds the picture before its change', () 
   expect(shown(timeline)).toBe('8: /a=a5 /b=b7');
 });
 
-test('what was read is not taken for the present when a change was told meanwhile, at a zxid that no client knows', () => {
+test('a value read is not taken as current when a change without a known zxid was reported meanwhile', () => {
   const timeline = withAB();
-  // Two transactions write both; only of the second has /b been read, and of the first /a.
+  // Two transactions write both; /b was read after the second, /a after the first.
   for (const path of ['/a', '/b', '/a', '/b']) timeline.onChanged(path, 4n);
   timeline.onFound('/a', v('a4', 4), null);
   timeline.onOutdated('/a');
@@ -51,7 +51,7 @@ test('what was read is not taken for the present when a change was told meanwhil
   expect(shown(timeline)).toBe('6: /a=a6 /b=b6');
 });
 
-test('a value that was overwritten before it was read is gone past', () => {
+test('a value that was overwritten before it was read is skipped', () => {
   const timeline = withAB();
   for (const zxid of [5n, 6n]) timeline.onChanged('/a', zxid);
   timeline.onFound('/a', v('a6', 6), 6n);
@@ -61,7 +61,7 @@ test('a value that was overwritten before it was read is gone past', () => {
   expect(shown(timeline)).toBe('6: /a=a6 /b=b2');
 });
 
-test('with two paths that never rest there is a moment at which both are known', () => {
+test('two paths that change all the time still have a moment at which both are known', () => {
   const timeline = withAB();
   // /a changes at 4, 6, 8, …, /b at 5, 7, 9, …; each is read now and then, and the other one shortly after.
   for (let zxid = 4n; zxid <= 20n; zxid++) timeline.onChanged(zxid % 2n === 0n ? '/a' : '/b', zxid);
@@ -71,7 +71,7 @@ test('with two paths that never rest there is a moment at which both are known',
   expect(shown(timeline)).toBe('11: /a=a10 /b=b11');
 });
 
-test('a path that was not looked at since a gap is not believed, and believed all along when it has not changed', () => {
+test('a path not checked since a gap is unknown, and known for the whole gap when it has not changed', () => {
   const timeline = withAB();
   timeline.onBlind(4n);
   timeline.onSight(9n);
@@ -82,7 +82,7 @@ test('a path that was not looked at since a gap is not believed, and believed al
   expect(shown(timeline)).toBe('9: /a=a1');
 });
 
-test('nothing between a gap and the first reply after it is named, even if all that is known has not changed', () => {
+test('no zxid between a gap and the first reply after it is published, even if nothing known has changed', () => {
   const timeline = withAB();
   timeline.onBlind(4n);
   timeline.onSight(9n);
@@ -100,7 +100,7 @@ test('a deletion and a creation in one txn are one change', () => {
   expect(timeline.publish(5n)).toEqual([{ path: '/a', before: v('a1', 1), after: v('new', 5) }]);
 });
 
-test('a path that is missing after two gaps with nothing in between is known to be, and to stay so', () => {
+test('a path that is missing after two gaps with nothing in between is known to be missing, and to stay so', () => {
   const timeline = withAB();
   timeline.onBlind(4n);
   timeline.onSight(9n);

@@ -1,17 +1,17 @@
 /**
- * What is known of many things over time, and the newest moment at which all of them are known.
+ * What is known of many paths over time, and the newest moment at which all of them are known.
  *
- *            published                                 limit: all events up to here have come
+ *            published                                 limit: all events up to here have arrived
  *               │                                        │
- *     /a   v────┼───────────v───────────?────────v───────┼     ?: it changed here, and no client has seen the value
+ *     /a   v────┼───────────v───────────?────────v───────┼     ?: it changed here, and the value was not seen
  *     /b   v────┼─────────────────────────────v──────────┼
  *     /c   v────┼──────────────────────────────────?─────┼     still to be read
  *               │                                  │
  *               └──────── zxids ───────────────► here all three are known: this is published next
  *
- * A zxid names the tree as it was when that txn, and all before it, had been applied. A value that was overwritten
- * before any client read it leaves zxids that can never be named; the picture goes past them, from one moment that is known
- * to a later one.
+ * A zxid names the tree as it was after that txn, and all before it, had been applied. A value that was overwritten
+ * before it was read leaves zxids that can never be published; the image skips them, from one known moment to a later
+ * one.
  */
 
 /** A change of one path between two published moments. */
@@ -19,11 +19,11 @@ export interface Difference<T> {
   readonly path: string;
   /** null: there was nothing. */
   readonly before: T | null;
-  /** null: there is nothing any more. */
+  /** null: there is nothing now. */
   readonly after: T | null;
 }
 
-/** From `zxid` on it was this: a value, null for nothing, undefined for "not known". Until the next version. */
+/** The value from `zxid` on, until the next version: null for nothing, undefined for "not known". */
 interface Version<T> {
   readonly zxid: bigint;
   value: T | null | undefined;
@@ -33,17 +33,17 @@ export class Timeline<T> {
   readonly #sinceOf: (value: T) => bigint;
   #zxid = -1n;
   readonly #published: Map<string, T> = new Map();
-  /** What is known of the time after `#zxid`, oldest first, no two of one zxid. No path without any. */
+  /** What is known of the time after `#zxid`, oldest first, at most one entry per zxid. No path has an empty list. */
   readonly #later: Map<string, Version<T>[]> = new Map();
-  /** From and up to where changes may have happened that were not reported; the end is null while it is not known. */
+  /** The range of zxids in which changes may have gone unreported; the end is null while it is not known. */
   #blind: { readonly from: bigint; readonly to: bigint | null } | null = null;
 
-  /** @param sinceOf the zxid from which on a value was there */
+  /** @param sinceOf the zxid since which a value has been there */
   constructor(sinceOf: (value: T) => bigint) {
     this.#sinceOf = sinceOf;
   }
 
-  /** Of what is published; −1 before the first time. */
+  /** Of what is published; −1 before the first publication. */
   get zxid(): bigint {
     return this.#zxid;
   }
@@ -53,24 +53,24 @@ export class Timeline<T> {
     return this.#published;
   }
 
-  /** Nothing is known that is not published. */
+  /** Everything known is published. */
   get isSettled(): boolean {
     return this.#later.size === 0 && this.#blind === null;
   }
 
-  /** Paths at which there was something, or may be. */
+  /** Paths that have, or may have, a value. */
   paths(): Set<string> {
     return new Set([...this.#published.keys(), ...this.#later.keys()]);
   }
 
-  /** The newest that is known of a path: null when there is nothing, undefined when it has to be looked at. */
+  /** The newest known state of a path: null for nothing, undefined when it has to be read. */
   newest(path: string): T | null | undefined {
     const versions = this.#later.get(path);
     if (versions !== undefined) return versions[versions.length - 1]!.value;
     return this.#published.get(path) ?? null;
   }
 
-  /** The newest value that any client has seen there; null when it is gone, or never was. */
+  /** The newest value that was read there; null when it is gone, or never existed. */
   newestSeen(path: string): T | null {
     const versions = this.#later.get(path) ?? [];
     for (let i = versions.length - 1; i >= 0; i--) {
@@ -80,12 +80,12 @@ export class Timeline<T> {
     return this.#published.get(path) ?? null;
   }
 
-  /** It was written at `zxid`, and is to be looked at. */
+  /** It was written at `zxid`, and has to be read. */
   onChanged(path: string, zxid: bigint): void {
     this.#put(path, zxid, undefined);
   }
 
-  /** It was written again after the newest that is known of it, at an unknown time, and is to be looked at. */
+  /** It was written after the newest known state, at an unknown zxid, and has to be read. */
   onOutdated(path: string): void {
     if (this.newest(path) === undefined) return;
     this.#put(path, (this.#later.get(path)?.at(-1)?.zxid ?? this.#zxid) + 1n, undefined);
@@ -95,50 +95,50 @@ export class Timeline<T> {
     this.#put(path, zxid, null);
   }
 
-  /** From `from` on changes may have been missed: nothing is known any more of what is there. */
+  /** From `from` on changes may have been missed: the current state is no longer known. */
   onBlind(from: bigint): void {
     this.#blind = { from: this.#blind === null || this.#blind.from > from ? from : this.#blind.from, to: null };
     for (const path of this.paths()) if (this.newest(path) !== null) this.#put(path, from, undefined);
   }
 
-  /** Whatever happens from `to` on is reported again. */
+  /** Changes from `to` on are reported again. */
   onSight(to: bigint): void {
     if (this.#blind?.to === null) this.#blind = { from: this.#blind.from, to };
   }
 
   /**
-   * Something was found at a path.
+   * A value was found at a path.
    *
-   * @param now the zxid up to which it is certain that no other change of this path has been reported since the server was
-   *   asked; null when one has, so that this says nothing of the present
+   * @param now the zxid up to which it is certain that no other change of this path has been reported since the request
+   *   was sent; null when one has, so that the value says nothing of the present
    */
   onFound(path: string, value: T, now: bigint | null): void {
     const since = this.#sinceOf(value);
     const published = this.#published.get(path);
     const isPublished = published !== undefined && this.#sinceOf(published) === since;
-    // What was there already at the published moment, and is not in the picture: it becomes part of the next one.
+    // It existed already at the published moment, and is not in the image: it becomes part of the next one.
     if (!isPublished) this.#put(path, since > this.#zxid ? since : this.#zxid + 1n, value);
     if (now === null) return;
-    // It has been there since `since`: that is what the marks behind that stand for.
+    // It has been there since `since`: the later marks stand for this value.
     for (const version of this.#later.get(path) ?? []) {
       if (version.value === undefined && version.zxid >= since) version.value = value;
     }
   }
 
-  /** Nothing was found at a path. When it went is not known unless a deletion was reported. */
+  /** Nothing was found at a path. When it was deleted is not known unless a deletion was reported. */
   onMissing(path: string, now: bigint | null): void {
     if (now === null || this.newest(path) === null) return;
     this.#put(path, now, null);
-    // Nothing is there until something is reported, also where a mark stands already for what comes behind `now`.
+    // There is nothing until a change is reported, also where a mark already stands for something after `now`.
     for (const version of this.#later.get(path) ?? []) {
       if (version.value === undefined && version.zxid > now) version.value = null;
     }
   }
 
   /**
-   * Continues to the newest moment that is known, at most `limit`.
+   * Advances to the newest known moment, at most `limit`.
    *
-   * @returns what is different since the last one; null when there is no newer moment
+   * @returns the differences from the last one; null when there is no newer moment
    */
   publish(limit: bigint): Difference<T>[] | null {
     const zxid = this.#newestKnown(limit);
@@ -165,7 +165,7 @@ export class Timeline<T> {
     return this.#sinceOf(a) === this.#sinceOf(b);
   }
 
-  /** Walks back from the limit over every stretch of time of which something is not known. */
+  /** Walks back from the limit over every interval in which something is unknown. */
   #newestKnown(limit: bigint): bigint {
     const unknown: { readonly from: bigint; readonly to: bigint | null }[] = [];
     if (this.#blind !== null) unknown.push(this.#blind);
@@ -174,7 +174,7 @@ export class Timeline<T> {
         if (value === undefined) unknown.push({ from: zxid, to: versions[i + 1]?.zxid ?? null });
       }
     }
-    // Latest end first: what ends before the moment that was found, and all behind it in this order, is in its past.
+    // Latest end first: once an interval ends before the candidate moment, so do all that follow.
     unknown.sort((a, b) => compareEnds(b.to, a.to));
     let zxid = limit;
     for (const { from, to } of unknown) {
@@ -198,7 +198,7 @@ export class Timeline<T> {
   }
 }
 
-/** How many of the versions are not behind `zxid`. Few are there, and what is asked for is near the end. */
+/** The number of versions up to `zxid`. There are few, and the result is usually near the end. */
 function countUpTo(versions: readonly Version<unknown>[], zxid: bigint): number {
   let count = versions.length;
   while (count > 0 && versions[count - 1]!.zxid > zxid) count--;

@@ -5,9 +5,9 @@ import type { CachedZnode, CacheOptions } from './cached-znode.ts';
 import { ZnodeImage } from './znode-image.ts';
 
 export interface TreeCacheOptions extends CacheOptions {
-  /** How many levels below the root belong to the cache, at least 1. Default: all. */
+  /** Number of levels below the root, at least 1. Default: all. */
   readonly depthMax?: number | undefined;
-  /** Whether a znode, with everything below it, belongs to the cache. The root always does. Default: all do. */
+  /** Whether a znode, with its subtree, belongs to the cache. The root always does. Default: all do. */
   readonly includes?: ((path: string) => boolean) | undefined;
 }
 
@@ -41,7 +41,7 @@ export class TreeCache extends Cache {
     return this.image.children(path);
   }
 
-  /** All znodes, in no order. Not to be gone through across an await: the image continues. */
+  /** All znodes, in no particular order. Do not iterate across an await: the image changes. */
   znodes(): IterableIterator<CachedZnode> {
     return this.image.znodes.values();
   }

@@ -28,28 +28,28 @@ import { Timeline } from './timeline.ts';
 /**
  * A znode, its children or the whole subtree, as they were at one zxid: the engine of the caches.
  *
- * ZooKeeper has no read of many znodes at one moment, and none of the past. That an image is that of zxid z follows from
- * the order in which one server answers one connection:
+ * ZooKeeper has no read of many znodes at one moment, and none of the past. That an image is that of zxid z follows
+ * from the order in which one server answers one connection:
  *
- * 1. The header of a reply names the last txn that the server had applied, H (`client.lastZxid` is the largest so far).
- *    The event of a txn is sent before any reply that could show it. So when a reply with H is here, whatever the
- *    recursive watch had to report of txns up to H is here as well (`WatchStream.take`).
- * 2. Events name path, kind and zxid. So of each path it is known at which zxids, up to H, its data changed, and of no
- *    other zxid that it did.
- * 3. A znode that is read with mzxid m had this data from m until the next of its changes.
+ * 1. The header of a reply has the last txn that the server had applied, H (`client.lastZxid` is the largest so far).
+ *    The event of a txn is sent before any reply that could show it. So when a reply with H has arrived, all events of
+ *    the recursive watch for txns up to H have arrived as well (`WatchStream.take`).
+ * 2. Events have path, type and zxid. So it is known for each path at which zxids, up to H, its data changed, and that
+ *    it did not change at others.
+ * 3. A znode that is read with mzxid m had this data from m until its next change.
  *
- * So of each path there is a row of intervals, of some of which the data is known (`Timeline`). A zxid z ≤ H of which no
+ * So each path has a sequence of intervals, in some of which its data is known (`Timeline`). A zxid z ≤ H at which no
  * path's data is unknown can be shown: image and tree at z are equal by (2) and (3). Any number of writers may continue
- * meanwhile; values that were overwritten before they could be read cost the zxids at which they were there.
+ * meanwhile; values overwritten before they could be read cost only the zxids at which they were current.
  *
- * Servers before 3.9 leave the zxid out of events. It is larger then than any H before the event, and not larger than
- * the next one: what lies between is unknown. And what was read while such an event came is known at its own zxid alone,
- * since the event may be of a later change. The image advances where things are quiet for a round trip.
+ * Servers before 3.9 leave the zxid out of events. It is then larger than any H before the event, and not larger than
+ * the next one: the interval in between is unknown. And a value read while such an event arrived is known at its own
+ * zxid only, since the event may be of a later change. The image advances when there is a round trip without changes.
  *
- * While the connection is away events are missed. The image stays that of its zxid, and says `isStale`. Afterwards each
- * znode is asked for its Stat alone: the same mzxid means the same data ever since, another one is read; another pzxid
- * than that of the last known creation or deletion of a child means that its children are listed. Until all of this has
- * come, and up to the zxid of the first reply of the new connection, nothing is published.
+ * While disconnected, events are missed. The image stays that of its zxid, and `isStale` is true. After reconnecting,
+ * only the Stat of each znode is requested: an unchanged mzxid means unchanged data, others are read again; a pzxid
+ * other than that of the last known creation or deletion of a child means that the children are listed again. Until all
+ * of this has completed, and up to the zxid of the first reply of the new connection, nothing is published.
  */
 export class ZnodeImage {
   readonly path: string;
@@ -61,13 +61,13 @@ export class ZnodeImage {
   readonly #names: ChildNames;
   readonly #known: KnownChildren = new KnownChildren();
   readonly #audience: Audience = new Audience();
-  /** Called at the end. */
+  /** Called when the image ends. */
   readonly #releases: (() => void)[] = [];
   readonly #coverage: EventCoverage = new EventCoverage();
-  /** Events are not believed while it is asked whether the service has gone back. */
+  /** Events are dropped while it checks whether the service has gone back. */
   readonly #setback: Setback;
   readonly #inquiries: Inquiries;
-  /** Not looked at since the last gap. */
+  /** Not read since the last gap. */
   readonly #unseen: Set<string> = new Set();
   #isSettling = false;
   readonly #reads: CountedReads;
@@ -101,7 +101,7 @@ export class ZnodeImage {
     this.ready = this.waitFor(0n);
     this.ready.catch(() => {});
     const states = client.onState(({ state }) => {
-      // Before it is armed there is nothing that could be missed, and no gap follows.
+      // Before the watch is armed nothing can be missed, and no gap follows.
       if (state === 'connected' || !this.#coverage.isArmed) return;
       this.#drain();
       this.#coverage.onConnectionLost();
@@ -117,13 +117,13 @@ export class ZnodeImage {
   get zxid(): bigint {
     if (this.#end === null && this.#coverage.isArmed) {
       this.#drain();
-      // Nothing is different up to here; the image itself never changes inside a read of this.
+      // Nothing differs up to here; the image itself never changes inside a read of this.
       if (this.#end === null && this.#isQuiet && this.#timeline.isSettled) this.#timeline.publish(this.#coverage.zxid);
     }
     return this.#timeline.zxid;
   }
 
-  /** The image is not kept up to date at this moment: no connection, not brought up to date again yet, closed. */
+  /** The image is not being kept up to date: disconnected, not refreshed yet, or closed. */
   get isStale(): boolean {
     if (this.#end !== null || this.#client.state !== 'connected' || this.#timeline.zxid < 0n) return true;
     this.#drain();
@@ -145,16 +145,16 @@ export class ZnodeImage {
   }
 
   /**
-   * Resolves when the image shows everything up to a zxid.
+   * Resolves when the image includes everything up to a zxid.
    *
-   * @throws AbortedError, TimeoutError; whatever has ended the image
+   * @throws AbortedError, TimeoutError; the error that has ended the image
    */
   async waitFor(zxid: bigint, options: CallOptions = {}): Promise<void> {
     const attempt = new Attempt(this.#client, options, { operation: 'waitFor', path: this.path });
     for (let round = 0; ; round++) {
       if (this.#end !== null) throw this.#end;
       if (this.#timeline.zxid >= 0n && this.zxid >= zxid) return;
-      // A change elsewhere has no event here: only a reply says that the server has come so far.
+      // A change elsewhere causes no event here: only a reply shows that the server has got so far.
       if (round > 0 && this.#timeline.zxid >= 0n) await this.#sync(attempt);
       if (this.#end === null && this.zxid >= zxid && this.#timeline.zxid >= 0n) return;
       if (this.#end !== null) throw this.#end;
@@ -173,7 +173,7 @@ export class ZnodeImage {
     return feed;
   }
 
-  /** Ends it; what is in the image stays. Resolves when the server has forgotten the watch. Never rejects. */
+  /** Closes it; the image stays. Resolves when the server has removed the watch. Never rejects. */
   async close(): Promise<void> {
     this.#finish(new AbortedError({ operation: 'cache', path: this.path, detail: 'the cache is closed' }));
     await this.#watch.close();
@@ -201,7 +201,7 @@ export class ZnodeImage {
         this.#scheduleSettling();
         await this.#watch.arrival();
       }
-      // Says why, or nothing if it was the user.
+      // Throws the reason, or nothing if the user ended it.
       for await (const _ of this.#watch);
       this.#finish(endedByUser(this.#client, this.path));
     } catch (error) {
@@ -209,12 +209,15 @@ export class ZnodeImage {
     }
   }
 
-  /** Takes the events that have come. Afterwards every change up to the zxid of the coverage is known to have happened, unless this was the end. */
+  /**
+   * Takes the events that have arrived. Then every change up to the zxid of the coverage is known, unless this was the
+   * end.
+   */
   #drain(): void {
     try {
       for (let event = this.#watch.take(); event !== null; event = this.#watch.take()) this.#onEvent(event);
     } catch (error) {
-      // Thrown by `includes`, which is the user's.
+      // Thrown by `includes`, the user's function.
       this.#fail(error as Error);
     }
     const { lastZxid } = this.#client;
@@ -232,7 +235,7 @@ export class ZnodeImage {
     const { type, path, zxid } = event;
     if (type === 'children' || !this.#shape.belongs(path)) return;
     this.#coverage.onEvent(zxid);
-    // It must have been there, and was not known of: created while events were missed, or not read yet.
+    // It existed and was not known: created while events were missed, or not read yet.
     if (type !== 'created' && this.#timeline.newest(path) === null) {
       this.#timeline.onChanged(path, this.#timeline.zxid + 1n);
     }
@@ -257,7 +260,7 @@ export class ZnodeImage {
     this.#inquiries.release();
     const from = this.#coverage.onGap();
     this.#timeline.onBlind(from);
-    // The same pzxid does not mean the same children then: what was deleted may be there again, or something besides.
+    // Some events of a txn may have been missed, so an equal pzxid does not prove equal children.
     this.#known.forgetFrom(from);
     this.#inquiries.dropLists();
     this.#unseen.clear();
@@ -270,15 +273,15 @@ export class ZnodeImage {
     this.#scheduleSettling();
   }
 
-  /** Events until it is decided are dropped: the gap comes behind it. */
+  /** Events are dropped until it is decided: the gap comes after it. */
   #onDoubt(): void {
-    // Whatever is in flight was asked before.
+    // Requests in flight were sent before.
     this.#coverage.onDoubt();
     this.#inquiries.hold();
     void this.#setback.ask(this.#coverage.zxid);
   }
 
-  /** A creation or deletion that is reported with its zxid is one that the parent's pzxid need not show any more. */
+  /** A creation or deletion reported with its zxid need not be detected by the parent's pzxid. */
   #noteChildren(path: string, type: 'created' | 'deleted', zxid: bigint | null): void {
     if (type === 'deleted') this.#known.forget(path);
     else if (zxid !== null) this.#known.note(path, zxid);
@@ -313,7 +316,7 @@ export class ZnodeImage {
     this.#drain();
     if (this.#end !== null) return;
     if (gaps === this.#coverage.gaps) this.#timeline.onSight(this.#coverage.zxid);
-    // Of what has changed meanwhile this says nothing; then it is going to be looked at again.
+    // It says nothing of changes made meanwhile; these cause another look.
     const isSureNow = gaps === this.#coverage.gaps && !this.#inquiries.hasLook(path);
     if (stat === null) {
       this.#known.forget(path);
@@ -323,7 +326,7 @@ export class ZnodeImage {
       return;
     } else {
       this.#timeline.onFound(path, found, isSureNow ? this.#coverage.zxid : null);
-      // Of a change without a zxid the mark may stand before what was found here, although the change came after it.
+      // Without zxids, the mark of a change may stand before what was found here, although the change came after it.
       if (!isSureNow && this.#coverage.lacksZxids) this.#timeline.onOutdated(path);
       this.#lookBelow(path, stat);
     }
@@ -341,7 +344,7 @@ export class ZnodeImage {
     const listed = await this.#reads.list(path);
     this.#drain();
     if (this.#end !== null) return;
-    // After a gap the parent is looked at again, and so its children are.
+    // After a gap the parent is checked again, and so are its children.
     if (gaps !== this.#coverage.gaps || listed === null) return;
     for (const name of listed.children) {
       const child = joinPath(path, name);
@@ -356,7 +359,7 @@ export class ZnodeImage {
 
   /* -------------------------------------------------------------------------------------------- what is published ---- */
 
-  /** Once, behind everything that has arrived in one piece. */
+  /** Once, after all events that have arrived together. */
   #scheduleSettling(): void {
     if (this.#isSettling) return;
     this.#isSettling = true;
@@ -369,7 +372,7 @@ export class ZnodeImage {
   #settle(): void {
     this.#drain();
     if (this.#end !== null || this.#setback.isDoubted) return;
-    // After a deletion there is nothing to read; but only a reply says that all events of its txn have come.
+    // After a deletion there is nothing to read; but only a reply shows that all events of its txn have arrived.
     if (this.#isQuiet && this.#coverage.isAhead) this.#inquiries.addLook(this.path, 'check');
     this.#inquiries.ask();
     if (this.#isRefreshing || !this.#coverage.isArmed) return;
@@ -383,7 +386,7 @@ export class ZnodeImage {
     try {
       await this.#client.sync(this.path, attempt.next());
     } catch {
-      // What does not pass ends the image; for the rest there is another round, as long as there is time.
+      // Permanent errors end the image; others are retried until the timeout.
       attempt.next();
     }
   }
@@ -403,5 +406,5 @@ export class ZnodeImage {
   }
 }
 
-/** Events that may wait between two turns of the event loop; more of them are a gap, which costs a refresh. */
+/** Events that may be queued between two turns of the event loop; more are treated as a gap, which costs a refresh. */
 const BUFFER_MAX = 100_000;

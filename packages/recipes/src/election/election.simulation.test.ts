@@ -1,5 +1,5 @@
 /**
- * One leader for each token under faults. A failure names its seed:
+ * One leader per token under faults. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/election/election.simulation.test.ts`.
  */
 import { describe } from 'vitest';

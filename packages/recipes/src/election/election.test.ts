@@ -11,7 +11,7 @@ const SHAPES: readonly ElectionOptions[] = [
 ];
 
 describe.each(SHAPES)('an election with %o', (shape) => {
-  test('is won in the order of candidature, and says who leads', () =>
+  test('is won in the order of candidature, and reports the leader', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const election = new Election(one.client, '/leader', { ...shape, id: 'one' });
       expect(await election.leader()).toBeNull();
@@ -57,7 +57,7 @@ describe.each(SHAPES)('an election with %o', (shape) => {
     }));
 });
 
-test('a leader whose data are no text is reported, and so is the next one', () =>
+test('a leader whose data is not text is reported, and so is the next one', () =>
   inWorld(2, async ([one, two]) => {
     const binary = new Mutex(one.client, '/leader', { data: Uint8Array.of(0x6f, 0xff, 0x6b) });
     const lock = await binary.acquire();
@@ -89,7 +89,7 @@ describe('an observer of the leader without a session', () => {
   );
 });
 
-describe('a leader that runs', () => {
+describe('run()', () => {
   test('leads until its work ends, and resigns', () =>
     inWorld(2, async ([one, two]) => {
       const result = await new Election(one.client, '/leader').run(async ({ token, signal }) => {
@@ -104,7 +104,7 @@ describe('a leader that runs', () => {
       expect(await names(two, '/leader')).toEqual([]);
     }));
 
-  test('stands again when it has lost its leadership, until it is told to stop', () =>
+  test('campaigns again after losing leadership, until it is aborted', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
       const terms: bigint[] = [];
       const controller = new AbortController();
@@ -128,7 +128,7 @@ describe('a leader that runs', () => {
       expect(await names(two, '/leader')).toEqual([]);
     }));
 
-  test('leaves nothing at the signal of a caller who leads again and again', () =>
+  test('leaves no listeners on the signal of a caller that leads repeatedly', () =>
     inWorld(1, async ([one]) => {
       const { signal } = new AbortController();
       const election = new Election(one.client, '/leader');
@@ -136,7 +136,7 @@ describe('a leader that runs', () => {
       expect(leftAt(signal)).toBe(0);
     }));
 
-  test('never led when it is told to stop before', () =>
+  test('returns null when it is aborted before it leads', () =>
     inWorld(2, async ([one, two]) => {
       await new Election(one.client, '/leader').campaign();
       const signal = AbortSignal.abort();

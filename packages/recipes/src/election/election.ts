@@ -10,33 +10,33 @@ import { makeMutexLine } from '../locks/mutex.ts';
 import { observeLeader } from './observe-leader.ts';
 
 export interface ElectionOptions extends SharedHeldOptions {
-  /** Who we are, for those who ask for the leader. Default ''. */
+  /** Our id, as reported to callers of `leader`. Default ''. */
   readonly id?: string | undefined;
   /** Which of Curator's two elections: LeaderLatch (the default) or LeaderSelector. kazoo has one. */
   readonly style?: 'latch' | 'selector' | undefined;
 }
 
-/** A client that leads or wants to. */
+/** A client that leads or is a candidate. */
 export interface Candidate {
   readonly id: string;
   readonly path: string;
   readonly isLeader: boolean;
   readonly sessionId: bigint;
-  /** Larger than that of every leader before, should it come to lead. */
+  /** The token it has, or will have, as leader: larger than that of every earlier leader. */
   readonly token: bigint;
-  /** Since when it is a candidate, by the clock of the servers. */
+  /** When it became a candidate, by the clock of the servers. */
   readonly since: Date;
 }
 
 export interface RunOptions {
-  /** Ends it: a candidate withdraws; the `signal` of a leader aborts, and what it does is waited for. */
+  /** Stops: a candidate withdraws; the `signal` of a leader aborts, and its work is awaited. */
   readonly signal?: AbortSignal | undefined;
-  /** Stands for election again when leadership ends, until `signal` is aborted. Default false. */
+  /** Campaigns again when leadership ends, until `signal` is aborted. Default false. */
   readonly repeats?: boolean | undefined;
 }
 
 /**
- * Chooses one of several processes to lead, in the order of candidature.
+ * Elects one of several processes as leader, in the order of candidature.
  *
  * @example
  * const election = new Election(client, '/election', { id: 'host-1' });
@@ -59,9 +59,9 @@ export class Election {
   }
 
   /**
-   * Waits until we lead. `release` of what it resolves with resigns.
+   * Waits until we lead. `release` of the returned holding resigns.
    *
-   * @throws AbortedError, TimeoutError: we are no candidate any more
+   * @throws AbortedError, TimeoutError: we are no longer a candidate
    */
   async campaign(options: CallOptions = {}): Promise<Holding> {
     const about = { operation: 'Election.campaign', path: this.path };
@@ -71,11 +71,12 @@ export class Election {
   }
 
   /**
-   * Waits until we lead, leads, and resigns when `lead` has ended.
+   * Waits until we lead, calls `lead`, and resigns when it has ended.
    *
-   * @param lead ends soon when `leadership.signal` is aborted: leadership is lost, or `options.signal` was aborted
-   * @returns what `lead` returned last; null when we never led
-   * @throws what `lead` throws, and what keeps us from being a candidate or from resigning
+   * @param lead should end soon after `leadership.signal` is aborted: leadership is lost, or `options.signal` was
+   *   aborted
+   * @returns the last result of `lead`; null when we never led
+   * @throws what `lead` throws, and errors that prevent candidature or resignation
    */
   async run<T>(lead: (leadership: Leadership) => Promise<T>, options: RunOptions = {}): Promise<T | null> {
     const { signal, repeats = false } = options;
@@ -92,7 +93,7 @@ export class Election {
       try {
         result = await lead(leadershipOf(holding, isOver));
       } catch (error) {
-        // The first failure is reported.
+        // The error of `lead` takes precedence.
         await holding.release().catch(() => {});
         throw error;
       }
@@ -102,20 +103,20 @@ export class Election {
     return result;
   }
 
-  /** Who leads; null when no client does. */
+  /** The leader; null when there is none. */
   async leader(options?: CallOptions): Promise<Candidate | null> {
     const [first] = await this.candidates(options);
     return first ?? null;
   }
 
-  /** Who leads and who would be next, in this order. */
+  /** The leader and the candidates after it, in order. */
   async candidates(options?: CallOptions): Promise<readonly Candidate[]> {
     return (await inspect(this.#client, this.#line, options)).map(asCandidate);
   }
 
   /**
-   * The leader now, and then each change; null while there is none. A leader may be reported here before it knows itself that
-   * it leads. Goes through lost connections and sessions; ends with the signal, and with the client.
+   * The current leader, and then each change; null while there is none. A leader may be reported here before it knows
+   * itself that it leads. Survives lost connections and sessions; ends with the signal or the client.
    *
    * @example
    * for await (const leader of election.observe()) console.log(leader?.id ?? 'nobody', 'leads');
@@ -125,19 +126,19 @@ export class Election {
   }
 }
 
-/** What a leader is given. */
+/** The argument of `lead`. */
 export interface Leadership {
-  /** What `campaign` resolves with. */
+  /** The result of `campaign`. */
   readonly holding: Holding;
   /** The znode of the candidate. */
   readonly path: string;
-  /** Aborts when it has to end. */
+  /** Aborts when `lead` should end. */
   readonly signal: AbortSignal;
-  /** Larger than that of every leader before. */
+  /** Larger than that of every earlier leader. */
   readonly token: bigint;
-  /** Whether we lead for certain, at this moment. */
+  /** Whether we are certain to lead at this moment. */
   readonly isHeld: boolean;
-  /** Writes that the service refuses once we do not lead. */
+  /** Writes that the service refuses once we no longer lead. */
   readonly guarded: Holding['guarded'];
 }
 
@@ -159,7 +160,7 @@ function asCandidate({ path, data, isFirst, sessionId, token, since }: Contendin
   return { id: LENIENT.decode(data), path, isLeader: isFirst, sessionId, token, since };
 }
 
-/** Others may write what is no text; the leader is reported all the same. */
+/** Others may write data that is not text; the leader is reported nevertheless. */
 const LENIENT = new TextDecoder('utf-8', { ignoreBOM: true });
 
 const STYLES: readonly string[] = ['latch', 'selector'];

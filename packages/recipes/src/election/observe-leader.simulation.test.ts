@@ -1,5 +1,5 @@
 /**
- * Observers of an election under faults. A failure names its seed:
+ * Observers of an election under faults. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/election/observe-leader.simulation.test.ts`.
  */
 import { ZooKeeperError } from '@meerkat/client';
@@ -12,17 +12,17 @@ const SHAPES: readonly ElectionOptions[] = [{ style: 'latch' }, { style: 'select
 const CANDIDATES = ['one', 'two', 'three'];
 const OBSERVERS = ['ann', 'bob', 'eve'];
 
-/** What an observer was told. */
+/** A leader reported to an observer. */
 interface Told {
   /** null: no leader. */
   readonly token: bigint | null;
   readonly id: string | null;
-  /** What was committed at most when it was told. */
+  /** The last zxid committed when it was reported. */
   readonly untilZxid: number;
 }
 
 simulateStorm(
-  'an observer sees leaders in their order, each of whom led, and the one who leads in the end',
+  'an observer sees leaders in order, each of which has led, and sees the final leader',
   4,
   async (fleet, seed) => {
     const shape = SHAPES[seed % SHAPES.length]!;
@@ -43,7 +43,7 @@ simulateStorm(
       const election = new Election(client, '/leader', { ...shape, id: station.host });
       await using leadership = await election.campaign(drawLimits(random));
       leaders.set(leadership.token, station.host);
-      // Now and then for longer than an observer's session lives, which must not be notified of the same leader twice.
+      // Sometimes for longer than an observer's session lives; the same leader must not be reported twice.
       await station.sleep(random.between(1, random.chance(0.2) ? 15_000 : 1500));
     };
     const work = async (worker: Worker): Promise<void> => {
@@ -58,7 +58,7 @@ simulateStorm(
         } catch (error) {
           if (!(error instanceof ZooKeeperError)) throw error;
         }
-        // Now and then there is no client.
+        // Sometimes there is no candidate.
         await station.sleep(random.between(1, random.chance(0.5) ? 200 : 4000));
       }
     };
@@ -72,7 +72,7 @@ simulateStorm(
         const lastOf = (host: string): bigint | null | undefined => seen.get(host)!.at(-1)?.token;
         const whenAllTold = async (token: bigint | null): Promise<void> => {
           await fleet.world.until(() => OBSERVERS.every((host) => lastOf(host) === token), 30_000);
-          for (const host of OBSERVERS) expect(lastOf(host), `whom ${host} saw last`).toBe(token);
+          for (const host of OBSERVERS) expect(lastOf(host), `the last leader that ${host} saw`).toBe(token);
         };
         await whenAllTold(null);
         const last = await new Election(client, '/leader', { ...shape, id: 'judge' }).campaign();
@@ -98,17 +98,17 @@ function check(
   line: LineHistory | null,
 ): void {
   let last = 0n;
-  /** Which of the firsts of the line is the last that it can have seen. */
+  /** The index of the latest first znode that it can have seen. */
   let at = -1;
   for (const { token, id, untilZxid } of told) {
     if (token !== null) {
-      expect(token, `${host} sees leaders in their order`).toBeGreaterThan(last);
-      expect(leaders.get(token) ?? id, `who leads with token ${token}`).toBe(id);
+      expect(token, `${host} sees leaders in order`).toBeGreaterThan(last);
+      expect(leaders.get(token) ?? id, `the leader with token ${token}`).toBe(id);
       last = token;
     }
     if (line === null) continue;
     at = line.firsts.findIndex((first, i) => i > at && first.token === token);
-    expect(at, `${token} stood first after what ${host} had seen`).toBeGreaterThanOrEqual(0);
-    expect(line.firsts[at]!.fromZxid, `${token} stood first when ${host} was told so`).toBeLessThanOrEqual(untilZxid);
+    expect(at, `${token} was first after what ${host} had seen`).toBeGreaterThanOrEqual(0);
+    expect(line.firsts[at]!.fromZxid, `${token} was first when ${host} was notified`).toBeLessThanOrEqual(untilZxid);
   }
 }

@@ -3,11 +3,11 @@ import { Attempt } from '../kernel/attempt.ts';
 import { type Contending, contendersOf, type Line } from '../kernel/line.ts';
 
 /*
- * An observer watches the first znode of the line, and the line itself only while it is empty: it is woken once for each
+ * An observer watches the first znode of the line, and the line itself only while it is empty: it is woken once per
  * leader, however many candidates there are.
  */
 
-/** The first of a line now, and then each change. */
+/** The first of a line, and then each change. */
 export async function* observeLeader<T>(
   client: Client,
   line: Line,
@@ -16,7 +16,7 @@ export async function* observeLeader<T>(
 ): AsyncGenerator<T | null, void, undefined> {
   const about = { operation: 'Election.observe', path: line.path };
   const attempt = new Attempt(client, { signal }, about, { awaitsQuorum: true });
-  /** Token of the leader that was reported last; null for none, undefined before the first. */
+  /** Token of the last reported leader; null for none, undefined before the first report. */
   let told: bigint | null | undefined;
   try {
     for (;;) {
@@ -31,14 +31,14 @@ export async function* observeLeader<T>(
       await attempt.any([seen.changed]);
     }
   } catch (error) {
-    // The signal ends it, and the client does.
+    // Ended by the signal or the client.
     if (retryClassOf(error) !== 'over') throw error;
   }
 }
 
 interface Seen extends Disposable {
   readonly first: Contending | null;
-  /** Resolves when it may be another client. */
+  /** Resolves when the first of the line may have changed. */
   readonly changed: Promise<unknown>;
 }
 
@@ -61,7 +61,7 @@ async function look(client: Client, line: Line, call: CallOptions): Promise<Seen
       listed[Symbol.dispose]();
     } catch (error) {
       if (!(error instanceof NoNodeError)) throw error;
-      // The leader is gone, or there is no line yet.
+      // The leader is gone, or the line does not exist yet.
       if (error.path !== line.path) continue;
       const found = await client.exists(line.path, { ...call, watch: true });
       if (found.stat === null) return see(null, found);

@@ -3,8 +3,8 @@ import { describe, expect, test, vi } from 'vitest';
 import { runSolo } from '../testing/fleet.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
-describe('what a persistent ephemeral holds', () => {
-  test('is new data, also in the znode that is made after a lost session', () =>
+describe('the data of a persistent ephemeral', () => {
+  test('is the new data, also in the znode that is recreated after session loss', () =>
     runSolo(3, async (fleet) => {
       const client = await fleet.connectAs('app');
       const other = await fleet.connectAs('other');
@@ -31,7 +31,7 @@ describe('what a persistent ephemeral holds', () => {
       await other.close();
     }));
 
-  test("is not written to another client's znode that has just come in the place of its own", () =>
+  test("is not written to another client's znode that has just replaced its own", () =>
     runSolo(9, async (fleet) => {
       const client = await fleet.connectAs('app');
       const other = await fleet.connectAs('other');
@@ -40,7 +40,7 @@ describe('what a persistent ephemeral holds', () => {
       await presence.set('two');
       const set = vi.spyOn(client, 'set');
       set.mockImplementationOnce(async (...write) => {
-        // Between its look and its write.
+        // Between its read and its write.
         await other.transaction().delete('/a').create('/a', 'theirs', { mode: 'ephemeral' }).commit();
         return client.set(...write);
       });
@@ -54,7 +54,7 @@ describe('what a persistent ephemeral holds', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test('is taken for granted where no client may write, it included, when the reply to its creation was lost', () =>
+  test('is accepted as written under an ACL without WRITE permission when the reply to its creation was lost', () =>
     runSolo(12, async (fleet) => {
       const client = await fleet.connectAs('app');
       const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read }];
@@ -72,7 +72,7 @@ describe('what a persistent ephemeral holds', () => {
       await client.close();
     }));
 
-  test('stays when the service refuses new data, and then is the next', () =>
+  test('stays when the service refuses new data, and accepts the next', () =>
     runSolo(14, async (fleet) => {
       const client = await fleet.connectAs('app');
       const other = await fleet.connectAs('other');
@@ -86,7 +86,7 @@ describe('what a persistent ephemeral holds', () => {
       await Promise.all(refused);
       expect(presence.token).toBe(token);
       expect(presence.data).toBe('two');
-      // Recreated, it holds what was taken last.
+      // The recreated znode has the data that was accepted last.
       await other.delete('/a');
       await fleet.world.until(() => presence.isPresent && presence.token !== token, 5000);
       expect((await other.get('/a', { codec: text, read: 'linearizable' })).data).toBe('two');
@@ -96,14 +96,14 @@ describe('what a persistent ephemeral holds', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test.each(['deleted', 'replaced'])('comes back when new data are refused while the znode is %s', (what) =>
+  test.each(['deleted', 'replaced'])('is restored when new data is refused while the znode is %s', (what) =>
     runSolo(15, async (fleet) => {
       const client = await fleet.connectAs('app');
       const other = await fleet.connectAs('other');
       const presence = new PersistentEphemeral(client, '/a', { data: 'one', whenTaken: 'replace' });
       const token = await presence.whenPresent();
       await other.delete('/a');
-      // Before the event of the deletion is here.
+      // Before the event of the deletion arrives.
       if (what === 'replaced') void other.create('/a', 'theirs', { mode: 'ephemeral' }).catch(() => {});
       await expect(presence.set('x'.repeat(2_000_000))).rejects.toThrow(RequestTooLargeError);
       await fleet.world.until(() => presence.isPresent && presence.token !== token, 10_000);
@@ -116,7 +116,7 @@ describe('what a persistent ephemeral holds', () => {
     }),
   );
 
-  test.each(['before', 'while'])('is what it was given first when new data are refused %s it is made', (when) =>
+  test.each(['before', 'while'])('is the initial data when new data is refused %s it is created', (when) =>
     runSolo(16, async (fleet) => {
       const client = await fleet.connectAs('app');
       const refused: Promise<void>[] = [];
@@ -147,7 +147,7 @@ describe('what a persistent ephemeral holds', () => {
     }),
   );
 
-  test('is not to be had when what it was given first is refused, and that ends it', () =>
+  test('cannot be written when the initial data is refused, and that ends it', () =>
     runSolo(17, async (fleet) => {
       const client = await fleet.connectAs('app');
       const presence = new PersistentEphemeral(client, '/a', { data: 'x'.repeat(2_000_000) });
@@ -156,9 +156,9 @@ describe('what a persistent ephemeral holds', () => {
       await client.close();
     }));
 
-  test('stays when servers close the connections of those who bring new data', () =>
+  test('stays when servers close the connection because of new data', () =>
     runSolo(19, async (fleet) => {
-      // The servers take 1 MiB.
+      // The servers accept 1 MiB.
       const client = await fleet.connectAs('app', { requestBytesMax: 8 * 1024 * 1024 });
       const presence = new PersistentEphemeral(client, '/a', { data: 'one' });
       const token = await presence.whenPresent();
@@ -172,7 +172,7 @@ describe('what a persistent ephemeral holds', () => {
       await client.close();
     }));
 
-  test('is what servers take once that is set, after they closed the connections of what it was given first', () =>
+  test('is what servers accept once that is set, after they closed connections because of the initial data', () =>
     runSolo(22, async (fleet) => {
       const client = await fleet.connectAs('app', { requestBytesMax: 8 * 1024 * 1024 });
       let losses = 0;
@@ -188,7 +188,7 @@ describe('what a persistent ephemeral holds', () => {
       await client.close();
     }));
 
-  test('is what it was given, also if the caller writes to those bytes', () =>
+  test('is a copy, so that the caller may write to its bytes', () =>
     runSolo(21, async (fleet) => {
       const client = await fleet.connectAs('app');
       const bytes = new TextEncoder().encode('one');
@@ -202,7 +202,7 @@ describe('what a persistent ephemeral holds', () => {
       await client.close();
     }));
 
-  test('may be what was refused, when an attempt before the refusal may have been applied', () =>
+  test('may be what was refused, when an earlier attempt may have been applied', () =>
     runSolo(22, async (fleet) => {
       const client = await fleet.connectAs('app');
       const presence = new PersistentEphemeral(client, '/a', { data: 'one' });

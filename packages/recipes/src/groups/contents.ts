@@ -2,18 +2,18 @@ import { type Data, ZooKeeperError } from '@meerkat/client';
 import { Latest } from '../kernel/latest.ts';
 import { Draft } from './draft.ts';
 
-/** What an ephemeral znode of ours is to hold, and what it was seen to hold. */
+/** The data that our ephemeral znode is to hold, and what it is known to hold. */
 export class Contents {
   readonly #path: string;
   #draft: Draft;
-  /** What is to be held when what was set since is refused: what a znode held last, or what was given first of all. */
+  /** The data to hold when later data is refused: what a znode held last, or the initial data. */
   #kept: Draft;
-  /** Of the znode that was made or written last, which holds what is kept; null for none. */
+  /** Of the znode that was created or written last and holds `#kept`; null for none. */
   #czxid: bigint | null = null;
   /** Something may have been written to it since. */
   #isDoubtful = false;
   readonly #writtenRevision: Latest<number> = new Latest();
-  /** What was given to `set` behind `since`, up to `revision`, was refused and is forgotten. */
+  /** Drafts after `since`, up to `revision`, were refused and are discarded. */
   #refused: { readonly since: number; readonly revision: number; readonly error: Error } | null = null;
 
   /** @param path of the znode, for errors */
@@ -23,7 +23,7 @@ export class Contents {
     this.#kept = this.#draft;
   }
 
-  /** What the znode holds, or will. */
+  /** What the znode holds, or is to hold. */
   get draft(): Draft {
     return this.#draft;
   }
@@ -33,7 +33,7 @@ export class Contents {
     return this.#czxid;
   }
 
-  /** Whether a znode holds what was given to `set` last. */
+  /** Whether a znode holds the latest draft. */
   isHeldBy(czxid: bigint): boolean {
     return !this.#isDoubtful && this.#czxid === czxid && this.#kept.revision === this.#draft.revision;
   }
@@ -43,18 +43,21 @@ export class Contents {
     return this.#draft;
   }
 
-  /** Resolves when the znode holds a draft or a later one, or was refused it; `check` says so. Keeps nothing after the signal. */
+  /**
+   * Resolves when the znode holds this draft or a later one, or the draft was refused; see `check`. Keeps nothing after
+   * the signal.
+   */
   written({ revision }: Draft, signal: AbortSignal): Promise<unknown> {
     return this.#writtenRevision.when((at) => at >= revision, signal);
   }
 
-  /** @throws what a draft was refused for */
+  /** @throws the error that a draft was refused with */
   check({ revision }: Draft): void {
     const refused = this.#refused;
     if (refused !== null && refused.since < revision && revision <= refused.revision) throw refused.error;
   }
 
-  /** A znode was made or written so. Waiters for that are notified by `confirm`. */
+  /** A znode was created or written with this draft. Its waiters are notified by `confirm`. */
   note(czxid: bigint, draft: Draft): void {
     this.#czxid = czxid;
     this.#kept = draft;
@@ -62,21 +65,21 @@ export class Contents {
     draft.written();
   }
 
-  /** Writing a draft has failed. @returns what it has failed for */
+  /** Writing a draft has failed. @returns the error to report */
   failed(draft: Draft, error: unknown): unknown {
     this.#isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
     return draft.failed(error, this.#path);
   }
 
-  /** A znode was seen to be there, and holds what was noted. */
+  /** The znode was seen to exist, with the noted draft. */
   confirm(): void {
     if (this.#czxid !== null) this.#writtenRevision.publish(this.#kept.revision);
   }
 
   /**
-   * What the service refuses is forgotten, and what is kept remains to be held.
+   * Discards a refused draft and returns to `#kept`.
    *
-   * @returns false when it is that itself which was refused: nothing would be left to be held
+   * @returns false when `#kept` itself was refused: there would be nothing left to hold
    */
   refuse({ revision }: Draft, error: Error): boolean {
     const kept = this.#kept;
@@ -88,7 +91,7 @@ export class Contents {
     return true;
   }
 
-  /** @param error for those who wait; null after a good end, which they get `reason` for */
+  /** @param error for waiters; null after a regular end, for which they get `reason` */
   end(error: Error | null, reason: Error): void {
     this.#writtenRevision.end(error, reason);
   }

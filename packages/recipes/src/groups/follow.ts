@@ -2,25 +2,25 @@ import type { Client, WatchStreamEvent } from '@meerkat/client';
 import { makeDeferred, type Pulse } from '../kernel/latest.ts';
 
 export interface FollowOptions {
-  /** Also learns of everything below the znode. */
+  /** Also receives events of the whole subtree. */
   readonly recursive: boolean;
-  /** Ends it. */
+  /** Stops following. */
   readonly signal: AbortSignal;
-  /** The watch is armed: what changes from now on is reported, and what changed before it was may not have been. Raises the pulse. */
+  /** The watch is armed: changes from now on are reported, earlier ones may not have been. Raises the pulse. */
   readonly onArmed: () => void;
-  /** Raises the pulse where there is something to look at. */
+  /** Raises the pulse if the event requires a look. */
   readonly onEvent: (event: WatchStreamEvent) => void;
   readonly pulse: Pulse;
-  /** Looks at what is there, and does what is to be done: whenever the pulse was raised, one look after the other. */
+  /** Reads the current state and acts on it: whenever the pulse was raised, one call at a time. */
   readonly look: () => Promise<void>;
-  /** What keeps the watch from being armed, or what a look has thrown; AbortedError, ClosedError. It ends it. */
+  /** Called with what prevents arming, or what a look has thrown; AbortedError, ClosedError. It ends following. */
   readonly onFailure: (error: Error) => void;
 }
 
 /**
- * Follows what changes at a path, and looks after each change, until the signal is aborted or the client ends.
+ * Follows the changes at a path, with a look after each change, until the signal is aborted or the client is closed.
  *
- * @returns when the service has forgotten the watch
+ * @returns when the service has removed the watch
  */
 export async function follow(client: Client, path: string, options: FollowOptions): Promise<void> {
   const { signal, pulse, look, onFailure } = options;
@@ -43,8 +43,8 @@ export async function follow(client: Client, path: string, options: FollowOption
 }
 
 /**
- * The loop over a watch ends quietly also when all watches are taken off the path (`client.removeWatches`): then another one
- * is armed.
+ * The loop over a watch also ends without an error when all watches of the path are removed (`client.removeWatches`):
+ * then another one is armed.
  */
 async function watchOn(client: Client, path: string, options: FollowOptions, armed: () => void): Promise<void> {
   const { recursive, signal, onArmed, onEvent } = options;

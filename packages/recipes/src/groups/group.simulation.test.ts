@@ -1,13 +1,14 @@
 /**
- * Members come, die, go, come back and change while servers and links fail; everyone observes. In every seed, by what was
- * committed:
+ * Members join, die, leave, come back and change under faults of servers and links; all processes observe. In every
+ * seed, checked against the committed history:
  *
- * 1. who is sure to be a member has a znode of its present session; the client that has left with a connection has none, and what
- *    was set is there, or what was set later;
- * 2. each observer's views follow from each other: who leaves was there, who joins was not; each member that is seen stood
- *    there with these data;
- * 3. an observer that has been connected for a while lists all who were there all the while, and no client who was not;
- * 4. when everything is healed, every observer lists exactly the members that live, once each, with their newest data.
+ * 1. a client that is certain to be a member has a znode of its current session; one that has left while connected has
+ *    none; data that was set is there, or data that was set later;
+ * 2. each observer's views are consistent with each other: members that leave were there, members that join were not;
+ *    each reported member existed with the reported data;
+ * 3. an observer that has been connected for a while lists all members that existed throughout, and none that did not
+ *    exist;
+ * 4. when all faults are healed, every observer lists exactly the live members, once each, with their newest data.
  */
 import { type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -20,10 +21,13 @@ const HOSTS = ['one', 'two', 'three', 'four'];
 const LAYOUTS: readonly GroupLayout[] = ['curator', 'kazoo', 'kazoo-shallow'];
 const PATH = '/groups/g';
 const STORM_MS = 30_000;
-/** Longer than a client waits for a server that is silent, two thirds of a session (4000 ms), and one that lags is left. */
+/**
+ * Longer than a client waits for a silent server, two thirds of a session (4000 ms), and than a lagging one keeps its
+ * clients.
+ */
 const LAG_MS = 5000;
 
-simulate('everyone sees exactly the members that live', 4, liveThrough);
+simulate('every observer sees exactly the live members', 4, liveThrough);
 
 interface Process {
   readonly host: string;
@@ -31,13 +35,13 @@ interface Process {
   membership: Membership | null;
   observation: GroupObservation | null;
   data: string;
-  /** Since when it is connected without a break, virtual ms. */
+  /** Since when it has been connected without interruption, virtual ms. */
   connectedMs: number;
 }
 
-/** What was reported when so much was committed. */
+/** What was reported, with the last zxid committed by then. */
 interface Notes {
-  /** Memberships that are certain, and those that have ended for certain. */
+  /** Memberships that are certain, and those that have certainly ended. */
   readonly memberships: { path: string; sessionId: bigint; isMember: boolean; zxid: number }[];
   readonly sets: { path: string; sessionId: bigint; data: string; zxid: number }[];
   readonly seen: Map<string, Member>;
@@ -59,7 +63,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   const notes: Notes = { memberships: [], sets: [], seen: new Map(), lists: [] };
   const observing: Promise<void>[] = [];
   let isOver = false;
-  /** How much was committed at which time. */
+  /** The last committed zxid at each time. */
   const marks: { readonly ms: number; readonly zxid: number }[] = [];
 
   const start = async (process: Process): Promise<void> => {
@@ -70,14 +74,14 @@ async function liveThrough(fleet: Fleet): Promise<void> {
     client.onState(({ state }) => {
       process.connectedMs = state === 'connected' ? fleet.world.nowMs : Number.POSITIVE_INFINITY;
     });
-    // Without an owner the stale member of a process that died stays for a while beside the new one.
+    // Without an owner the stale member of a dead process exists for a while beside the new one.
     const owner = layout !== 'curator' && random.chance(0.3) ? undefined : process.host;
     process.membership = group.join(process.host, { owner });
     const observation = group.observe();
     process.observation = observation;
     observing.push(follow(observation, notes));
   };
-  /** @returns whether it was connected all the while */
+  /** @returns whether it was connected throughout */
   const leave = async (client: Client, membership: Membership): Promise<boolean> => {
     const sessionId = client.session?.id;
     let wasConnected = client.state === 'connected';
@@ -143,7 +147,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
       if (random.chance(0.5)) await fleet.kill(client!);
       else {
         const hasLeft = await leave(client!, membership!);
-        // It may come again with the client that it has, at once.
+        // It may join again with the same client, at once.
         if (hasLeft && random.chance(0.5)) {
           const again = new Group(client!, PATH, { layout }).join(process.host, { owner: process.host });
           await fleet.world.sleep(random.between(0, 200));
@@ -182,7 +186,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   if (tree !== null) check(tree, notes);
 }
 
-/** compares what all were told with what was committed. */
+/** Compares what was reported with what was committed. */
 function check(tree: CommittedTree, { memberships, sets, seen, lists }: Notes): void {
   const decoder = new TextDecoder();
   const madeSince = (since: number, path: string): number[] =>
@@ -191,19 +195,19 @@ function check(tree: CommittedTree, { memberships, sets, seen, lists }: Notes): 
       .filter(({ type, zxid }) => type === 'created' && zxid > since)
       .map(({ zxid }) => zxid);
   for (const { path, sessionId, isMember, zxid } of memberships) {
-    // What was made a moment ago may be newer than the mark, when the server that knew of it has crashed.
+    // A very recent creation may be newer than the mark, when the server that knew of it has crashed.
     const states = [zxid, ...(isMember ? madeSince(zxid, path) : [])].map((at) => tree.stateAt(path, at));
     const isThere = states.some((state) => state?.owner === sessionId);
     if (isThere !== isMember) expect.fail(`${path} is ${isThere ? '' : 'not '}there at ${zxid}`);
   }
   for (const { path, sessionId, data, zxid } of sets) {
     const state = tree.stateAt(path, zxid);
-    // It may have been replaced since it was answered.
+    // It may have been replaced since the reply.
     if (state?.owner !== sessionId) continue;
     expect(compareLives(decoder.decode(state.data ?? undefined), data), `${data} at ${zxid}`).toBeGreaterThanOrEqual(0);
   }
   for (const { id, name, data, stat } of seen.values()) {
-    // The layout of kazoo has the id in the place of data.
+    // kazoo's layout has the id instead of data.
     const text = name.endsWith('__party__') ? id : decoder.decode(data);
     const state = stat === null ? null : tree.stateAt(`${PATH}/${name}`, Number(stat.mzxid));
     if (stat === null) expect(tree.changesOf(`${PATH}/${name}`), name).not.toEqual([]);
@@ -221,13 +225,13 @@ function check(tree: CommittedTree, { memberships, sets, seen, lists }: Notes): 
   expect(memberships.length).toBeGreaterThan(0);
 }
 
-/** Of data such as 3.14: the fourteenth of the third life. */
+/** For data such as 3.14: the fourteenth value of the third life. */
 function compareLives(a: string, b: string): number {
   const [left, right] = [a, b].map((text) => text.split('.').map(Number));
   return left![0]! - right![0]! || left![1]! - right![1]!;
 }
 
-/** Views follow from each other. */
+/** Checks that consecutive views are consistent. */
 async function follow(observation: GroupObservation, { seen }: Notes): Promise<void> {
   const present = new Map<string, bigint>();
   for await (const { members, joined, left, changed } of observation) {

@@ -7,7 +7,7 @@ const ids = (members: GroupView['members']): string[] => members.map(({ id }) =>
 const decoder = new TextDecoder();
 
 describe('a group', () => {
-  test('says who is there, and each change, with what members say of themselves', () =>
+  test('lists its members with their data, and reports each change', () =>
     runSolo(1, async (fleet) => {
       const observer = await fleet.connectAs('observer');
       const [ann, bob] = [await fleet.connectAs('ann'), await fleet.connectAs('bob')];
@@ -70,7 +70,7 @@ describe('a group', () => {
   );
 
   test.each<GroupLayout>(['kazoo', 'kazoo-shallow'])(
-    'does not change who a member is by what it reports (%s)',
+    'does not change the identity of a member with its data (%s)',
     (layout) =>
       runSolo(5, async (fleet) => {
         const client = await fleet.connectAs('app');
@@ -86,7 +86,7 @@ describe('a group', () => {
       }),
   );
 
-  test('does not take two members for one whose owners and ids are the same when written one behind the other', () =>
+  test('distinguishes members whose owner and id are equal when concatenated', () =>
     runSolo(7, async (fleet) => {
       const client = await fleet.connectAs('app');
       const group = new Group(client, '/g', { layout: 'kazoo' });
@@ -98,7 +98,7 @@ describe('a group', () => {
       await client.close();
     }));
 
-  test('refuses an id with a character that no znode may have in its name', () =>
+  test('refuses an id with a character that is invalid in znode names', () =>
     runSolo(6, async (fleet) => {
       const client = await fleet.connectAs('app');
       for (const id of ['a\u0000', 'a\u001f', 'smile \u{1f600}', 'half \ud83d', 'a/b', '..']) {
@@ -127,7 +127,7 @@ describe('a group', () => {
       }),
   );
 
-  test('a member whose session is lost is gone, and comes back with the next one as a client that joins', () =>
+  test('a member whose session is lost leaves, and joins again in its next session', () =>
     runSolo(4, async (fleet) => {
       const observer = await fleet.connectAs('observer');
       const ann = await fleet.connectAs('ann');

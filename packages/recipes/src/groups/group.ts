@@ -6,12 +6,12 @@ import type { Presence } from './certainty.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { Roster, type RosterEntries, type RosterEntry } from './roster.ts';
 
-/** How members stand in the tree. The two of kazoo are those of its Party and its ShallowParty. */
+/** How members are stored in the tree. The two of kazoo are those of its Party and its ShallowParty. */
 export type GroupLayout = Layout | 'kazoo-shallow';
 
 export interface GroupOptions extends ZnodeOptions {
   /**
-   * Whose znodes the members are, for groups that other libraries share:
+   * The layout of the member znodes, for groups shared with other libraries:
    *
    *     curator         <path>/<id>                            data
    *     kazoo           <path>/<32 hex digits>__party__        the id, and no data
@@ -23,28 +23,28 @@ export interface GroupOptions extends ZnodeOptions {
 }
 
 export interface JoinOptions {
-  /** What the member says about itself. Only in the layout of Curator. Default: empty. */
+  /** The data of the member. Only in Curator's layout. Default: empty. */
   readonly data?: Data | undefined;
   /**
-   * Who the member is across restarts of its process; its own stale znode is replaced at once. No other client in the group
-   * may have the same. Default: the id in the layout of Curator; in those of kazoo, where several members may have one
-   * id, no client, so that a stale znode stays until its session times out.
+   * The identity of the member across restarts of its process, by which its own stale znode is replaced at once. Must
+   * be unique in the group. Default: the id in Curator's layout; none in those of kazoo, where several members may have
+   * one id, so that a stale znode stays until its session times out.
    */
   readonly owner?: string | undefined;
 }
 
-/** A client that is in the group. */
+/** A client in the group. */
 export interface Member {
   readonly id: string;
   /** Empty in the layouts of kazoo. */
   readonly data: Uint8Array;
   /** The name of its znode. */
   readonly name: string;
-  /** null in the layout 'kazoo-shallow', whose znodes no client reads. */
+  /** null in the layout 'kazoo-shallow', whose znodes are not read. */
   readonly stat: Stat | null;
 }
 
-/** The members at one moment, and how that differs from the moment before. */
+/** The members at one moment, and the differences from the moment before. */
 export interface GroupView {
   /** By the names of their znodes, oldest first where that is known. */
   readonly members: readonly Member[];
@@ -55,7 +55,7 @@ export interface GroupView {
 }
 
 /**
- * Who is there: processes that join a group, each seen by the others for as long as its session lives.
+ * Group membership: processes join a group, and each is seen by the others as long as its session lives.
  *
  * @example
  * const group = new Group(client, '/groups/workers');
@@ -78,10 +78,10 @@ export class Group {
   }
 
   /**
-   * Joins, and stays a member through lost sessions until the membership is closed. `whenJoined` says when the others
-   * can see it.
+   * Joins, and stays a member across lost sessions until the membership is closed. `whenJoined` resolves when the
+   * others can see it.
    *
-   * @throws RangeError for an id that cannot be, or be in, the name of a znode
+   * @throws RangeError for an id that cannot be, or be part of, a znode name
    */
   join(id: string, options: JoinOptions = {}): Membership {
     const form = this.#form;
@@ -108,19 +108,19 @@ export class Group {
     }
   }
 
-  /** The members as they are now, and then each change. */
+  /** The current members, and then each change. */
   observe(options: { readonly signal?: AbortSignal | undefined } = {}): GroupObservation {
     return new GroupObservation(this.#client, this.path, this.#form, options.signal);
   }
 }
 
-/** That one process is in a group. */
+/** The membership of one process in a group. */
 export class Membership implements AsyncDisposable {
   readonly id: string;
   readonly #znode: PersistentEphemeral;
   readonly #hasOwnData: boolean;
 
-  /** Made by `Group.join`. */
+  /** Created by `Group.join`. */
   constructor(id: string, znode: PersistentEphemeral, hasOwnData: boolean) {
     this.id = id;
     this.#znode = znode;
@@ -136,12 +136,16 @@ export class Membership implements AsyncDisposable {
     return this.#znode.isPresent;
   }
 
-  /** How the znode stands now, and each change. */
+  /** The current state of the znode, and each change. */
   get presence(): AsyncIterable<Presence> {
     return this.#znode;
   }
 
-  /** Resolves when the others can see it. @throws what has ended it, such as a NoAuthError; TimeoutError, AbortedError: it continues trying */
+  /**
+   * Resolves when the others can see it.
+   *
+   * @throws what has ended it, such as a NoAuthError; TimeoutError, AbortedError: it keeps trying
+   */
   async whenJoined(options: CallOptions = {}): Promise<void> {
     await this.#znode.whenPresent(options);
   }
@@ -156,7 +160,10 @@ export class Membership implements AsyncDisposable {
     await this.#znode.set(data, options);
   }
 
-  /** Leaves. Resolves when it is gone, or there is no connection: then it goes with the next one, or with the session. */
+  /**
+   * Leaves. Resolves when the znode is gone; without a connection at once, and it is deleted with the next one, or with
+   * the session.
+   */
   close(): Promise<void> {
     return this.#znode.close();
   }
@@ -166,12 +173,12 @@ export class Membership implements AsyncDisposable {
   }
 }
 
-/** A group's members, kept up to date until a loop over it is left, or it is closed. */
+/** A group's members, kept up to date until a loop over it ends or it is closed. */
 export class GroupObservation implements AsyncIterable<GroupView>, AsyncDisposable {
   readonly #roster: Roster;
   readonly #form: MemberForm;
 
-  /** Made by `Group.observe`. */
+  /** Created by `Group.observe`. */
   constructor(client: Client, path: string, form: MemberForm, signal: AbortSignal | undefined) {
     this.#form = form;
     this.#roster = new Roster(client, path, {
@@ -194,8 +201,8 @@ export class GroupObservation implements AsyncIterable<GroupView>, AsyncDisposab
   }
 
   /**
-   * The view as it is now, everyone having joined, then one for each change. A loop that is slower than the changes gets
-   * what they come to: a client that came and went meanwhile is not told.
+   * The current view, with all members as joined, then one for each change. A slow loop gets changes merged: a member
+   * that joined and left meanwhile is not reported.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<GroupView, undefined> {
     let before: ReadonlyMap<string, Member> = new Map();
@@ -247,8 +254,8 @@ function makeView(
 }
 
 /**
- * The same 32 digits for the same text, so that a member in a layout of kazoo finds its znode again after a restart
- * (FNV-1a with 128 bits).
+ * 32 hex digits that are the same for the same text, so that a member in a layout of kazoo finds its znode again after
+ * a restart (FNV-1a with 128 bits).
  */
 function hashOf(text: string): string {
   let hash = 0x6c62272e07bb014262b821756295c58dn;
@@ -260,11 +267,11 @@ function hashOf(text: string): string {
 
 /** How a layout writes and reads a member. */
 interface MemberForm {
-  /** Whether members have data to be read. */
+  /** Whether the znodes of members are read. */
   readonly hasData: boolean;
-  /** Whether these are what a member says about itself, and not its id. */
+  /** Whether their data is set by the member, rather than its id. */
   readonly hasOwnData: boolean;
-  /** Whether an id belongs to one member alone. */
+  /** Whether an id belongs to one member only. */
   readonly hasUniqueIds: boolean;
   /** @param hex 32 unique hexadecimal digits */
   makeName(id: string, hex: string): string;
@@ -303,7 +310,7 @@ const FORMS: Readonly<Record<GroupLayout, MemberForm>> = {
     hasUniqueIds: false,
     makeName: (id, hex) => `${hex}-${id}`,
     makeData: () => '',
-    // As ShallowParty reads it: everything behind the first hyphen, the whole name where there is none.
+    // As ShallowParty parses it: everything after the first hyphen, or the whole name without one.
     isMember: () => true,
     read: ({ name, stat }) => ({ id: name.slice(name.indexOf('-') + 1), data: NO_DATA, name, stat }),
   },

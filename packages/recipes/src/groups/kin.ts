@@ -1,12 +1,12 @@
 import { type Client, NoAuthError, NoNodeError, type Stat } from '@meerkat/client';
 import { hasOwner } from './owner-mark.ts';
 
-/** Who we are: the sessions of this client, and the owner whose mark our processes put on their znodes. */
+/** Our identity: the sessions of this client, and the owner whose mark our processes put on their znodes. */
 export class Kin {
   readonly #client: Client;
   /** null: only the sessions. */
   readonly #owner: string | null;
-  /** Sessions in which a znode of ours may have come to be. */
+  /** Sessions in which a znode of ours may have been created. */
   readonly #sessions: Set<bigint> = new Set();
 
   constructor(client: Client, owner: string | null) {
@@ -14,28 +14,28 @@ export class Kin {
     this.#owner = owner;
   }
 
-  /** A znode of ours may come to be in the session that stands. */
+  /** A znode of ours may be created in the current session. */
   noteSession(): void {
     const id = this.#client.session?.id;
     if (id !== undefined) this.#sessions.add(id);
   }
 
-  /** A znode of ours has come to be. */
+  /** A znode of ours was created. */
   noteZnode({ ephemeralOwner }: Stat): void {
     this.#sessions.add(ephemeralOwner);
   }
 
-  /** Nothing of ours can have come to be. */
+  /** No znode of ours can have been created. */
   get hasMadeNothing(): boolean {
     return this.#sessions.size === 0;
   }
 
-  /** Whether a session of this client has made it. */
+  /** Whether a session of this client has created it. */
   hasMade({ ephemeralOwner }: Stat): boolean {
     return this.#sessions.has(ephemeralOwner);
   }
 
-  /** Whether an earlier session or process of ours has made what stands there; null when it has gone meanwhile. */
+  /** Whether an earlier session or process of ours has created this znode; null when it is gone by now. */
   async hasLeft(path: string, stat: Stat, signal: AbortSignal): Promise<boolean | null> {
     if (this.hasMade(stat)) return true;
     if (this.#owner === null) return false;

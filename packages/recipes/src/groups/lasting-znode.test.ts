@@ -7,7 +7,7 @@ const INSTANCE = { name: 'db', id: 'a', address: 'h', serviceType: 'PERMANENT' }
 const PATH = '/services/db/a';
 
 describe('a permanent instance', () => {
-  test.each(['PERMANENT', 'DYNAMIC'] as const)('is not registered any more once it is closed (%s)', (serviceType) =>
+  test.each(['PERMANENT', 'DYNAMIC'] as const)('is no longer registered once it is closed (%s)', (serviceType) =>
     runSolo(1, async (fleet) => {
       const client = await fleet.connectAs('server');
       const registration = new ServiceDiscovery(client, '/services').register({ ...INSTANCE, serviceType });
@@ -21,7 +21,7 @@ describe('a permanent instance', () => {
     }),
   );
 
-  test('stays when the client that had its id before is closed once more', () =>
+  test('stays when the previous registration of its id is closed again', () =>
     runSolo(2, async (fleet) => {
       const client = await fleet.connectAs('server');
       const discovery = new ServiceDiscovery(client, '/services');
@@ -38,7 +38,7 @@ describe('a permanent instance', () => {
     }));
 
   test.each(['applied', 'lost'])(
-    'stays when the deletion of the one before it is repeated, whose request was %s',
+    'stays when the deletion of its predecessor is retried, whose request was %s',
     (fate) =>
       runSolo(3, async (fleet) => {
         const client = await fleet.connectAs('server');
@@ -64,7 +64,7 @@ describe('a permanent instance', () => {
       }),
   );
 
-  test('stays when it is registered again while the deletion of the one before it waits for a connection', () =>
+  test('stays when it is registered while the deletion of its predecessor waits for a connection', () =>
     runSolo(4, async (fleet) => {
       for (const afterMs of [0, 0.5, 1, 1.5, 2, 3, 4]) {
         const client = await fleet.connectAs('server', { sessionTimeoutMs: 30_000 });
@@ -85,7 +85,7 @@ describe('a permanent instance', () => {
       }
     }));
 
-  test('goes when it is closed, also if another client has written to it', () =>
+  test('is deleted when it is closed, also if another client has written to it', () =>
     runSolo(5, async (fleet) => {
       const client = await fleet.connectAs('server');
       const other = await fleet.connectAs('other');
@@ -97,7 +97,7 @@ describe('a permanent instance', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test('tells the caller that closes it that the service does not delete it', () =>
+  test('rejects close when the service refuses the deletion', () =>
     runSolo(6, async (fleet) => {
       const client = await fleet.connectAs('server');
       await client.createParents('/services/db', '');
@@ -105,7 +105,7 @@ describe('a permanent instance', () => {
       await client.setAcl('/services/db', acl);
       const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
       await registration.whenRegistered();
-      // It is not awaited.
+      // Not awaited.
       void registration.close();
       await expect(registration.close()).rejects.toThrow(NoAuthError);
       await client.close();
@@ -119,7 +119,7 @@ describe('a permanent instance', () => {
       const set = client.set.bind(client);
       client.createParents = async (...args: Parameters<typeof createParents>) => {
         client.createParents = createParents;
-        // Another client is faster, and has deleted it by the time it is to be written.
+        // Another client is faster, and has deleted it before it is written.
         await other.createParents(PATH);
         client.set = async (...write: Parameters<typeof set>) => {
           client.set = set;
@@ -135,7 +135,7 @@ describe('a permanent instance', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test('does not go with the session of a process that has registered it as a dynamic one', () =>
+  test('is not deleted with the session of a process that has registered it as dynamic', () =>
     runSolo(8, async (fleet) => {
       const before = await fleet.connectAs('server');
       const dynamic = new ServiceDiscovery(before, '/services').register({ ...INSTANCE, serviceType: 'DYNAMIC' });
@@ -151,7 +151,7 @@ describe('a permanent instance', () => {
       await client.close();
     }));
 
-  test('is there once it is updated with what servers take, after it was not', () =>
+  test('is registered once it is updated with data that servers accept', () =>
     runSolo(10, async (fleet) => {
       const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
       let losses = 0;
@@ -171,7 +171,7 @@ describe('a permanent instance', () => {
 
   test('stays as it is when servers close the connection for its update', () =>
     runSolo(9, async (fleet) => {
-      // The servers take 1 MiB.
+      // The servers accept 1 MiB.
       const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
       const discovery = new ServiceDiscovery(client, '/services');
       const registration = discovery.register<string>(INSTANCE);
@@ -184,7 +184,7 @@ describe('a permanent instance', () => {
       await client.close();
     }));
 
-  test('is not said to be as it was when an update may have been written before it was refused', () =>
+  test('reports an unknown outcome when an update may have been written before it was refused', () =>
     runSolo(15, async (fleet) => {
       const client = await fleet.connectAs('server');
       const registration = new ServiceDiscovery(client, '/services').register(INSTANCE);
@@ -204,7 +204,7 @@ describe('a permanent instance', () => {
       await client.close();
     }));
 
-  test('is registered although an update behind it was refused', () =>
+  test('is registered although a later update was refused', () =>
     runSolo(11, async (fleet) => {
       const client = await fleet.connectAs('server');
       const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);
@@ -251,7 +251,7 @@ describe('a permanent instance', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test('says what an update was refused for, also when nothing can be written any more', () =>
+  test('reports why an update was refused, also when nothing can be written any longer', () =>
     runSolo(14, async (fleet) => {
       const client = await fleet.connectAs('server', { requestBytesMax: 8 * 1024 * 1024 });
       const registration = new ServiceDiscovery(client, '/services').register<string>(INSTANCE);

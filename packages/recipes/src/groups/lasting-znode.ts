@@ -14,7 +14,7 @@ import { Attempt } from '../kernel/attempt.ts';
 import { ignoreRejection, orDisconnected, unlessClientEnds } from '../kernel/background.ts';
 import { COSTLY_PAUSE_MS, Draft, isRefusal } from './draft.ts';
 
-/** The znode of an instance that no session holds. It is not watched: what others do to it stays until it is written again. */
+/** The persistent znode of an instance. It is not watched: changes by others stay until it is written again. */
 export class LastingZnode {
   readonly #client: Client;
   readonly #path: string;
@@ -22,14 +22,14 @@ export class LastingZnode {
   readonly #closing = new AbortController();
   readonly #writing: Attempt;
   #written: Promise<void>;
-  /** What it holds, or will. */
+  /** What it holds, or is to hold. */
   #data: string;
   /** What was written last. */
   #held: string;
   #isPresent = false;
-  /** A write has been applied, or may have been. */
+  /** A write has been, or may have been, applied. */
   #mayExist = false;
-  /** As it was written last; null when a write since may have been applied. */
+  /** The Stat of the last write; null when a later write may have been applied. */
   #known: Stat | null = null;
   #closed: Promise<void> | null = null;
 
@@ -58,7 +58,7 @@ export class LastingZnode {
     if (this.#closing.signal.aborted) throw new AbortedError({ ...about, detail: 'it was closed' });
     if (this.#isPresent) return;
     const written = this.#written.catch((error: unknown) => {
-      // It may be there although what was set since was refused.
+      // It may exist although later data was refused.
       if (!this.#isPresent) throw error;
     });
     await new Attempt(this.#client, options, about).waitFor(written);
@@ -67,7 +67,7 @@ export class LastingZnode {
   /** In the order of the calls. */
   async set(data: string, options: CallOptions): Promise<void> {
     this.#data = data;
-    // What was refused before, because it was too large say, does not stand in the way of what comes now.
+    // An earlier refusal, for instance because of the size, does not prevent later writes.
     this.#written = this.#written.catch(() => {}).then(() => this.#writeOrForget(data));
     ignoreRejection(this.#written);
     const about = { operation: 'Registration.update', path: this.#path };
@@ -75,9 +75,10 @@ export class LastingZnode {
   }
 
   /**
-   * Deletes it, once. Resolves when it is gone, or there is no connection: then it goes with the next one.
+   * Deletes it, once. Resolves when it is gone; without a connection at once, and it is deleted with the next one.
    *
-   * @throws what the service refuses that for; it may be tried again. Nothing happens to a caller who does not wait for it
+   * @throws what the service refuses the deletion with; it may be retried. Nothing happens when the promise is not
+   *   awaited
    */
   close(): Promise<void> {
     this.#closing.abort();
@@ -91,9 +92,9 @@ export class LastingZnode {
   }
 
   /**
-   * As long as the connection stands, the znode that is found is what was registered here, no matter who wrote to it. Once
-   * it was away, another client may have registered the same id: what has changed since it was seen last is left to them. So is
-   * another znode in its place, and whatever is there when nothing was registered here yet.
+   * As long as the connection has not been lost, an existing znode is what was registered here, whoever wrote to it.
+   * After a lost connection another client may have registered the same id: a znode that has changed since it was last
+   * seen is left alone. So is another znode at its path, and any znode when nothing was registered here yet.
    */
   async #remove(): Promise<void> {
     const client = this.#client;
@@ -115,7 +116,7 @@ export class LastingZnode {
         try {
           await client.delete(this.#path, { version: stat.version });
         } catch (error) {
-          // Gone, or another client's by now.
+          // Gone, or replaced by another client.
           if (error instanceof NoNodeError || error instanceof BadVersionError) return;
           wasAway = true;
           throw error;
@@ -130,7 +131,7 @@ export class LastingZnode {
       await this.#write(data);
     } catch (error) {
       if (this.#data === data) this.#data = this.#held;
-      // Refused for the connections that it cost, it may have been applied nevertheless.
+      // Refused because of the connections that it cost, it may have been applied nevertheless.
       const isDoubtful = isRefusal(error) && this.#isPresent && this.#known === null;
       if (isDoubtful) await this.#write(this.#held).catch(() => {});
       throw error;
@@ -150,7 +151,7 @@ export class LastingZnode {
           this.#mayExist = true;
         }
         const reason = draft.failed(error, this.#path);
-        // What was given first is tried as long as there is nothing else.
+        // The initial data is retried as long as there is nothing else.
         throw data === this.#held && data === this.#data ? error : reason;
       }
     });
@@ -158,7 +159,7 @@ export class LastingZnode {
     this.#isPresent = true;
   }
 
-  /** Others may make it and delete it meanwhile. @returns null from servers that do not send it */
+  /** Others may create and delete it meanwhile. @returns null from servers that do not send the Stat */
   async #put(data: string): Promise<Stat | null> {
     const { signal } = this.#closing;
     for (;;) {
@@ -172,13 +173,13 @@ export class LastingZnode {
       try {
         return (await this.#client.createParents(this.#path, data, shape)).stat;
       } catch (error) {
-        // Made by an attempt before this one, or by another client: once more, to write the data.
+        // Created by an earlier attempt or by another client: try again, to write the data.
         if (!(error instanceof NodeExistsError)) throw error;
       }
     }
   }
 
-  /** The znode of a process that had registered the same id for as long as it lives would go with its session. */
+  /** An ephemeral znode, of a process that registered the same id as dynamic, would be deleted with its session. */
   async #replace(stat: Stat, data: string): Promise<Stat | null> {
     const [, created] = await this.#client
       .transaction()
@@ -189,7 +190,7 @@ export class LastingZnode {
   }
 }
 
-/** Another client has deleted it, or written to it, between the look and the write. */
+/** Another client has deleted or written it between the read and the write. */
 function isOvertaken(error: unknown): boolean {
   const cause = error instanceof TransactionError ? error.cause : error;
   return [NoNodeError, BadVersionError, NodeExistsError].some((kind) => cause instanceof kind);

@@ -1,4 +1,4 @@
-/** A wait that is given up, and asked for again and again, keeps nothing: what it waits for may be a long time in coming. */
+/** Repeated calls that are cancelled while they wait leave nothing behind: what they wait for may take a long time. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type CallOptions, type Client, TimeoutError } from '@meerkat/client';
@@ -9,7 +9,7 @@ import { PersistentEphemeral } from './persistent-ephemeral.ts';
 import { PersistentTtl } from './persistent-ttl.ts';
 import { ServiceDiscovery } from './service-discovery.ts';
 
-/** `--expose-gc`, without a process of its own. */
+/** `--expose-gc`, without a separate process. */
 const collectGarbage = ((): (() => void) => {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
@@ -46,7 +46,7 @@ const CASES: Readonly<Record<string, (client: Client) => Wait>> = {
 };
 
 describe.each(Object.keys(CASES))('%s', (title) => {
-  test('keeps nothing of a call that its caller has given up', () =>
+  test('keeps nothing of a cancelled call', () =>
     runSolo(1, async (fleet) => {
       const client = await fleet.connectAs('app');
       fleet.world.network.block('zk1', 'app');
@@ -57,7 +57,7 @@ describe.each(Object.keys(CASES))('%s', (title) => {
         expect(error instanceof TimeoutError).toBe(true);
         errors.push(new WeakRef(error as TimeoutError));
       }
-      // A reference that was looked at lives until the end of the turn.
+      // A dereferenced WeakRef keeps its target alive until the end of the turn.
       await new Promise(setImmediate);
       collectGarbage();
       expect(errors.filter((error) => error.deref() !== undefined).length).toBeLessThan(3);

@@ -1,13 +1,13 @@
 /**
- * Members send numbered messages to each other while servers and links fail, and processes give up, leave their loops and die
- * in the middle of sending, receiving and acknowledging. In every seed, by what was committed:
+ * Members send numbered messages to each other under faults of servers and links, while processes cancel, leave their
+ * loops and die during sends, receives and acknowledgements. In every seed, checked against the committed history:
  *
- * 1. what was sent is there under the id that was told, what may be is or not, what is said not to be sent never was; copies
- *    have one id; what one member sends to another was put there in the order of the calls;
- * 2. what is received was sent, comes in that order, once in a loop, and not any more when it was gone before the loop;
- * 3. nothing goes that is not acknowledged yet; what was acknowledged is gone, unless its copy is there, and what is said not
- *    to be was not;
- * 4. who gives up hears so in time; in the end every mailbox is empty.
+ * 1. a sent message exists under the reported id, one of unknown outcome may, one reported as 'not-applied' never did;
+ *    copies have one id; messages from one member to another were put in the order of the calls;
+ * 2. a received message was sent, arrives in that order, once per loop, and not if it was gone before the loop;
+ * 3. no message is deleted before it is acknowledged; an acknowledged one is gone, unless a copy is left, and one
+ *    reported as not acknowledged was not;
+ * 4. cancelled calls end in time; in the end every mailbox is empty.
  */
 import {
   type CallOptions,
@@ -29,9 +29,9 @@ import { type Message, Messenger } from './messenger.ts';
 const MEMBERS = ['ann', 'bob', 'cid'];
 const STORM_MS = 30_000;
 
-simulate('no message is lost, and none comes out of order', 3, liveThrough);
+simulate('no message is lost or reordered', 3, liveThrough);
 
-/** What was received by one loop, in order. */
+/** The messages received by one loop, in order. */
 interface Loop {
   readonly member: string;
   readonly sinceZxid: number;
@@ -41,10 +41,10 @@ interface Loop {
 class Notes {
   /** By the text of each message. */
   readonly sent = new Ledger<string>();
-  /** Ids that `send` has told, by text. */
+  /** Ids returned by `send`, by text. */
   readonly ids = new Map<string, string>();
   readonly loops: Loop[] = [];
-  /** By the path of a mailbox and the zxid of a message: how each try to acknowledge it ended. */
+  /** By mailbox path and zxid of the message: how each attempt to acknowledge it ended. */
   readonly acknowledged = new Map<string, ('done' | 'unknown' | 'not-applied')[]>();
   readonly gone: { readonly key: string; readonly zxid: number }[] = [];
 }
@@ -56,7 +56,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   let isQuiet = false;
   let number = 0;
 
-  /** Calls with limits hear in time. */
+  /** Checks that calls with limits end in time. */
   const limited = async <T>(run: (options: CallOptions) => Promise<T>): Promise<T> => {
     const timeoutMs = !isOver && random.chance(0.3) ? random.between(0, 400) : Number.POSITIVE_INFINITY;
     const dueMs = fleet.world.nowMs + timeoutMs;
@@ -73,7 +73,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
     const key = `/mail/${member} ${zxid}`;
     const ends = notes.acknowledged.get(key) ?? [];
     notes.acknowledged.set(key, ends);
-    // Until it is told, anything may be.
+    // Unknown until it has ended.
     const at = ends.push('unknown') - 1;
     try {
       await limited(acknowledge);
@@ -97,7 +97,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
         const text = new TextDecoder().decode(data);
         expect(text).toMatch(new RegExp(`^${sender} \\d+$`));
         loop.received.push({ id, text, zxid: Number(zxid) });
-        // The client that dies while it works on a message has not handled it, or not acknowledged it.
+        // A client that dies while it works on a message has not handled, or not acknowledged, it.
         await fleet.world.sleep(random.between(0, 300));
         if (isDead()) return;
         if (isOver || random.chance(0.9)) await acknowledge(member, message);
@@ -125,7 +125,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
       const endMs = fleet.world.nowMs + random.between(1000, 15_000);
       const sending: Promise<void>[] = [];
       while (!isOver && fleet.world.nowMs < endMs) {
-        // Not waited for: several may be on the way to one receiver.
+        // Not awaited: several may be in flight to one receiver.
         for (let i = random.between(1, 3); i > 0; i--) sending.push(send(messenger));
         await fleet.world.sleep(random.between(20, 1500));
       }
@@ -164,7 +164,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   await Promise.all([opener, ...clients].map((client) => client.close()));
 }
 
-/** Compares what the members were told with what was committed. */
+/** Compares the reported results with the committed history. */
 function check(tree: CommittedTree, { sent, ids, loops, acknowledged, gone }: Notes): void {
   const changes = tree.changes.filter(({ type, path }) => type !== 'children' && MAILBOX.test(parentOf(path)));
   const copies = changes
@@ -193,13 +193,13 @@ function check(tree: CommittedTree, { sent, ids, loops, acknowledged, gone }: No
     );
   }
   for (const { member, sinceZxid, received } of loops) {
-    expect(new Set(received.map(({ id }) => id)).size, 'messages that a loop gives out once').toBe(received.length);
+    expect(new Set(received.map(({ id }) => id)).size, 'messages delivered by a loop').toBe(received.length);
     for (const { id, text, zxid } of received) {
       const copy = copies.find((each) => each.zxid === zxid);
       expect(copy).toMatchObject({ box: `/mail/${member}`, id, text });
       expect(copy!.goneAt, `${text} was there when the loop began`).toBeGreaterThan(sinceZxid);
     }
-    // A copy that comes late, when the first one is gone, has lost its place.
+    // A copy that is created late, when the first one is gone, has lost its place.
     const isFirst = ({ zxid }: { readonly zxid: number }): boolean => firsts.some((first) => first.zxid === zxid);
     expectInOrder(
       received.filter((each) => isDone(each) && isFirst(each)).map(({ text }) => text),

@@ -6,7 +6,7 @@ import { type Message, Messenger } from './messenger.ts';
 const textOf = ({ data }: Message): string => new TextDecoder().decode(data);
 
 describe('messages between members', () => {
-  test('come in the order in which they were sent, with their senders', () =>
+  test('arrive in the order in which they were sent, with their senders', () =>
     runSolo(1, async (fleet) => {
       const [annClient, bobClient] = [await fleet.connectAs('ann'), await fleet.connectAs('bob')];
       const ann = new Messenger(annClient, '/mail', 'ann/1');
@@ -35,7 +35,7 @@ describe('messages between members', () => {
       await Promise.all([annClient, bobClient].map((client) => client.close()));
     }));
 
-  test('come from the client that has put them there, also from a program that does not escape its name', () =>
+  test('name their sender, also when it does not escape its name', () =>
     runSolo(8, async (fleet) => {
       const client = await fleet.connectAs('bob');
       const bob = new Messenger(client, '/mail', 'bob');
@@ -52,7 +52,7 @@ describe('messages between members', () => {
       await client.close();
     }));
 
-  test('are not waited for longer than the receiver likes, also where a copy is to be taken away', () =>
+  test("are not awaited beyond the receiver's limit, also when a copy has to be deleted", () =>
     runSolo(10, async (fleet) => {
       const client = await fleet.connectAs('bob');
       const bob = new Messenger(client, '/mail', 'bob');
@@ -79,7 +79,7 @@ describe('messages between members', () => {
       await client.close();
     }));
 
-  test('are told to be out of reach when the mailbox may not be listed any more, also in the midst of many', () =>
+  test('reject with an error when the mailbox may no longer be listed, also in the middle of many', () =>
     runSolo(9, async (fleet) => {
       const [client, admin] = [await fleet.connectAs('bob'), await fleet.connectAs('admin')];
       const bob = new Messenger(client, '/mail', 'bob');
@@ -100,7 +100,7 @@ describe('messages between members', () => {
       await Promise.all([client.close(), admin.close()]);
     }));
 
-  test('come again when they were not acknowledged, under the same id', () =>
+  test('are delivered again under the same id when they were not acknowledged', () =>
     runSolo(2, async (fleet) => {
       const client = await fleet.connectAs('ann');
       const ann = new Messenger(client, '/mail', 'ann');
@@ -122,7 +122,7 @@ describe('messages between members', () => {
       await client.close();
     }));
 
-  test('are given out once in a loop when the sender repeated them, and the copy is taken away', () =>
+  test('are delivered once per loop when the sender repeated them, and the copy is deleted', () =>
     runSolo(3, async (fleet) => {
       const client = await fleet.connectAs('ann');
       const ann = new Messenger(client, '/mail', 'ann');
@@ -141,7 +141,7 @@ describe('messages between members', () => {
       await client.close();
     }));
 
-  test('say whether they may have been sent when the sender gives up', () =>
+  test('report whether they may have been sent when the sender cancels', () =>
     runSolo(4, async (fleet) => {
       const client = await fleet.connectAs('ann');
       const ann = new Messenger(client, '/mail', 'ann');
@@ -159,7 +159,7 @@ describe('messages between members', () => {
       await client.close();
     }));
 
-  test('say that they may have been sent when the mailbox is gone after an attempt without an answer', () =>
+  test('report an unknown outcome when the mailbox is gone after an attempt without a reply', () =>
     runSolo(11, async (fleet) => {
       const [client, admin] = [await fleet.connectAs('ann'), await fleet.connectAs('admin')];
       const ann = new Messenger(client, '/mail', 'ann');
@@ -176,7 +176,7 @@ describe('messages between members', () => {
       await Promise.all([client.close(), admin.close()]);
     }));
 
-  test('are refused when servers close connections because they are too large, and hold up none behind them', () =>
+  test('are refused when servers close connections because of their size, and do not block later ones', () =>
     runSolo(12, async (fleet) => {
       const client = await fleet.connectAs('ann', { requestBytesMax: 8 * 1024 * 1024 });
       const ann = new Messenger(client, '/mail', 'ann');
@@ -188,7 +188,7 @@ describe('messages between members', () => {
       await client.close();
     }));
 
-  test('who gives up hears so in time, also behind others, and in order', () =>
+  test('reject in time and in order when cancelled, also while queued behind others', () =>
     runSolo(9, async (fleet) => {
       const client = await fleet.connectAs('ann');
       const ann = new Messenger(client, '/mail', 'ann');
@@ -212,7 +212,7 @@ describe('messages between members', () => {
       }
       expect(received).toEqual(['first', 'third']);
 
-      // Of a reply that is lost it cannot be known whether the message is gone.
+      // When its reply is lost, it cannot be known whether the message is gone.
       for await (const message of ann.receive()) {
         network.block('zk1', 'ann');
         const doubtful = await message.acknowledge({ timeoutMs: 100 }).catch((reason: unknown) => reason);

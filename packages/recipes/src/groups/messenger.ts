@@ -20,31 +20,34 @@ import { compareBySequence, withoutSequence } from '../kernel/sequence.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 
 /**
- * The ACL is also that of the path above the mailboxes where it is missing: other members make theirs below it.
+ * The ACL is also used for the path above the mailboxes if that is missing: other members create theirs below it.
  */
 export type MessengerOptions = ZnodeOptions;
 
-/** A message that was sent to us. */
+/** A received message. */
 export interface Message {
-  /** The same for every copy of a message: by it the client that receives it twice, before and after a crash, knows it. */
+  /** The same for every copy of a message: it lets a client recognize a message that it received before a crash. */
   readonly id: string;
-  /** As the sender called itself. */
+  /** The sender's name for itself. */
   readonly sender: string;
   readonly data: Uint8Array;
   /** zxid at which it was put into the mailbox. */
   readonly zxid: bigint;
-  /** Takes it out of the mailbox. Until then it comes again to the client that receives after us. May be repeated. */
+  /** Deletes it from the mailbox. Until then every new receive loop delivers it again. May be called repeatedly. */
   acknowledge(options?: CallOptions): Promise<void>;
 }
 
 /**
- * Messages between the members of a group. Each has a mailbox, a znode, in which others put messages as sequential znodes:
+ * Messages between the members of a group. Each has a mailbox, a znode, in which others create messages as sequential
+ * znodes:
  *
  *     <path>/<member>/_c_<uuid>-<sender>-0000000007
  *
- * 1. A message whose `send` has resolved is received, and again until it is acknowledged, also after crashes on both sides.
- * 2. What one member sends to another through one of these is received in the order of the calls of `send`.
- * 3. A repetition, which a lost connection of the sender may cause, has the same id. In one loop it is not given out twice.
+ * 1. A message whose `send` has resolved is delivered, repeatedly until it is acknowledged, also across crashes on both
+ *    sides.
+ * 2. Messages from one member to another through one Messenger are received in the order of the calls of `send`.
+ * 3. A duplicate, which a lost connection of the sender may cause, has the same id. It is not delivered twice in one
+ *    loop.
  *
  * @example
  * const messenger = new Messenger(client, '/groups/shop/mail', 'ann');
@@ -60,7 +63,7 @@ export class Messenger {
   readonly path: string;
   readonly #client: Client;
   readonly #acl: readonly Acl[];
-  /** By receiver: when the last one that was sent is over. */
+  /** By receiver: settles when its last queued send is over. */
   readonly #tails: Map<string, Promise<unknown>> = new Map();
 
   constructor(client: Client, path: string, member: string, options: MessengerOptions = {}) {
@@ -70,7 +73,7 @@ export class Messenger {
     this.#acl = options.acl ?? OPEN;
   }
 
-  /** Makes our mailbox, so that others can send; `receive` does, too. */
+  /** Creates our mailbox, so that others can send; `receive` does so, too. */
   async open(options: CallOptions = {}): Promise<void> {
     const path = this.#boxOf(this.member);
     const attempt = this.#attempt(options, { operation: 'Messenger.open', path });
@@ -78,17 +81,18 @@ export class Messenger {
   }
 
   /**
-   * Puts a message into a member's mailbox, through lost connections and sessions. Behind those that were sent to the same
+   * Puts a message into a member's mailbox, across lost connections and sessions, after messages sent to the same
    * member before.
    *
    * @returns the id of the message
-   * @throws NoNodeError when no member of that name has opened a mailbox; RequestTooLargeError also when servers close the
-   * connection because of it; TimeoutError, AbortedError; their `outcome` says whether it may have been put there
+   * @throws NoNodeError when no member of that name has opened a mailbox; RequestTooLargeError also when servers close
+   *   the connection because of its size; TimeoutError, AbortedError; their `outcome` says whether it may have been
+   *   sent
    */
   send(receiver: string, data: Data, options: CallOptions = {}): Promise<string> {
     const before = this.#tails.get(receiver) ?? Promise.resolve();
     const sent = this.#put(receiver, data, options, before);
-    // A caller that gave up while it waited has not made way for those behind it.
+    // A call that is cancelled while it waits must not let later ones overtake earlier ones.
     const tail: Promise<void> = before
       .then(() => sent)
       .catch(() => {})
@@ -100,15 +104,15 @@ export class Messenger {
   }
 
   /**
-   * What is in our mailbox and what comes, one after the other, in order; the next one is read when it is asked for. What
-   * is not acknowledged when the loop is left comes again in the next one. One loop at a time, in one process. It ends with
-   * the signal and with the client.
+   * The messages in our mailbox and new ones, one at a time, in order; the next one is read when it is requested.
+   * Messages that were not acknowledged when the loop ends are delivered again in the next one. Use one loop at a time,
+   * in one process. It ends with the signal and the client.
    */
   async *receive(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<Message, undefined> {
     const { signal } = options;
     const box = this.#boxOf(this.member);
     let roster: Roster | null = null;
-    /** The znode in which a message came first. */
+    /** The znode in which a message was first seen, by message id. */
     const seen = new Map<string, string>();
     try {
       await this.open({ signal });
@@ -123,7 +127,7 @@ export class Messenger {
     }
   }
 
-  /** Those that are there, until the roster ends. */
+  /** The existing ones, until the roster ends. */
   async *#deliver(
     entries: RosterEntries,
     roster: Roster,
@@ -138,7 +142,7 @@ export class Messenger {
     }
   }
 
-  /** @returns null when it is not given out: another copy of one that was, or acknowledged by now */
+  /** @returns null when it is not delivered: a copy of one that was, or already acknowledged */
   async #take(
     name: string,
     seen: Map<string, string>,
@@ -160,13 +164,13 @@ export class Messenger {
     return { id, sender, data, zxid: stat.czxid, acknowledge: (call = {}) => this.#remove(path, call) };
   }
 
-  /** How many messages wait for a member; null when it has no mailbox. */
+  /** The number of messages waiting for a member; null when it has no mailbox. */
   async backlog(member: string = this.member, options: CallOptions = {}): Promise<number | null> {
     const stat = await this.#client.exists(this.#boxOf(member), { ...options, read: 'linearizable' });
     return stat === null ? null : stat.numChildren;
   }
 
-  /** @param turn settles when those before it are over */
+  /** @param turn settles when the sends before it are over */
   async #put(receiver: string, data: Data, options: CallOptions, turn: Promise<unknown>): Promise<string> {
     const client = this.#client;
     const box = this.#boxOf(receiver);
@@ -201,7 +205,7 @@ export class Messenger {
         this.#client.get(path, call),
       );
     } catch (error) {
-      // A client has acknowledged it, or we are to stop.
+      // A client has acknowledged it, or the loop is to end.
       if (error instanceof NoNodeError || signal?.aborted === true) return null;
       throw error;
     }
@@ -212,7 +216,7 @@ export class Messenger {
     try {
       await attempt.run(() => attempt.apply((call) => this.#client.delete(path, call)));
     } catch (error) {
-      // The number in its name is unique: what is gone was deleted by an attempt before this one.
+      // The sequence number is unique: if it is gone, an earlier attempt has deleted it.
       if (!(error instanceof NoNodeError)) throw error;
     }
   }
@@ -226,7 +230,7 @@ export class Messenger {
   }
 }
 
-/** `_c_<uuid>-<sender>-0000000007`; what another client has put there in another form is its own id. */
+/** `_c_<uuid>-<sender>-0000000007`; a name in another form is its own id. */
 function parseName(name: string): { readonly id: string; readonly sender: string } {
   const plain = withoutProtection(name);
   const sender = withoutSequence(plain).replace(/-$/, '');
@@ -234,7 +238,7 @@ function parseName(name: string): { readonly id: string; readonly sender: string
   return { id: name.slice(3, 39), sender: decoded(sender) };
 }
 
-/** What another program calls itself may be no URI component. */
+/** Another program's name need not be a URI component. */
 function decoded(sender: string): string {
   try {
     return decodeURIComponent(sender);
@@ -243,7 +247,7 @@ function decoded(sender: string): string {
   }
 }
 
-/** As long as the znode may still be there, and a good while longer for repetitions that are late. */
+/** Remembered as long as the znode may exist, and a good while longer for late duplicates. */
 function remember(seen: Map<string, string>, id: string, name: string, present: RosterEntries): void {
   seen.set(id, name);
   if (seen.size <= SEEN_MAX + present.size) return;

@@ -1,14 +1,13 @@
 /**
- * Processes bind and claim names and count numbers while servers and links fail and processes die, give up and come back.
- * In every seed, by what was committed:
+ * Processes bind and claim names and count numbers under faults of servers and links, while processes die, cancel and
+ * come back. In every seed, checked against the committed history:
  *
- * 1. what is bound or rebound was written once, what may be once at most, and what is said not to be never; what is
- *    unbound was freed by that call and during it, and no client frees a name twice with one call;
- * 2. what is looked up was bound, at the zxid that it reports;
- * 3. no name and no number is given out twice, and each was counted for the client that has it, once for one call;
- * 4. a claim that is held stands, one that was released does not, and of one that failed nothing stays in a session that
- *    continues;
- * 5. once all is healed, everyone can bind, free, claim and count.
+ * 1. a bind or rebind that succeeded was written once, one of unknown outcome at most once, and one reported as
+ *    'not-applied' never; an unbound name was freed by that call and during it, and no call frees a name twice;
+ * 2. a name that is looked up was bound, at the reported zxid;
+ * 3. no name and no number is allocated twice, and each was counted for the client that has it, once per call;
+ * 4. a held claim exists, a released one does not, and a failed one leaves nothing in a session that continues;
+ * 5. once all faults are healed, every process can bind, free, claim and count.
  */
 import {
   type CallOptions,
@@ -31,20 +30,20 @@ const HOSTS = ['one', 'two', 'three'];
 const BOUND = ['db/x', 'db/y'];
 const STORM_MS = 20_000;
 
-simulate('names and numbers are given out once', 4, liveThrough);
+simulate('names and numbers are allocated once', 4, liveThrough);
 
 /** A process that lives until the end. */
 interface Survivor {
   readonly client: Client;
-  /** Does one of each, without a limit. */
+  /** Runs one call of each kind, without a limit. */
   readonly actInCalm: () => Promise<void>;
 }
 
-/** What a process did whose txns do not tell from which call they came. */
+/** Calls of a process whose txns do not show which call they belong to. */
 interface CallCounts {
   readonly sessionIds: Set<bigint>;
   readonly unbound: { readonly path: string; readonly sinceZxid: number; readonly untilZxid: number }[];
-  /** Of the calls that ended so. */
+  /** The number of calls by outcome. */
   readonly ends: { readonly [kind in 'unbind' | 'nextId']: { [end in 'done' | Outcome]: number } };
 }
 
@@ -53,7 +52,7 @@ class Notes {
   readonly claimed = new Ledger<string>();
   readonly counts: CallCounts[] = [];
   readonly found: Binding[] = [];
-  /** Names and numbers. */
+  /** Allocated names and numbers. */
   readonly given: string[] = [];
   readonly stands: { readonly path: string; readonly zxid: number; readonly token: bigint | null }[] = [];
 }
@@ -91,7 +90,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
       const noteSession = (): void => void (client.session !== null && counts.sessionIds.add(client.session.id));
       noteSession();
       client.onState(noteSession);
-      /** Notes how a call ends. */
+      /** Records how a call ends. */
       const count = async <T>(kind: keyof CallCounts['ends'], run: Promise<T>): Promise<T> => {
         let end: 'done' | Outcome = 'done';
         try {
@@ -169,11 +168,11 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   const survivors = await Promise.all(living);
   const clients = survivors.map(({ client }) => client);
 
-  // Longer than any session: what stands now belongs to those that continue.
+  // Longer than any session: what exists now belongs to live sessions.
   await Promise.all(clients.map((client) => client.whenConnected()));
   await fleet.world.sleep(20_000);
-  // The handshake of a connection that was given up in the storm may have moved a session to another server, which is found
-  // out with its next write: that connection is closed.
+  // An abandoned handshake may have moved a session to another server; the session finds out with its next write,
+  // because that connection is closed.
   const settle = async (client: Client): Promise<void> => {
     await client.set('/names', '').catch(() => {});
     await client.whenConnected();
@@ -185,14 +184,14 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   const tree = await fleet.committedTree();
   if (tree !== null) check(tree, notes, sessions, claims);
   for (const client of clients) await client.close();
-  expect(new Set(notes.given).size, 'names and numbers that were given out').toBe(notes.given.length);
+  expect(new Set(notes.given).size, 'allocated names and numbers').toBe(notes.given.length);
 }
 
-/** A claim is not over as soon as it is made. */
+/** A claim must not end as soon as it is created. */
 async function expectAlive(client: Client, claimed: ClaimedName): Promise<void> {
   const stat = await client.exists(claimed.path, { read: 'linearizable' }).catch(() => null);
   if (stat === null || client.session?.id !== stat.ephemeralOwner || client.lostSignal.aborted) return;
-  expect(claimed.signal.aborted, `${claimed.name} is ours, and said not to be`).toBe(false);
+  expect(claimed.signal.aborted, `${claimed.name} is ours, but its signal has aborted`).toBe(false);
 }
 
 function check(

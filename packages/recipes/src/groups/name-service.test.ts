@@ -24,7 +24,7 @@ describe('a name service', () => {
       await client.close();
     }));
 
-  test('lets a name stand for an address while its process lives, and tells others of changes', () =>
+  test('binds a name to an address while its process lives, and notifies others of changes', () =>
     runSolo(2, async (fleet) => {
       const server = await fleet.connectAs('server');
       const client = await fleet.connectAs('client');
@@ -46,7 +46,7 @@ describe('a name service', () => {
       await client.close();
     }));
 
-  test('gives out names and numbers once, whichever client asks and whatever is released', () =>
+  test('allocates names and numbers once, across clients and releases', () =>
     runSolo(3, async (fleet) => {
       const clients = await Promise.all(['a', 'b', 'c'].map((host) => fleet.connectAs(host)));
       const services = clients.map((client) => new NameService(client, '/names'));
@@ -66,7 +66,7 @@ describe('a name service', () => {
       await Promise.all(clients.map((client) => client.close()));
     }));
 
-  test('gives out no name again after all names and what was bound beside them are gone', () =>
+  test('allocates no name again after all names and bindings are deleted', () =>
     runSolo(6, async (fleet) => {
       const client = await fleet.connectAs('app');
       const names = new NameService(client, '/names');
@@ -75,17 +75,17 @@ describe('a name service', () => {
       const first = await names.claim('workers/w-');
       await first.release();
       await bound.close();
-      // Long enough for the service to delete containers that are empty.
+      // Long enough for the service to delete empty containers.
       await fleet.world.sleep(300_000);
       const second = await names.claim('workers/w-');
       expect(second.id).toBeGreaterThan(first.id);
       await client.close();
     }));
 
-  test('is claimed for as long as the session lives that made it, also after a server without a quorum', () =>
+  test('is claimed as long as its session lives, also after a server without a quorum', () =>
     runSolo(8, async (fleet) => {
       const client = await fleet.connectAs('app');
-      // Of a claim that waits for a connection, while no client has been sure of the session for a while.
+      // As for a claim that waits for a connection, while the session is uncertain for a while.
       const signal = vi.spyOn(client, 'lostSignal', 'get').mockReturnValueOnce(AbortSignal.abort());
       const create = client.createProtected.bind(client);
       client.createProtected = (...args: Parameters<typeof create>) => {
@@ -98,13 +98,13 @@ describe('a name service', () => {
       expect(claimed.signal.aborted).toBe(true);
     }));
 
-  test('tells the caller that releases a name that the service does not delete it', () =>
+  test('rejects release when the service refuses the deletion', () =>
     runSolo(7, async (fleet) => {
       const client = await fleet.connectAs('app');
       const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
       await client.create('/names', '', { acl });
       const claimed = await new NameService(client, '/names').claim('w-');
-      // It is not awaited.
+      // Not awaited.
       void claimed.release();
       await expect(claimed.release()).rejects.toThrow(NoAuthError);
       expect(claimed.isHeld).toBe(false);
@@ -113,7 +113,7 @@ describe('a name service', () => {
     }));
 });
 
-/** What has become of a write when its connection breaks. */
+/** The fate of a write whose connection breaks. */
 type Fate = 'applied' | 'lost';
 
 /** A client whose first `set` or `delete` ends with its connection, while another client does something. */
@@ -127,7 +127,7 @@ function unlucky(client: Client, fate: Fate, meanwhile: () => Promise<unknown>):
       return async (...args: unknown[]): Promise<never> => {
         isFirst = false;
         if (fate === 'applied') await Reflect.apply(member, target, args);
-        // What was asked before is answered before.
+        // Earlier requests are answered first.
         else await target.ping();
         await meanwhile();
         throw new ConnectionLossError({ operation: key, path: String(args[0]) });
@@ -140,7 +140,7 @@ describe('a name service whose connection breaks', () => {
   const nothing = async (): Promise<void> => {};
   const UNKNOWN = { code: 'CONNECTIONLOSS', outcome: 'unknown' };
 
-  /** With 'db' bound to 'a:1', and two clients; the first is unlucky with what it writes next. */
+  /** With 'db' bound to 'a:1', and two clients; the first is unlucky with its next write. */
   const withTwo = (
     program: (one: (fate: Fate, meanwhile: () => Promise<unknown>) => NameService, two: NameService) => Promise<void>,
   ) =>
@@ -156,13 +156,13 @@ describe('a name service whose connection breaks', () => {
       await other.close();
     });
 
-  test('frees a name after all when the request was lost', () =>
+  test('retries the unbind when the request was lost', () =>
     withTwo(async (one, two) => {
       await one('lost', nothing).unbind('db', { version: 0 });
       expect(await two.resolve('db')).toBeNull();
     }));
 
-  test('leaves a name alone that was bound again, with the same version', () =>
+  test('leaves a name alone that was rebound with the same version', () =>
     withTwo(async (one, two) => {
       const bindAnew = (): Promise<unknown> => two.bind('db', 'b:1');
       await expect(one('applied', bindAnew).unbind('db', { version: 0 })).rejects.toMatchObject(UNKNOWN);
@@ -204,7 +204,7 @@ describe('a name service whose connection breaks', () => {
     }),
   );
 
-  test('does not say that it has freed a name that is gone: another client may have', () =>
+  test('does not claim to have freed a name that is gone: another client may have', () =>
     withTwo(async (one, two) => {
       const free = (): Promise<void> => two.unbind('db', { version: 0 });
       await expect(one('lost', free).unbind('db', { version: 0 })).rejects.toMatchObject(UNKNOWN);
@@ -212,14 +212,14 @@ describe('a name service whose connection breaks', () => {
       await expect(one('applied', nothing).unbind('db', { version: 0 })).rejects.toMatchObject(UNKNOWN);
     }));
 
-  test('finds its own change of a name, and makes it when the request was lost', () =>
+  test('recognizes its own change of a name, and retries it when the request was lost', () =>
     withTwo(async (one, two) => {
       expect(await one('applied', nothing).rebind('db', 'a:2', { version: 0 })).toMatchObject({ version: 1 });
       expect(await one('lost', nothing).rebind('db', 'a:3', { version: 1 })).toMatchObject({ version: 2 });
       expect(await two.lookUp('db')).toMatchObject({ address: 'a:3', stat: { version: 2 } });
     }));
 
-  test('leaves no claim behind that failed with a session that comes back', () =>
+  test('leaves no failed claim behind in a session that comes back', () =>
     runSolo(5, async (fleet) => {
       const client = await fleet.connectAs('app');
       const names = new NameService(client, '/names');
@@ -238,7 +238,7 @@ describe('a name service whose connection breaks', () => {
       await client.close();
     }));
 
-  test('gives out a name also while the parent is deleted again and again', () =>
+  test('allocates a name also while the parent is deleted repeatedly', () =>
     runSolo(16, async (fleet) => {
       const client = await fleet.connectAs('app');
       const createProtected = client.createProtected.bind(client);
@@ -256,7 +256,7 @@ describe('a name service whose connection breaks', () => {
       await client.close();
     }));
 
-  test('leaves a name alone that was made after one that is in doubt, however late that is removed', () =>
+  test('leaves a later claim alone when a claim in doubt is removed late', () =>
     runSolo(17, async (fleet) => {
       const { client, relent } = doubtClient(await fleet.connectAs('app'), '/names/workers');
       const claimed = await new NameService(client, '/names').claim('workers/w-');

@@ -32,19 +32,20 @@ import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
 export type NameServiceOptions = ZnodeOptions;
 
-/** What a name stands for, and since when. */
+/** What a name is bound to, and since when. */
 export interface Binding {
   readonly address: string;
-  /** `version` is what `rebind` compares, `czxid` distinguishes one life of a name from the next. */
+  /** `version` is what `rebind` compares; `czxid` distinguishes successive bindings of a name. */
   readonly stat: Stat;
 }
 
 /**
- * A naming service: the tree as it is, a name being the path of a znode below the base and its data the address.
+ * A naming service on the plain tree: a name is the path of a znode below the base, and its data is the address.
  *
- * 1. A name stands for one address at a time; who binds it first has it (`bind`), and it is changed by its version.
- * 2. Names that `claim` and numbers that `nextId` give out are unique as long as the base is not deleted: the service
- *    counts, and a number that a lost connection took is not given out again.
+ * 1. A name has one address at a time; the first to bind it has it (`bind`), and it is changed conditionally on its
+ *    version.
+ * 2. Names from `claim` and numbers from `nextId` are unique as long as the base is not deleted: the service counts,
+ *    and a number that was lost with a connection is not allocated again.
  *
  * @example
  * const names = new NameService(client, '/names');
@@ -63,28 +64,36 @@ export class NameService {
     this.#acl = options.acl ?? OPEN;
   }
 
-  /** Binds a name to an address until it is unbound. @throws NodeExistsError when it does for something, or for '' because of names below it */
+  /**
+   * Binds a name to an address until it is unbound.
+   *
+   * @throws NodeExistsError when it is bound already, also to '' because of names below it
+   */
   async bind(name: string, address: string, options: CallOptions = {}): Promise<Stat> {
     const { stat } = await this.#client.createParents(this.#pathOf(name), address, { ...options, acl: this.#acl });
     return stat;
   }
 
   /**
-   * Lets a name stand for an address as long as this process lives, through lost sessions, until it is closed.
+   * Binds a name to an address as long as this process lives, across lost sessions, until it is closed.
    *
-   * @param owner who we are, across restarts: the name is taken over at once from our previous process
+   * @param owner our identity across restarts: the name is taken over at once from our previous process
    */
   bindWhileAlive(name: string, address: string, owner?: string): PersistentEphemeral {
     return new PersistentEphemeral(this.#client, this.#pathOf(name), {
       data: address,
       acl: this.#acl,
       owner,
-      // Names and numbers may be counted there: with a container they would start over.
+      // Names and numbers may be allocated there: with a container, numbering would start over.
       parentMode: 'persistent',
     });
   }
 
-  /** Changes what a name stands for. @throws BadVersionError when another client has, NoNodeError when it is not bound */
+  /**
+   * Changes the address of a name.
+   *
+   * @throws BadVersionError when another client has, NoNodeError when it is not bound
+   */
   async rebind(name: string, address: string, options: ExpectedVersionOptions): Promise<Stat> {
     const bind = (path: string, call: CallOptions): Promise<Stat> =>
       this.#client.set(path, address, { ...call, version: options.version });
@@ -98,7 +107,8 @@ export class NameService {
   async unbind(name: string, options: ExpectedVersionOptions): Promise<void> {
     const free = (path: string, call: CallOptions): Promise<void> =>
       this.#client.delete(path, { ...call, version: options.version });
-    // A name that is gone does not show who freed it: another client may have before we came, behind a server that lags.
+    // A missing name does not show who freed it: another client may have before this call, as seen through a lagging
+    // server.
     return this.#change(this.#about('unbind', name), options, free, () => null);
   }
 
@@ -107,7 +117,7 @@ export class NameService {
     return (await this.lookUp(name, options))?.address ?? null;
   }
 
-  /** The same, with what is known of the binding. */
+  /** Like `resolve`, with the Stat of the binding. */
   async lookUp(name: string, options: CallOptions = {}): Promise<Binding | null> {
     return await this.#read(this.#pathOf(name), options);
   }
@@ -122,7 +132,7 @@ export class NameService {
     }
   }
 
-  /** The address now, and each change; `exists` is false while the name is not bound. */
+  /** The current address, and each change; `exists` is false while the name is not bound. */
   observe(name: string, options: { readonly signal?: AbortSignal | undefined } = {}): Observation<string> {
     return this.#client.observe(this.#pathOf(name), text, options);
   }
@@ -139,10 +149,11 @@ export class NameService {
   }
 
   /**
-   * A name that is and was not in use: the prefix and a number. It is ours until it is released or this session ends.
-   * What it stands for is in the znode at its `path`, whose name has a mark in front: `resolve` and `bind` know nothing of it.
+   * A name that is unique, also among earlier ones: the prefix and a number. It is ours until it is released or this
+   * session ends. Its address is in the znode at its `path`, whose name is prefixed with a mark: `resolve` and `bind`
+   * do not see it.
    *
-   * @param prefix may have slashes: `workers/w-` counts below `workers`
+   * @param prefix may contain slashes: `workers/w-` counts below `workers`
    * @throws SequenceExhaustedError when an Apache server has no number left
    */
   async claim(prefix: string, address = '', options: CallOptions = {}): Promise<ClaimedName> {
@@ -151,22 +162,22 @@ export class NameService {
   }
 
   /**
-   * A unique number: 0, 1, 2 and so on, with gaps where a connection was lost. It continues up to
-   * 2,147,483,646, on our servers to 4,294,967,295, where it begins at 0 again.
+   * A unique number: 0, 1, 2 and so on, with gaps after lost connections. It runs up to 2,147,483,646; on Meerkat
+   * servers up to 4,294,967,295, and then starts again at 0.
    *
    * @param sequence which of several independent sequences. Default 'ids'
    * @throws SequenceExhaustedError when an Apache server has no number left
    */
   async nextId(sequence = 'ids', options: CallOptions = {}): Promise<number> {
     const { path } = await this.#count('nextId', `${sequence}/`, '', options);
-    // The number stays taken when the znode goes: the parent has counted it.
+    // The number stays allocated when the znode is deleted: the parent has counted it.
     void deleteForGood(this.#client, path).catch(() => {});
     return sequenceOf(path) ?? 0;
   }
 
   /**
-   * Makes a znode whose number is unique. Having reached 2147483647, an Apache server gives it again and again, or a
-   * negative one while others are under way; who got it first cannot be known, so no client gets it.
+   * Creates a znode whose number is unique. Having reached 2147483647, an Apache server returns it repeatedly, or a
+   * negative number while other creations are in flight; which client got it first cannot be known, so none may use it.
    */
   async #count(operation: string, prefix: string, data: string, options: CallOptions): Promise<OwnedZnode> {
     const client = this.#client;
@@ -181,7 +192,7 @@ export class NameService {
       warnIfHigh(parent, number, Remedy.elsewhere);
       if (number >= 0 && number !== SEQUENCE_MAX) return created;
       void removeZnode(client, created.path, created.stat.ephemeralOwner);
-      // Our servers continue behind it.
+      // Meerkat servers count further.
       if (isRepetition) throw new SequenceExhaustedError(parent, NO_NEW_NUMBER);
     }
   }
@@ -193,19 +204,20 @@ export class NameService {
         return await createMarked(client, path, { data, acl: this.#acl, sequential: true }, attempt.next());
       } catch (error) {
         if (!(error instanceof NoNodeError) || round === ATTEMPTS_MAX) throw error;
-        // A client may delete it again before the next round. Persistent: the numbers start over with another parent.
+        // It may be deleted again before the next attempt. Persistent: the numbers start over with another parent.
         await client.ensurePath(parentOf(path), { ...attempt.next(), acl: this.#acl });
       }
     }
   }
 
   /**
-   * Writes upon a version, through lost connections. Versions start over with each life of a name: so that a repetition does
-   * not fall upon what another client has bound since, the czxid is asked for together with the write. Only an answer that came
-   * before the write failed counts: a question that was lost with the connection is asked again on the next one, and that
-   * answer reports whatever is bound by then.
+   * Writes conditionally on a version, across lost connections. Versions start over with each binding of a name: so
+   * that a retry does not change a later binding, the czxid is requested together with the write. Only a reply that
+   * came before the write failed counts: a request that was lost with the connection is retried on the next one, and
+   * its reply shows what is bound by then.
    *
-   * @param explain what an attempt whose reply was lost has come to, from what is found then; null if that does not show it
+   * @param explain returns the result of an attempt whose reply was lost, from what is found then; null if that does
+   *   not show it
    */
   async #change<T>(
     about: About & { readonly path: string },
@@ -216,19 +228,19 @@ export class NameService {
     const client = this.#client;
     const { path } = about;
     const attempt = new Attempt(client, options, about);
-    /** The czxid of the binding that this is for, also in later attempts; null as long as none is known. */
+    /** The czxid of the binding to change, kept across attempts; null as long as it is not known. */
     const seen: { czxid: bigint | null } = { czxid: null };
     const note = (stat: Stat | null): void => {
       seen.czxid ??= stat?.czxid ?? null;
     };
     for (let round = 1; ; round++) {
       const call = attempt.next();
-      // First, so that what was answered before the write failed is noted before that: replies come in order.
+      // Sent first, so that its reply is recorded before the write fails: replies arrive in order.
       client.exists(path, call).then(note, () => {});
       try {
         return await write(path, call);
       } catch (error) {
-        // Before anything is awaited: later answers may report what was bound after the write.
+        // Read before the first await: later replies may show what was bound after the write.
         const { czxid } = seen;
         if (!isLoss(error) || round === ATTEMPTS_MAX) throw error;
         if (error.outcome !== 'unknown') continue;
@@ -236,7 +248,7 @@ export class NameService {
         attempt.doubt();
         const read = (): Promise<Binding | null> => this.#read(path, { ...attempt.next(), read: 'linearizable' });
         const found = await read().catch((failure: unknown) => {
-          // Without an answer it cannot be known.
+          // Without a reply it cannot be known.
           throw isPassing(failure) ? error : asDoubtful(failure, about);
         });
         const result = explain(found, czxid);
@@ -251,7 +263,7 @@ export class NameService {
     return { operation: `NameService.${method}`, path: this.#pathOf(name) };
   }
 
-  /** What stands before the slash of a name. */
+  /** The base path, followed by a name's slash. */
   get #base(): string {
     return this.path === '/' ? '' : this.path;
   }
@@ -261,7 +273,7 @@ export class NameService {
     return joinPath(this.path, name);
   }
 
-  /** Without the mark by which the creation was found again. */
+  /** Without the mark that identifies the creation. */
   #nameOf(path: string): string {
     const name = path.slice(this.#base.length + 1);
     const last = name.slice(name.lastIndexOf('/') + 1);
@@ -272,23 +284,23 @@ export class NameService {
 const NO_NEW_NUMBER =
   'so that it has no unused number. Use another path: recreated, this znode would give the same numbers again';
 
-/** How often a write is tried whose connection is lost, and a claim whose parent is deleted. */
+/** Attempts for a write whose connection is lost, and for a claim whose parent is deleted. */
 const ATTEMPTS_MAX = 10;
 
-/** A name that is ours alone. */
+/** A unique name that we hold. */
 export class ClaimedName implements AsyncDisposable {
-  /** Below the base, with the number. */
+  /** Relative to the base, with the number. */
   readonly name: string;
   /** Of the znode that holds the name. */
   readonly path: string;
   /** zxid of the claim. */
   readonly token: bigint;
-  /** Aborts when the session is lost, and at the release. */
+  /** Aborts when the session is lost or the name is released. */
   readonly signal: AbortSignal;
   readonly #client: Client;
   readonly #released = new AbortController();
 
-  /** Made by `NameService.claim`. */
+  /** Created by `NameService.claim`. */
   constructor(client: Client, name: string, path: string, token: bigint, lost: AbortSignal) {
     this.#client = client;
     this.name = name;
@@ -307,11 +319,11 @@ export class ClaimedName implements AsyncDisposable {
   }
 
   /**
-   * Frees the name; it is not given out again. Resolves when its znode is gone, or there is no connection: then
-   * it goes with the next one.
+   * Frees the name; it is not allocated again. Resolves when its znode is gone; without a connection at once, and it is
+   * deleted with the next one.
    *
-   * @throws NoAuthError when the service refuses that: the znode stays as long as the session. Nothing happens to a caller who
-   *   does not wait for it
+   * @throws NoAuthError when the service refuses the deletion: the znode stays as long as the session. Nothing happens
+   *   when the promise is not awaited
    */
   release(): Promise<void> {
     this.#released.abort();
@@ -324,7 +336,7 @@ export class ClaimedName implements AsyncDisposable {
   }
 }
 
-/** However often the connection or the session is lost. */
+/** Retries across any number of lost connections and sessions. */
 async function deleteForGood(client: Client, path: string): Promise<void> {
   const attempt = new Attempt(client, {}, { operation: 'release', path }, { awaitsQuorum: true });
   await attempt

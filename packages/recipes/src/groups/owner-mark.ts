@@ -1,22 +1,22 @@
 import { type Acl, Perm } from '@meerkat/client';
 
 /*
- * A process that is started again quickly finds the ephemeral znode of its predecessor, which goes only when the
- * predecessor's session times out. To know it for its own it needs a mark that
+ * A process that is restarted quickly finds the ephemeral znode of its predecessor, which is deleted only when the
+ * predecessor's session times out. To recognize it as its own it needs a mark that
  *
- *   - is there from the creation on, in the same txn,
- *   - leaves the data alone, which belong to the user and to other libraries,
- *   - and survives others who write the data.
+ *   - exists from the creation on, in the same txn,
+ *   - leaves the data alone, which belongs to the user and to other libraries,
+ *   - and survives writes of the data by others.
  *
- * The ACL is all of that: beside the entries of the user it gets one for an impossible digest identity, since
- * no hash of a password is `x`. The server shows it to those who may not see hashes, too.
+ * The ACL satisfies all three: beside the entries of the user it gets one for an impossible digest identity, since no
+ * hash of a password is `x`. The server also shows it to clients that may not see hashes.
  *
  *     digest  meerkat-owner-<owner, escaped as in a URI>:x  READ
  */
 
 const SCHEME = 'digest';
 const USER = 'meerkat-owner-';
-/** What servers put in the place of a hash that the reader may not see. */
+/** What servers send instead of a hash that the reader may not see. */
 const NO_HASH = 'x';
 
 /** The ACL of a znode that belongs to `owner`; `acl` itself for null. */
@@ -29,7 +29,7 @@ export function hasOwner(acl: readonly Acl[], owner: string): boolean {
   return acl.some(({ scheme, id }) => scheme === SCHEME && id === ownId);
 }
 
-/** A colon, which separates user and hash, is among what is escaped. */
+/** The colon, which separates user and hash, is escaped. */
 function idOf(owner: string): string {
   return `${USER}${encodeURIComponent(owner)}:${NO_HASH}`;
 }

@@ -1,13 +1,15 @@
 /**
- * Three processes want the same znode, and wait for each other, while servers and links fail and processes die, close and
- * come back, and it is deleted now and then. In every seed, by what was committed:
+ * Three processes want the same znode, and wait for each other, under faults of servers and links, while processes die,
+ * close and come back, and the znode is sometimes deleted. In every seed, checked against the committed history:
  *
- * 1. the client that is sure that the znode is his has it, in his present session, with this token; never are two of them sure;
- * 2. each token that is told is that of a znode of his session, and grows; presence is reported before it ends;
- * 3. what `set` has reported stands there, or something that was set later; no other client's znode is changed or deleted;
- * 4. the client that has closed with a connection has left nothing, and never makes it again;
- * 5. who gives up hears so in time; when everything is healed one has it, with the data that it set last, and in the end it
- *    is gone.
+ * 1. a client that is certain to own the znode owns it, in its current session, with this token; never are two certain;
+ * 2. each reported token is that of a znode of the client's session, and tokens grow; presence is reported before it
+ *    ends;
+ * 3. after `set` has resolved, the znode has this data, or data that was set later; no other client's znode is changed
+ *    or deleted;
+ * 4. a client that has closed while connected has left nothing, and never recreates it;
+ * 5. cancelled calls end in time; when all faults are healed one process has it, with its latest data, and in the end
+ *    it is gone.
  */
 import { type Client, isZooKeeperError, NoNodeError, TimeoutError, text } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -20,19 +22,19 @@ const HOSTS = ['one', 'two', 'three'];
 const PATH = '/chair/who';
 const STORM_MS = 40_000;
 
-simulate('no client is sure of a znode that another client has, and it comes back', 4, liveThrough);
+simulate("no client is certain of another client's znode, and it is recreated", 4, liveThrough);
 
 /** One life of a process: its client, and one presence after the other. */
 interface Process {
   readonly host: string;
   client: Client | null;
   presence: PersistentEphemeral | null;
-  /** Of the data: which life, and which of its values. */
+  /** Of the data: the number of the life, and of the value within it. */
   life: number;
   step: number;
 }
 
-/** What was reported when so much was committed. */
+/** What was reported, with the last zxid committed by then. */
 interface Notes {
   readonly claims: Map<string, { readonly token: bigint; readonly sessionId: bigint; readonly zxid: number }>;
   readonly sets: { readonly data: string; readonly sessionId: bigint; readonly zxid: number }[];
@@ -45,7 +47,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   const random = fleet.world.random.fork('program');
   const processes: Process[] = HOSTS.map((host) => ({ host, client: null, presence: null, life: 0, step: 0 }));
   const notes: Notes = { claims: new Map(), sets: [], leaves: [], hosts: new Map() };
-  // A process that is cut off may be sure for a while after its znode was deleted.
+  // A partitioned process may be certain for a while after its znode was deleted.
   const hasVandal = random.chance(0.3);
   let isOver = false;
   let lastToken = 0n;
@@ -101,11 +103,11 @@ async function liveThrough(fleet: Fleet): Promise<void> {
       if (presence!.isPresent) notes.sets.push({ data, sessionId: sessionId!, zxid: fleet.committedZxid });
     } catch (error) {
       if (!isZooKeeperError(error)) throw error;
-      if (error instanceof TimeoutError) expect(error.outcome, 'it continues trying').toBe('unknown');
+      if (error instanceof TimeoutError) expect(error.outcome, 'it keeps trying').toBe('unknown');
     }
     expect(fleet.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
   };
-  /** @returns whether it was connected all the while */
+  /** @returns whether it was connected throughout */
   const leave = async (process: Process): Promise<boolean> => {
     const client = process.client!;
     const sessionId = client.session?.id;
@@ -173,7 +175,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
     if (process.client === null) await connect(process);
     if (process.presence === null) start(process);
   }
-  // What was deleted last may not have been noticed yet.
+  // The last deletion may not have been noticed yet.
   await fleet.world.sleep(1000);
   const holder = (): Process | undefined => processes.find(({ presence }) => presence?.isPresent === true);
   expect(await fleet.world.until(() => holder() !== undefined, 60_000), 'one of them has it').toBe(true);
@@ -194,7 +196,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   if (tree !== null) check(tree, notes, hasVandal);
 }
 
-/** Compares what the processes were told with what was committed. */
+/** Compares what was reported with what was committed. */
 function check(tree: CommittedTree, { claims, sets, leaves, hosts }: Notes, hasVandal: boolean): void {
   const dataAt = (zxid: number): string => new TextDecoder().decode(tree.stateAt(PATH, zxid)?.data ?? undefined);
   for (const { token, sessionId, zxid } of claims.values()) {
@@ -210,10 +212,10 @@ function check(tree: CommittedTree, { claims, sets, leaves, hosts }: Notes, hasV
   }
   for (const { type, zxid } of tree.changesOf(PATH)) {
     if (type !== 'changed') continue;
-    // The service compares versions, and not znodes: the first version of one that was deleted by force is that of the next.
+    // The service compares versions, not znodes: the first version of a deleted znode is also that of the next one.
     const state = tree.stateAt(PATH, zxid)!;
     if (hasVandal && state.version === 1) continue;
-    // Data begin with the name of the host that writes them.
+    // Data begins with the name of the host that writes it.
     const owner = hosts.get(state.owner);
     if (dataAt(zxid) !== 'the last') expect(dataAt(zxid).split(' ')[0], `data at ${zxid}`).toBe(owner);
   }
@@ -225,7 +227,7 @@ function check(tree: CommittedTree, { claims, sets, leaves, hosts }: Notes, hasV
   }
 }
 
-/** Of data such as `one 3.14`: the fourteenth of the third life. */
+/** For data such as `one 3.14`: the fourteenth value of the third life. */
 function ageOf(data: string): number {
   if (data === 'the last') return Number.POSITIVE_INFINITY;
   const [life, step] = data.split(' ')[1]!.split('.').map(Number);

@@ -5,7 +5,7 @@ import { runSolo } from '../testing/fleet.ts';
 import { PersistentEphemeral } from './persistent-ephemeral.ts';
 
 describe('a persistent ephemeral', () => {
-  test('is there with its data and parents until it is closed', () =>
+  test('exists with its data and parents until it is closed', () =>
     runSolo(1, async (fleet) => {
       const client = await fleet.connectAs('app');
       const presence = new PersistentEphemeral(client, '/services/search/a', { data: 'host1:8080' });
@@ -23,7 +23,7 @@ describe('a persistent ephemeral', () => {
       await client.close();
     }));
 
-  test('comes back when it is deleted, as another znode', () =>
+  test('is recreated when it is deleted', () =>
     runSolo(2, async (fleet) => {
       const client = await fleet.connectAs('app');
       await using presence = new PersistentEphemeral(client, '/a');
@@ -44,7 +44,7 @@ describe('a persistent ephemeral', () => {
       await client.close();
     }));
 
-  test('is not sure of itself from the moment when it learns of its deletion, even if no server answers then', () =>
+  test('is not present from the deletion event on, even if no server answers then', () =>
     runSolo(10, async (fleet) => {
       const client = await fleet.connectAs('app');
       const other = await fleet.connectAs('other');
@@ -71,13 +71,13 @@ describe('a persistent ephemeral', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test("is not sure of itself while it replaces another client's znode that it has found in its place", () =>
+  test("is not present while it replaces another client's znode at its path", () =>
     runSolo(11, async (fleet) => {
       const client = await fleet.connectAs('app', { sessionTimeoutMs: 30_000 });
       const other = await fleet.connectAs('other');
       await using presence = new PersistentEphemeral(client, '/a', { whenTaken: 'replace' });
       const token = await presence.whenPresent();
-      // It learns of nothing, and looks again after the next connection.
+      // It receives no events, and looks again after the next connection.
       fleet.world.network.partition(['app'], ['zk1']);
       for (const end of fleet.world.network.openEnds) end.breakStream();
       await fleet.world.until(() => client.state !== 'connected' && other.state !== 'connected', 5000);
@@ -96,7 +96,7 @@ describe('a persistent ephemeral', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test('replaces the znode of its previous process at once, by the mark of its owner', () =>
+  test('replaces the znode of its previous process at once, found by its owner mark', () =>
     runSolo(4, async (fleet) => {
       const before = await fleet.connectAs('app', { sessionTimeoutMs: 30_000 });
       const old = new PersistentEphemeral(before, '/a', { data: 'old', owner: 'host:1/ä' });
@@ -115,7 +115,7 @@ describe('a persistent ephemeral', () => {
       await after.close();
     }));
 
-  test('does not fight with another process of the same owner as fast as the service answers', () =>
+  test('does not fight with another process of the same owner at the speed of the service', () =>
     runSolo(13, async (fleet) => {
       const clients = [await fleet.connectAs('a'), await fleet.connectAs('b')];
       const rivals: PersistentEphemeral[] = [];
@@ -133,7 +133,7 @@ describe('a persistent ephemeral', () => {
       await Promise.all(clients.map((client) => client.close()));
     }));
 
-  test('listens to nothing any more when it is closed in the moment of its creation', () =>
+  test('leaves no listeners when it is closed at the moment of its creation', () =>
     runSolo(18, async (fleet) => {
       const client = await fleet.connectAs('app');
       const onState = client.onState.bind(client);
@@ -166,13 +166,13 @@ describe('a persistent ephemeral', () => {
       await client.close();
     }));
 
-  test('says that it is present when it is, not while no client can be sure', () =>
+  test('is present only while that is certain', () =>
     runSolo(20, async (fleet) => {
       const client = await fleet.connectAs('app', { sessionTimeoutMs: 6000 });
       const presence = new PersistentEphemeral(client, '/a');
       await presence.whenPresent();
       fleet.world.network.block('zk1', 'app');
-      // A process that stands still: time passes, and no timer has rung.
+      // A process that is paused: time passes, and no timer has fired.
       const lostAtMs = vi.spyOn(client, 'lostAtMs', 'get').mockReturnValue(0);
       expect(presence.isPresent).toBe(false);
       await expect(presence.whenPresent({ timeoutMs: 100 })).rejects.toThrow(TimeoutError);
@@ -184,7 +184,7 @@ describe('a persistent ephemeral', () => {
       await client.close();
     }));
 
-  test('learns of its deletion also when all watches were taken off', () =>
+  test('learns of its deletion also when all watches were removed', () =>
     runSolo(22, async (fleet) => {
       const client = await fleet.connectAs('app');
       const other = await fleet.connectAs('other');
@@ -199,7 +199,7 @@ describe('a persistent ephemeral', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test('waits many times at once for one signal without a word on stderr', () =>
+  test('waits many times at once for one signal without warnings on stderr', () =>
     runSolo(23, async (fleet) => {
       const client = await fleet.connectAs('app');
       const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
@@ -212,7 +212,7 @@ describe('a persistent ephemeral', () => {
       await client.close();
     }));
 
-  test('waits for the znode of its previous process where it is told to', () =>
+  test('waits for the znode of its previous process if configured to', () =>
     runSolo(5, async (fleet) => {
       const before = await fleet.connectAs('app', { sessionTimeoutMs: 4000 });
       await new PersistentEphemeral(before, '/a', { owner: 'me' }).whenPresent();
@@ -226,7 +226,7 @@ describe('a persistent ephemeral', () => {
       await after.close();
     }));
 
-  test("waits for another client's znode, replaces it or gives up, as it is told", () =>
+  test("waits for another client's znode, replaces it or fails, as configured", () =>
     runSolo(6, async (fleet) => {
       const holder = await fleet.connectAs('holder');
       const client = await fleet.connectAs('app');
@@ -252,7 +252,7 @@ describe('a persistent ephemeral', () => {
       await client.close();
     }));
 
-  test('is not sure of itself for as long as its margin says, and is again with the next answer', () =>
+  test('is not present during its margin, and is again with the next reply', () =>
     runSolo(9, async (fleet) => {
       const client = await fleet.connectAs('app', { sessionTimeoutMs: 6000 });
       await using presence = new PersistentEphemeral(client, '/a', { marginMs: 4000 });
@@ -273,7 +273,7 @@ describe('a persistent ephemeral', () => {
       await client.close();
     }));
 
-  test('asks the service rarely where its margin leaves nothing to be sure of', () =>
+  test('queries the service rarely if its margin leaves no time to be present', () =>
     runSolo(24, async (fleet) => {
       const client = await fleet.connectAs('app', { sessionTimeoutMs: 6000 });
       const exists = vi.spyOn(client, 'exists');
@@ -296,7 +296,7 @@ describe('a persistent ephemeral', () => {
       await client.close();
     }));
 
-  test('leaves nothing behind when it is closed while its creation is on the way and the connection breaks', () =>
+  test('leaves nothing behind when it is closed while its creation is in flight and the connection breaks', () =>
     runSolo(8, async (fleet) => {
       for (const afterMs of [0, 1, 2, 3, 4, 5, 6, 8, 10]) {
         const client = await fleet.connectAs('app');
@@ -314,7 +314,7 @@ describe('a persistent ephemeral', () => {
       }
     }));
 
-  test('leaves nothing behind when it is closed while the next session puts it in the place of an earlier one', () =>
+  test('leaves nothing behind when it is closed while the next session replaces an earlier znode', () =>
     runSolo(25, async (fleet) => {
       const before = await fleet.connectAs('app', { sessionTimeoutMs: 30_000 });
       await new PersistentEphemeral(before, '/a', { owner: 'app' }).whenPresent();
@@ -328,7 +328,7 @@ describe('a persistent ephemeral', () => {
         network.block('app', 'zk1');
         network.block('zk1', 'app');
         await fleet.world.until(() => client.state === 'lost', 60_000);
-        // The service gives it up later than the client does.
+        // The service expires the session later than the client considers it lost.
         await fleet.world.sleep(5000);
         network.heal();
         await fleet.world.until(() => client.state === 'connected', 60_000);

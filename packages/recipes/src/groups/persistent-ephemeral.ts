@@ -30,30 +30,31 @@ import { Kin } from './kin.ts';
 import { withOwner } from './owner-mark.ts';
 
 export interface PersistentEphemeralOptions extends HeldOptions {
-  /** What the znode holds. Default: empty. */
+  /** The data of the znode. Default: empty. */
   readonly data?: Data | undefined;
   /**
-   * Who we are, the same after a restart and unique: a host name, the name of a pod. By it the znode of our
-   * previous process is known, which lives until that session times out. It stands in the ACL; the data stay as they are.
+   * Our identity, unique and the same after a restart: a host name, the name of a pod. By it the znode of our previous
+   * process is recognized, which exists until that session times out. It is stored in the ACL; the data is not
+   * affected.
    */
   readonly owner?: string | undefined;
-  /** What to do about a znode of our own previous process or session. Default 'replace'. */
+  /** What to do with a znode of our own previous process or session. Default 'replace'. */
   readonly whenStale?: 'replace' | 'wait' | undefined;
-  /** What to do about a znode of another client: wait until it goes (the default), replace it, or give up. */
+  /** What to do with another client's znode: wait for its deletion (the default), replace it, or fail. */
   readonly whenTaken?: 'wait' | 'replace' | 'fail' | undefined;
-  /** What missing parents become. Default 'container', as Curator makes them. */
+  /** The mode of missing parents. Default 'container', as in Curator. */
   readonly parentMode?: 'persistent' | 'container' | undefined;
 }
 
 /**
- * An ephemeral znode that comes back: after a lost session, after a client deleted it, and in the place of the one that
- * the previous process left behind.
+ * An ephemeral znode that is recreated: after session loss, after a deletion, and in place of the one that the previous
+ * process left behind.
  *
- * 1. At most one znode; it goes with `close`, or with the session of a process that dies.
- * 2. A znode of an earlier session is never taken for ours: `token` is that of a znode of the present session.
- * 3. `isPresent` is false before the service takes the znode away with the session (under the assumption about clocks that
- *    the client's `lost` makes), and as soon as the event comes when a client deletes or replaces it.
- * 4. The znode holds what was given to `set` last, also when it is recreated.
+ * 1. There is at most one znode; it is deleted by `close`, or with the session of a process that dies.
+ * 2. A znode of an earlier session is never taken for ours: `token` is that of a znode of the current session.
+ * 3. `isPresent` is false before the service deletes the znode with the session (under the assumption about clocks of
+ *    the client's `lost`), and once the event arrives that another client has deleted or replaced it.
+ * 4. The znode holds the data that was `set` last, also when it is recreated.
  *
  * @example
  * await using presence = new PersistentEphemeral(client, '/services/search/a', { data: 'host1:8080', owner: 'host1' });
@@ -63,7 +64,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly path: string;
   readonly #client: Client;
   readonly #acl: readonly Acl[];
-  /** The mark of the owner belongs to the znode alone. */
+  /** Without the mark of the owner, which belongs to the znode alone. */
   readonly #parentAcl: readonly Acl[];
   readonly #kin: Kin;
   readonly #whenStale: 'replace' | 'wait';
@@ -75,7 +76,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   readonly #closing = new AbortController();
   readonly #keeping: Attempt;
   readonly #finished: Promise<void>;
-  /** czxid of the znode of a rival that was left alone for a while. */
+  /** czxid of a rival's znode that was left alone for a while. */
   #spared: bigint | null = null;
 
   constructor(client: Client, path: string, options: PersistentEphemeralOptions = {}) {
@@ -100,26 +101,27 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     return this.#certainty.presence;
   }
 
-  /** The znode is there and ours, as far as can be known. */
+  /** The znode exists and is ours, as far as can be known. */
   get isPresent(): boolean {
     return this.#certainty.isPresent;
   }
 
-  /** The token of the znode that is there; null while there is none. */
+  /** The token of the existing znode; null while there is none. */
   get token(): bigint | null {
     const { presence } = this;
     return presence.isPresent && this.isPresent ? presence.token : null;
   }
 
-  /** What the znode holds, or will. */
+  /** What the znode holds, or is to hold. */
   get data(): Data {
     return this.#contents.draft.data;
   }
 
   /**
-   * Resolves with the token as soon as the znode is there.
+   * Resolves with the token as soon as the znode exists.
    *
-   * @throws NodeExistsError when another client's is there and `whenTaken` is 'fail', and whatever else ends it; TimeoutError, AbortedError: it continues
+   * @throws NodeExistsError when another client's exists and `whenTaken` is 'fail', and what else ends it;
+   *   TimeoutError, AbortedError: it keeps trying
    */
   async whenPresent(options: CallOptions = {}): Promise<bigint> {
     const about = { operation: 'whenPresent', path: this.path };
@@ -128,10 +130,10 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   }
 
   /**
-   * Changes what the znode holds. Resolves when it holds that, or something that was set later.
+   * Changes the data of the znode. Resolves when it holds this data, or data that was set later.
    *
-   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: the znode stays as it is;
-   *   TimeoutError, AbortedError: it is written all the same, unless something is set later
+   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: the znode keeps its
+   *   data; TimeoutError, AbortedError: it is still written later, unless other data is set first
    */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     const draft = this.#contents.set(data);
@@ -142,14 +144,18 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#contents.check(draft);
   }
 
-  /** How it stands now, and each change. Loops end when it is closed, or the client; they throw what ends it otherwise. */
+  /**
+   * The current presence, and each change. Loops end when it or the client is closed; they throw what ends it
+   * otherwise.
+   */
   [Symbol.asyncIterator](): AsyncIterator<Presence, undefined> {
     return this.#certainty.presences[Symbol.asyncIterator]();
   }
 
   /**
-   * Deletes the znode, for good. Resolves when it is gone, or there is no connection: then it is deleted with the next
-   * one, if the session lives so long. Never rejects: where the service refuses the deletion, it goes with the session.
+   * Deletes the znode for good. Resolves when it is gone; without a connection at once, and it is deleted with the next
+   * one, if the session lives that long. Never rejects: if the service refuses the deletion, the znode is deleted with
+   * the session.
    */
   async close(): Promise<void> {
     this.#end(new AbortedError({ operation: 'PersistentEphemeral', path: this.path, detail: 'it was closed' }));
@@ -179,22 +185,22 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       onFailure: (error) => this.#end(error),
     });
     states[Symbol.dispose]();
-    // A caller that gave up because another client is there has made nothing.
+    // If it failed because another client's znode exists, it has created nothing.
     const about = { operation: 'close', path: this.path };
     const withdrawing = new Attempt(client, {}, about, { awaitsQuorum: true });
     await withdrawing.through(() => this.#withdraw()).catch(() => {});
   }
 
-  /** Something has happened to the znode, or may have. */
+  /** The znode has, or may have, changed. */
   #onEvent(event: WatchStreamEvent): void {
     const { presence } = this;
-    // Behind its creation there is one deletion at most. The look that follows may take as long as a lost connection.
+    // After its creation there is at most one deletion. The look that follows may take as long as a lost connection.
     const isGone = event.type === 'deleted' && presence.isPresent && (event.zxid ?? 0n) > presence.token;
     if (isGone) this.#certainty.absent('deleted');
     this.#pulse.raise();
   }
 
-  /** Looks at the place, and does what is needed until the znode is there or has to be waited for. */
+  /** Reads the znode, and does what is needed until it is there or has to be waited for. */
   async #repair(): Promise<void> {
     const client = this.#client;
     const { signal } = this.#closing;
@@ -235,13 +241,17 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     }
   }
 
-  /** What cannot be written is no reason to go. @returns whether it was that, and something else is to be held */
+  /**
+   * Data that cannot be written does not end it.
+   *
+   * @returns whether the data was discarded, with other data left to hold
+   */
   #forget(draft: Draft, error: unknown): boolean {
     const cause = this.#contents.failed(draft, error);
     return isRefusal(cause) && this.#contents.refuse(draft, cause);
   }
 
-  /** It is ours: made by us just now, or before the connection was lost, or by the client that left this session to us. */
+  /** It is ours: created just now, or before the connection was lost, or by an earlier holder of this session. */
   async #keep(stat: Stat, lost: AbortSignal): Promise<void> {
     this.#kin.noteSession();
     const contents = this.#contents;
@@ -249,7 +259,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     const { draft } = contents;
     try {
       const { version } = stat;
-      // Should another client's have come in its place meanwhile, the version keeps us from writing to it, if it can.
+      // Should another client have replaced it meanwhile, the version mostly keeps us from writing to it.
       const changed = await this.#client.set(this.path, draft.data, { version, signal: this.#closing.signal });
       if (changed.czxid !== stat.czxid) return this.#pulse.raise();
       contents.note(stat.czxid, draft);
@@ -257,7 +267,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
       if (contents.draft !== draft) this.#pulse.raise();
     } catch (error) {
       if (this.#forget(draft, error)) return this.#pulse.raise();
-      // An ACL may let no client write, us included: then it is what was created, if that was these data.
+      // The ACL may let no client write, us included: then its data is that of the creation, perhaps the wanted one.
       if (error instanceof NoAuthError && (await this.#hasData(stat, draft.data))) {
         contents.note(stat.czxid, draft);
         return this.#present(stat, lost);
@@ -267,7 +277,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     }
   }
 
-  /** Whether a znode is there still and holds what it should. */
+  /** Whether the znode still exists and holds the wanted data. */
   async #hasData({ czxid }: Stat, wanted: Data): Promise<boolean> {
     const due = typeof wanted === 'string' ? text.encode(wanted) : wanted;
     try {
@@ -280,7 +290,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   }
 
   /**
-   * Another session's znode is there.
+   * Handles the znode of another session.
    *
    * @returns false when it has to be waited for
    */
@@ -308,15 +318,15 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
   }
 
   /**
-   * Whether a client has made it after ours, and so lives at the same time: two who want the same place would take it from
-   * each other as fast as the service answers.
+   * Whether it was created after ours, by a client that is alive at the same time: two that want the same path would
+   * replace each other's znodes at the speed of the service.
    */
   #isRival(stat: Stat): boolean {
     const own = this.#contents.czxid;
     return own !== null && stat.czxid > own && !this.#kin.hasMade(stat);
   }
 
-  /** In one transaction, so that no client comes between. Whether it went well, the next look shows. */
+  /** In one transaction, so that no client comes in between. The next look shows whether it succeeded. */
   async #replace(stat: Stat): Promise<void> {
     this.#kin.noteSession();
     const { draft } = this.#contents;
@@ -358,7 +368,7 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
     this.#certainty.present(stat.czxid, lost);
   }
 
-  /** Nothing is looked at and nothing is written any more. */
+  /** Stops all reads and writes. */
   #end(reason: Error): void {
     const isGood = reason instanceof AbortedError || reason instanceof ClosedError;
     this.#certainty.end(isGood ? null : reason, reason);
@@ -371,5 +381,5 @@ export class PersistentEphemeral implements AsyncIterable<Presence>, AsyncDispos
 /** Milliseconds. */
 const RIVAL_PAUSE_MS = 1000;
 
-/** What a look, and what is done about it, may run into when others act meanwhile: one looks again. */
+/** Errors of a read, or of the write after it, that are caused by concurrent changes: look again. */
 const PASSES = [NoNodeError, NodeExistsError, BadVersionError] as const;

@@ -1,12 +1,12 @@
 /**
- * Three processes keep the same znode alive while servers and links fail, and they die and come back. In every seed, by what
- * was committed:
+ * Three processes keep the same znode alive under faults of servers and links, and they die and come back. In every
+ * seed, checked against the committed history:
  *
- * 1. the znode is never deleted within its time to live after a client has kept it;
- * 2. what one keeper sets is written in that order; what it was told to be there was written by then, or something later;
- *    who gives up hears so in time, and after it is closed a keeper writes nothing;
- * 3. when everything is healed it is there, keeps its data, and is not recreated as long as one keeps it;
- * 4. when no client keeps it any more it goes, and nothing stays.
+ * 1. the znode is never deleted within its time to live after a client has touched it;
+ * 2. data that one keeper sets is written in that order; once reported as written it was written, or later data was;
+ *    cancelled calls end in time, and after it is closed a keeper writes nothing;
+ * 3. when all faults are healed the znode exists, keeps its data, and is not recreated as long as one process keeps it;
+ * 4. when it is no longer kept it is deleted, and nothing is left behind.
  */
 import { type Client, isZooKeeperError, text, ZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -17,15 +17,15 @@ import { PersistentTtl } from './persistent-ttl.ts';
 
 const HOSTS = ['one', 'two', 'three'];
 const PATH = '/leases/printer';
-/** Short enough to end while all are cut off or dead. */
+/** Short enough to expire while all are partitioned or dead. */
 const TTL_MS = 4000;
-/** How often servers look for what has had its time, milliseconds. */
+/** Interval at which servers look for expired TTLs, milliseconds. */
 const CHECK_MS = 500;
 const STORM_MS = 60_000;
 
 const SEEDS = seeds(6);
 
-test('what is kept outlives sessions, and not its keepers', { timeout: testTimeoutMs(SEEDS.length) }, async () => {
+test('a kept znode outlives sessions, but not its keepers', { timeout: testTimeoutMs(SEEDS.length) }, async () => {
   let renewals = 0;
   for (const seed of SEEDS) {
     const live = async (fleet: Fleet): Promise<void> => {
@@ -33,11 +33,11 @@ test('what is kept outlives sessions, and not its keepers', { timeout: testTimeo
     };
     await runFleet(seed, live, { core: { containerCheckIntervalMs: CHECK_MS } });
   }
-  // Otherwise nothing is shown of when it goes.
+  // Otherwise the run shows nothing about expiry.
   if (SEEDS.length > 5) expect(renewals).toBeGreaterThan(0);
 });
 
-/** What was reported when so much was committed: that so much of what a keeper set was there, or that it is closed. */
+/** What was reported, with the last zxid committed by then: that a keeper's data was written, or that it is closed. */
 interface Note {
   readonly keeper: string;
   readonly step: number;
@@ -45,7 +45,7 @@ interface Note {
   readonly isClosed: boolean;
 }
 
-/** @returns how often the znode was gone, and recreated */
+/** @returns how often the znode was deleted and recreated */
 async function liveThrough(fleet: Fleet): Promise<number> {
   const random = fleet.world.random.fork('program');
   let isOver = false;
@@ -86,7 +86,7 @@ async function liveThrough(fleet: Fleet): Promise<number> {
       if (random.chance(0.5)) await fleet.kill(client);
       else {
         await kept.close();
-        // Requests that were under way have arrived by then, but for those that went to another server.
+        // In-flight requests have arrived by then, except those to another server.
         await fleet.world.sleep(1000);
         if (!wasCutOff) notes.push({ keeper, step: 0, zxid: fleet.committedZxid, isClosed: true });
         await fleet.world.sleep(random.between(0, 3000));
@@ -120,7 +120,7 @@ async function liveThrough(fleet: Fleet): Promise<number> {
   return znode.renewals;
 }
 
-/** Compares what the keepers were told with what was committed. */
+/** Compares what was reported with what was committed. */
 function check(tree: CommittedTree, notes: readonly Note[]): void {
   const writes = tree
     .changesOf(PATH)
@@ -145,7 +145,7 @@ function check(tree: CommittedTree, notes: readonly Note[]): void {
   }
 }
 
-/** Looks again and again, and knows when the znode was last kept before it went. */
+/** Polls the znode, and knows when it was last touched before it was deleted. */
 class KeptZnode {
   readonly client: Client;
   looks = 0;
@@ -159,7 +159,7 @@ class KeptZnode {
 
   async look(): Promise<void> {
     try {
-      // In this order: a touch that is seen first was not later than the znode that is seen then.
+      // In this order: a touch that is seen first is not later than the znode that is seen then.
       const touched = await this.client.exists(`${PATH}/touch`);
       const stat = await this.client.exists(PATH);
       if (stat === null) return;
@@ -176,7 +176,7 @@ class KeptZnode {
       }
       if (touched !== null) this.#keptMs = Math.max(this.#keptMs, touched.mtime);
     } catch (error) {
-      // It cannot look while it is cut off.
+      // It cannot look while it is partitioned.
       if (!(error instanceof ZooKeeperError)) throw error;
     }
   }

@@ -4,7 +4,7 @@ import { runFleet, runSolo } from '../testing/fleet.ts';
 import { PersistentTtl } from './persistent-ttl.ts';
 
 describe('a persistent znode with a time to live', () => {
-  test('stays while it is kept, bridges a restart, and goes some time after its keeper', () =>
+  test('stays while it is kept, bridges a restart, and expires some time after its keeper', () =>
     runSolo(1, async (fleet) => {
       const observer = await fleet.connectAs('observer');
       const keeper = await fleet.connectAs('keeper');
@@ -47,7 +47,7 @@ describe('a persistent znode with a time to live', () => {
       await client.close();
     }));
 
-  test('takes what is set while it is deleted', () =>
+  test('takes the data that is set while it is deleted', () =>
     runSolo(3, async (fleet) => {
       const [keeper, other] = [await fleet.connectAs('keeper'), await fleet.connectAs('other')];
       const kept = new PersistentTtl(keeper, '/a', { ttlMs: 60_000, data: 'one' });
@@ -56,7 +56,7 @@ describe('a persistent znode with a time to live', () => {
       const set = keeper.set.bind(keeper);
       keeper.set = async (...args: Parameters<typeof set>) => {
         keeper.set = set;
-        // Between the look whether it is there and the write.
+        // Between the existence check and the write.
         await other.deleteRecursive('/a');
         return set(...args);
       };
@@ -66,7 +66,7 @@ describe('a persistent znode with a time to live', () => {
       await Promise.all([keeper.close(), other.close()]);
     }));
 
-  test('holds its data also when it is deleted while it is made', () =>
+  test('has its data also when it is deleted during its creation', () =>
     runSolo(5, async (fleet) => {
       const [keeper, other] = [await fleet.connectAs('keeper'), await fleet.connectAs('other')];
       const create = keeper.create.bind(keeper);
@@ -92,7 +92,7 @@ describe('a persistent znode with a time to live', () => {
       await Promise.all([keeper.close(), other.close()]);
     }));
 
-  test('tells the client that sets something that no client keeps it any more, and why', () =>
+  test('rejects set with the reason when it is no longer kept', () =>
     runSolo(8, async (fleet) => {
       const client = await fleet.connectAs('keeper');
       const kept = new PersistentTtl(client, '/a', { ttlMs: 4000 });
@@ -105,7 +105,7 @@ describe('a persistent znode with a time to live', () => {
       await client.close();
     }));
 
-  test('is there once it is given what servers take, after it was not', () =>
+  test('exists once it is given data that servers accept', () =>
     runSolo(9, async (fleet) => {
       const client = await fleet.connectAs('keeper', { requestBytesMax: 8 * 1024 * 1024 });
       let losses = 0;
@@ -122,9 +122,9 @@ describe('a persistent znode with a time to live', () => {
       await client.close();
     }));
 
-  test('refuses data that servers close connections for', () =>
+  test('rejects data that makes servers close the connection', () =>
     runSolo(6, async (fleet) => {
-      // The servers take 1 MiB.
+      // The servers accept 1 MiB.
       const client = await fleet.connectAs('keeper', { requestBytesMax: 8 * 1024 * 1024 });
       const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'one' });
       await kept.whenPresent();
@@ -140,7 +140,7 @@ describe('a persistent znode with a time to live', () => {
       await client.close();
     }));
 
-  test('is not left behind by a set that is about to make it while it is deleted', () =>
+  test('is not left behind by a set that is about to create it while it is deleted', () =>
     runSolo(4, async (fleet) => {
       const keeper = await fleet.connectAs('keeper');
       const kept = new PersistentTtl(keeper, '/leases/printer', { ttlMs: 60_000, data: 'one' });
@@ -164,7 +164,7 @@ describe('a persistent znode with a time to live', () => {
       await keeper.close();
     }));
 
-  test('what was set last stays, and what was deleted is not recreated by calls that have waited', () =>
+  test('keeps what was set last, and is not recreated by pending calls after its deletion', () =>
     runFleet(
       7,
       async (fleet) => {
@@ -199,7 +199,7 @@ describe('a persistent znode with a time to live', () => {
       { servers: 1, core: { extendedTypesEnabled: true } },
     ));
 
-  test('refuses what servers close connections for also where they do so for what it was given first', () =>
+  test('rejects data that makes servers close the connection also if the initial data does so', () =>
     runSolo(10, async (fleet) => {
       const client = await fleet.connectAs('keeper', { requestBytesMax: 8 * 1024 * 1024 });
       let losses = 0;
@@ -211,14 +211,14 @@ describe('a persistent znode with a time to live', () => {
       const large = kept.set('y'.repeat(2_000_000), { timeoutMs: 120_000 });
       await expect(large).rejects.toThrow(RequestTooLargeError);
       expect(losses).toBeLessThan(40);
-      // Nor has that ended its keeping.
+      // Nor has that ended it.
       await kept.set('small', { timeoutMs: 60_000 });
       expect((await client.get('/a', { codec: text })).data).toBe('small');
       await kept.close();
       await client.close();
     }));
 
-  test('takes connections that are lost now and then for no refusal', () =>
+  test('does not take occasional lost connections for a refusal', () =>
     runSolo(11, async (fleet) => {
       const client = await fleet.connectAs('keeper');
       const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000 });
@@ -235,7 +235,7 @@ describe('a persistent znode with a time to live', () => {
       await client.close();
     }));
 
-  test('is recreated with the bytes that it was given, whatever has become of them', () =>
+  test('is recreated with a copy of its data, so that the caller may write to its bytes', () =>
     runSolo(12, async (fleet) => {
       const client = await fleet.connectAs('keeper');
       const bytes = new TextEncoder().encode('one');
@@ -249,7 +249,7 @@ describe('a persistent znode with a time to live', () => {
       await client.close();
     }));
 
-  test('holds what was set before something that is refused', () =>
+  test('keeps the data that was set before refused data', () =>
     runSolo(13, async (fleet) => {
       const client = await fleet.connectAs('keeper');
       const kept = new PersistentTtl(client, '/a', { ttlMs: 60_000, data: 'one' });

@@ -20,23 +20,25 @@ import type { ZnodeOptions } from '../kernel/options.ts';
 import { COSTLY_PAUSE_MS, Draft, isRefusal } from './draft.ts';
 
 export interface PersistentTtlOptions extends ZnodeOptions {
-  /** Milliseconds that the znode outlives its keeper. The service looks now and then, so it may be some seconds more. */
+  /**
+   * Milliseconds that the znode outlives its keeper. The service checks periodically, so it may be some seconds more.
+   */
   readonly ttlMs: number;
-  /** What the znode holds. Default: empty. */
+  /** The data of the znode. Default: empty. */
   readonly data?: Data | undefined;
-  /** How often within `ttlMs` it is kept alive, at least 1. Default 2. */
+  /** How often within `ttlMs` it is touched, at least 1. Default 2. */
   readonly touchesPerTtl?: number | undefined;
 }
 
 /**
- * A znode that outlives its session, but not for long: it is deleted by the service when no client has kept it for `ttlMs`.
- * For what must bridge a restart or a lost session, which an ephemeral cannot.
+ * A znode that outlives its session, but not for long: the service deletes it when it has not been kept for `ttlMs`.
+ * For state that must bridge a restart or session loss, which an ephemeral znode cannot.
  *
- *     <path>          made with a TTL; holds the data
- *     <path>/touch    made with the same TTL, and written again and again: as long as it is there, its parent stays
+ *     <path>          created with a TTL; holds the data
+ *     <path>/touch    created with the same TTL, and written periodically: as long as it exists, its parent stays
  *
- * The znodes are those of Curator's PersistentTtlNode. Writing to the child fires no watch on the znode itself. The servers
- * must know TTLs: Apache's need `zookeeper.extendedTypesEnabled=true`. Any number of keepers may keep one znode.
+ * Same layout as Curator's PersistentTtlNode. Writing to the child fires no watch on the znode itself. The servers must
+ * support TTLs: Apache's need `zookeeper.extendedTypesEnabled=true`. Any number of keepers may keep one znode.
  *
  * @example
  * await using lease = new PersistentTtl(client, '/leases/printer', { ttlMs: 60_000, data: 'host1' });
@@ -49,14 +51,14 @@ export class PersistentTtl implements AsyncDisposable {
   readonly #acl: readonly Acl[];
   readonly #touchMs: number;
   readonly #closing = new AbortController();
-  /** Whether the last touch has found the znode, or made it. */
+  /** Whether the last touch has found or created the znode. */
   readonly #touched: Latest<true> = new Latest();
   readonly #finished: Promise<void>;
-  /** Of what was given to `set` last. */
+  /** Of the last call of `set`. */
   #revision = 0;
-  /** What it holds, or will. */
+  /** What it holds, or is to hold. */
   #wanted: Draft;
-  /** What it was given first, or was seen to take last: what it is made with. */
+  /** The initial data, or the data last known to be accepted: what it is created with. */
   #held: Draft;
 
   constructor(client: Client, path: string, options: PersistentTtlOptions) {
@@ -76,7 +78,11 @@ export class PersistentTtl implements AsyncDisposable {
     return this.#wanted.data;
   }
 
-  /** Resolves when it has been there once, found or made. @throws UnimplementedError when the service knows no TTLs; TimeoutError, AbortedError */
+  /**
+   * Resolves once it has been found or created.
+   *
+   * @throws UnimplementedError when the service has no TTLs; TimeoutError, AbortedError
+   */
   async whenPresent(options: CallOptions = {}): Promise<void> {
     const about = { operation: 'whenPresent', path: this.path };
     const attempt = new Attempt(this.#client, options, about);
@@ -84,17 +90,18 @@ export class PersistentTtl implements AsyncDisposable {
   }
 
   /**
-   * Changes what it holds. Resolves when it holds that, or something that was set later.
+   * Changes its data. Resolves when it holds this data, or data that was set later.
    *
-   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: it stays as it is; what has ended
-   *   its keeping, if anything has; TimeoutError, AbortedError, also when it is closed first: whether it was written, `outcome` says
+   * @throws RequestTooLargeError, QuotaExceededError, NoAuthError when the service refuses it: it keeps its data; the
+   *   error that has ended its keeping, if any; TimeoutError, AbortedError, also when it is closed first: `outcome`
+   *   says whether it may have been written
    */
   async set(data: Data, options: CallOptions = {}): Promise<void> {
     const draft = new Draft(data, ++this.#revision);
     this.#wanted = draft;
     await this.#whileOpen('PersistentTtl.set', options, async (attempt) => {
       this.#expectOpen(attempt.about);
-      // What was set later was refused.
+      // Later data was refused.
       if (this.#wanted.revision < draft.revision) this.#wanted = draft;
       await this.#write(attempt).catch((error: unknown) => {
         if (isRefusal(error) && this.#wanted === draft) this.#wanted = this.#held;
@@ -103,14 +110,14 @@ export class PersistentTtl implements AsyncDisposable {
     });
   }
 
-  /** Keeps it no more. It goes when its time has passed, unless another client keeps it. */
+  /** Stops keeping it. It expires after its time to live, unless another client keeps it. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#end(new AbortedError({ ...this.#about, detail: 'it was closed' }));
     await this.#finished;
   }
 
-  /** Keeps it no more, and deletes it at once. */
+  /** Stops keeping it, and deletes it at once. */
   async delete(options: CallOptions = {}): Promise<void> {
     await this.close();
     const about = { operation: 'PersistentTtl.delete', path: this.path };
@@ -150,7 +157,7 @@ export class PersistentTtl implements AsyncDisposable {
     }
   }
 
-  /** The child only below a znode of ours: as a parent that is missing it would have no data, and no time to live. */
+  /** The child only below a znode of ours: created as a missing parent, that would have no data and no time to live. */
   async #makeBoth(child: string, attempt: Attempt): Promise<void> {
     for (;;) {
       await this.#make(attempt);
@@ -168,10 +175,10 @@ export class PersistentTtl implements AsyncDisposable {
   async #write(attempt: Attempt): Promise<void> {
     for (;;) {
       await this.#make(attempt).catch((error: unknown) => {
-        // What it was given first is tried as long as there is nothing else.
+        // The initial data is retried as long as there is nothing else.
         throw this.#wanted === this.#held ? error : this.#wanted.explain(error, this.path);
       });
-      // What was set later is not undone by a repetition either.
+      // A retry must not undo a later `set` either.
       const draft = this.#wanted;
       try {
         await this.#client.set(this.path, draft.data, attempt.next());
@@ -185,7 +192,7 @@ export class PersistentTtl implements AsyncDisposable {
     }
   }
 
-  /** With its data, if it is not there. */
+  /** Creates it with its data, if it does not exist. */
   async #make(attempt: Attempt): Promise<void> {
     const draft = this.#held.isCostly ? this.#wanted : this.#held;
     if (draft.isCostly) await attempt.pause(COSTLY_PAUSE_MS);
@@ -199,7 +206,7 @@ export class PersistentTtl implements AsyncDisposable {
     }
   }
 
-  /** Gives up when it is closed, too: it makes nothing any more that `delete` has not found. */
+  /** Also ends when it is closed: then it creates nothing that `delete` has not found. */
   async #whileOpen(operation: string, options: CallOptions, write: (attempt: Attempt) => Promise<void>): Promise<void> {
     const cut = new AbortController();
     const signals = [options.signal, this.#closing.signal];
@@ -213,7 +220,7 @@ export class PersistentTtl implements AsyncDisposable {
     }
   }
 
-  /** What was deleted with `delete` does not come back by a repetition, and what no client keeps any more is not written. */
+  /** A retry does not recreate what `delete` has deleted, and does not write what is no longer kept. */
   get #about(): About {
     return { operation: 'PersistentTtl', path: this.path };
   }
@@ -230,7 +237,7 @@ export class PersistentTtl implements AsyncDisposable {
   }
 }
 
-/** As Curator calls it. */
+/** As named by Curator. */
 const TOUCH = 'touch';
 
 /** Another client keeps it, or it is gone. */

@@ -10,7 +10,7 @@ const say = (entries: RosterEntries | null): string =>
     .join(' ');
 
 describe('a roster', () => {
-  test('follows a znode that is not there yet, is deleted and comes back', () =>
+  test('follows a znode that does not exist yet, is deleted and recreated', () =>
     runSolo(1, async (fleet) => {
       const client = await fleet.connectAs('app');
       const roster = new Roster(client, '/r');
@@ -34,7 +34,7 @@ describe('a roster', () => {
       await client.close();
     }));
 
-  test('is right again after a lost connection, whatever happened meanwhile, and tells it once', () =>
+  test('is correct again after a lost connection, whatever happened meanwhile, and reports it once', () =>
     runSolo(2, async (fleet) => {
       const client = await fleet.connectAs('app');
       const other = await fleet.connectAs('other');
@@ -64,7 +64,7 @@ describe('a roster', () => {
       await client.close();
     }));
 
-  test('continues when all watches are taken off the znode', () =>
+  test('continues when all watches of the znode are removed', () =>
     runSolo(5, async (fleet) => {
       const client = await fleet.connectAs('app');
       await client.create('/r');
@@ -98,7 +98,7 @@ describe('a roster', () => {
       await client.close();
     }));
 
-  test('lists without reading where names are enough, and leaves out what it does not accept', () =>
+  test('lists without reading if names are enough, and leaves out what it does not accept', () =>
     runSolo(3, async (fleet) => {
       const client = await fleet.connectAs('app');
       await client.create('/r');

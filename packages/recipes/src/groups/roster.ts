@@ -24,9 +24,9 @@ export interface RosterEntry {
 }
 
 export interface RosterOptions {
-  /** Which children count. Default: all. */
+  /** Which children to include. Default: all. */
   readonly accepts?: ((name: string) => boolean) | undefined;
-  /** Whether the children are read, and not only listed. Default true. */
+  /** Whether the children are read, or only listed. Default true. */
   readonly withData?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -35,14 +35,14 @@ export interface RosterOptions {
 export type RosterEntries = ReadonlyMap<string, RosterEntry>;
 
 /**
- * The children of a znode and what they hold, kept up to date until it is closed. The znode need not exist.
+ * The children of a znode and their data, kept up to date until it is closed. The znode need not exist.
  *
- * One recursive watch says what changed, and only that is read; after a lost connection all children are listed and
- * read, and an entry that has not changed stays the same object. Without a connection the entries are the last ones known.
+ * One recursive watch reports what changed, and only that is read; after a lost connection all children are listed and
+ * read, and an unchanged entry stays the same object. While disconnected, the entries are the last ones known.
  */
 export class Roster {
   readonly path: string;
-  /** A loop that is left closes the roster. */
+  /** Ending a loop over it closes the roster. */
   readonly entries: Latest<RosterEntries>;
   readonly #client: Client;
   readonly #accepts: (name: string) => boolean;
@@ -109,7 +109,7 @@ export class Roster {
     this.#pulse.raise();
   }
 
-  /** Everything again. */
+  /** Lists and reads everything again. */
   async #list(): Promise<RosterEntries> {
     let names: readonly string[] = [];
     try {
@@ -139,8 +139,8 @@ export class Roster {
   }
 
   /**
-   * null when it is gone, or may not be read: no client would be notified of its changes, its end included, and one such child
-   * keeps no client from the others. The entry that is known already when nothing has changed.
+   * null when it is gone or may not be read: the client would get no events of its changes, not even of its deletion,
+   * and one such child must not hide the others. Returns the known entry when nothing has changed.
    */
   async #read(name: string): Promise<RosterEntry | null> {
     const known = this.entries.current?.get(name);

@@ -1,12 +1,12 @@
 /**
- * Instances of both kinds register, change, close, die and come again while servers and links fail; providers choose all the
- * time. In every seed, by what was committed:
+ * Instances of both kinds register, change, close, die and come back under faults of servers and links; providers
+ * choose all the time. In every seed, checked against the committed history:
  *
- * 1. what is chosen stood in the tree at some time, and for a provider that has been connected for a while not too long ago;
- * 2. what an update has reported stands there, or something later; what was closed with a connection is gone, and a lasting
- *    one that was not stays when its process dies;
- * 3. who gives up hears so in time;
- * 4. when everything is healed, every provider chooses among exactly those that live, with their newest data.
+ * 1. a chosen instance was registered at some time, and for a provider that has been connected for a while, recently;
+ * 2. an update that has resolved is registered, or a later one is; an instance closed while connected is gone, and a
+ *    permanent one that was not closed stays when its process dies;
+ * 3. cancelled calls end in time;
+ * 4. when all faults are healed, every provider chooses among exactly the live instances, with their newest data.
  */
 import { type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -18,10 +18,13 @@ import { type Registration, ServiceDiscovery, type ServiceProvider } from './ser
 const HOSTS = ['one', 'two', 'three'];
 const CALLERS = ['ann', 'bob'];
 const STORM_MS = 25_000;
-/** Longer than a client waits for a server that is silent, two thirds of a session (4000 ms), and one that lags is left. */
+/**
+ * Longer than a client waits for a silent server, two thirds of a session (4000 ms), and than a lagging one keeps its
+ * clients.
+ */
 const LAG_MS = 5000;
 
-simulate('providers choose what is registered', 3, liveThrough);
+simulate('providers choose registered instances', 3, liveThrough);
 
 interface Server {
   readonly host: string;
@@ -33,7 +36,7 @@ interface Server {
   newest: number;
 }
 
-/** What was reported when so much was committed. */
+/** What was reported, with the last zxid committed by then. */
 interface Notes {
   readonly chosen: {
     readonly id: string;
@@ -41,7 +44,7 @@ interface Notes {
     readonly sinceZxid: number;
     readonly zxid: number;
   }[];
-  /** Of which payload something that is as new stood there; null: nothing. */
+  /** The payload that was reported as registered: it was, or a newer one; null: nothing. */
   readonly states: { readonly path: string; readonly payload: number | null; readonly zxid: number }[];
 }
 
@@ -63,7 +66,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
       connectedMs[i] = state === 'connected' ? fleet.world.nowMs : Number.POSITIVE_INFINITY;
     });
   }
-  /** How much was committed at which time. */
+  /** The last committed zxid at each time. */
   const marks: { readonly ms: number; readonly zxid: number }[] = [];
   let isOver = false;
 
@@ -86,7 +89,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
     }
     expect(fleet.world.nowMs, 'when a call with a limit has ended').toBeLessThanOrEqual(dueMs + 1);
   };
-  /** @returns whether it was connected all the while */
+  /** @returns whether it was connected throughout */
   const leave = async ({ client, registration }: Server): Promise<boolean> => {
     let wasConnected = client!.state === 'connected';
     const states = client!.onState(() => {
@@ -117,7 +120,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
         const { client } = server;
         const hasLeft = await leave(server);
         server.registration = null;
-        // A lasting one that could not be taken out stays, and is taken over by the next of its id.
+        // A permanent one that could not be removed stays, and is taken over by the next of its id.
         if (hasLeft) server.isLasting = random.chance(0.4);
         if (!hasLeft || random.chance(0.5)) {
           server.client = null;
@@ -150,7 +153,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   await Promise.all([...living, ...calling]);
   expect(notes.chosen.length).toBeGreaterThan(0);
 
-  // One of them dies for good, after everything was healed.
+  // One of them dies for good, after all faults were healed.
   for (const server of servers) if (server.registration === null) await register(server);
   const doomed = servers.find(({ isLasting }) => !isLasting);
   if (doomed !== undefined) await fleet.kill(doomed.client!);
@@ -173,7 +176,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   if (tree !== null) check(tree, notes);
 }
 
-/** compares what all were told with what was committed. */
+/** Compares what was reported with what was committed. */
 function check(tree: CommittedTree, { chosen, states }: Notes): void {
   const payloadAt = (path: string, zxid: number): number | null => {
     const state = tree.stateAt(path, zxid);
@@ -189,7 +192,7 @@ function check(tree: CommittedTree, { chosen, states }: Notes): void {
   for (const { path, payload, zxid } of states) {
     const found = payloadAt(path, zxid);
     if (payload === null) expect(found, `${path} is closed at ${zxid}`).toBeNull();
-    // The client that has lost its session since does not stand there any more.
+    // The instance of a client that has lost its session since is no longer there.
     else if (found !== null) expect(found, `${path} at ${zxid}`).toBeGreaterThanOrEqual(payload);
   }
 }

@@ -7,13 +7,13 @@ import { ServiceDiscovery } from './service-discovery.ts';
 import { buildUri, formatInstance, parseInstance, type ServiceInstance } from './service-instance.ts';
 import { anyOf, roundRobin, sticky } from './service-strategies.ts';
 
-/** `--expose-gc`, without a process of its own. */
+/** `--expose-gc`, without a separate process. */
 const collectGarbage = ((): (() => void) => {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
 })();
 
-/** What Curator 5.4.0 (Jackson 2.14) has written for these. */
+/** As written by Curator 5.4.0 (Jackson 2.14). */
 const RECORDED = {
   text: '{"name":"n","id":"id1","address":"h","port":80,"sslPort":null,"payload":"hello","registrationTimeUTC":1234,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://x","variable":false}]}}',
   map: '{"name":"n","id":"id1","address":"h","port":80,"sslPort":null,"payload":{"@class":"java.util.LinkedHashMap","a":1},"registrationTimeUTC":1234,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://x","variable":false}]}}',
@@ -53,7 +53,7 @@ describe('the record of an instance', () => {
     expect(parseInstance(new TextEncoder().encode(RECORDED[kind]))).toEqual(instance);
   });
 
-  test('says that an instance is switched off, and otherwise leaves that out for old readers', () => {
+  test('has "enabled" only for a disabled instance, for old readers', () => {
     expect(formatInstance({ ...INSTANCE, isEnabled: false })).toMatch(/,"enabled":false\}$/);
     const off = new TextEncoder().encode(formatInstance({ ...INSTANCE, isEnabled: false }));
     expect(parseInstance(off)?.isEnabled).toBe(false);
@@ -72,7 +72,7 @@ describe('the record of an instance', () => {
 });
 
 describe('service discovery', () => {
-  test('finds what is registered, under the paths of Curator, and learns of changes and of the end', () =>
+  test("finds registered instances, at Curator's paths, and is notified of changes and removals", () =>
     runSolo(1, async (fleet) => {
       const server = await fleet.connectAs('server');
       const client = await fleet.connectAs('client');
@@ -98,7 +98,7 @@ describe('service discovery', () => {
       await Promise.all([server, client].map((each) => each.close()));
     }));
 
-  test('takes the next update of a permanent instance after one that was refused', () =>
+  test('accepts the next update of a permanent instance after a refused one', () =>
     runSolo(9, async (fleet) => {
       const client = await fleet.connectAs('server');
       const discovery = new ServiceDiscovery(client, '/services');
@@ -112,7 +112,7 @@ describe('service discovery', () => {
       await client.close();
     }));
 
-  test.each(['PERMANENT', 'DYNAMIC'] as const)('forgets what was refused of a %s instance', (serviceType) =>
+  test.each(['PERMANENT', 'DYNAMIC'] as const)('discards a refused update of a %s instance', (serviceType) =>
     runSolo(11, async (fleet) => {
       const client = await fleet.connectAs('server');
       const discovery = new ServiceDiscovery(client, '/services');
@@ -133,7 +133,7 @@ describe('service discovery', () => {
   );
 
   test.each(['PERMANENT', 'DYNAMIC'] as const)(
-    'takes the next update of a %s instance after one that is no JSON',
+    'accepts the next update of a %s instance after one that is not JSON',
     (serviceType) =>
       runSolo(12, async (fleet) => {
         const client = await fleet.connectAs('server');
@@ -150,7 +150,7 @@ describe('service discovery', () => {
       }),
   );
 
-  test.each(['PERMANENT', 'DYNAMIC'] as const)('keeps nothing of what was refused of a %s instance', (serviceType) =>
+  test.each(['PERMANENT', 'DYNAMIC'] as const)('keeps no memory of refused updates of a %s instance', (serviceType) =>
     runSolo(13, async (fleet) => {
       const client = await fleet.connectAs('server');
       const discovery = new ServiceDiscovery(client, '/services');
@@ -162,7 +162,7 @@ describe('service discovery', () => {
         refused.push(new WeakRef(payload));
         await registration.update({ payload }).catch(() => {});
       }
-      // A reference that was looked at lives until the end of the turn.
+      // A dereferenced WeakRef keeps its target alive until the end of the turn.
       await new Promise(setImmediate);
       collectGarbage();
       expect(refused.filter((reference) => reference.deref() !== undefined).length).toBeLessThan(3);
@@ -172,7 +172,7 @@ describe('service discovery', () => {
     }),
   );
 
-  test('tells callers that it does not follow a service any more, instead of choosing among old instances', () =>
+  test('fails once it no longer follows a service, instead of choosing among old instances', () =>
     runSolo(10, async (fleet) => {
       const server = await fleet.connectAs('server');
       const client = await fleet.connectAs('client');
@@ -181,7 +181,7 @@ describe('service discovery', () => {
       await registration.whenRegistered();
       const provider = new ServiceDiscovery(client, '/services').provider('search');
       expect(await provider.choose()).toMatchObject({ id: 'a' });
-      // The client that administers the service keeps others out, which shows when all instances are listed again.
+      // The administrator excludes others, which shows when all instances are listed again.
       await server.addAuth('digest', 'admin:x');
       await server.setAcl('/services/search', [{ scheme: 'auth', id: '', perms: Perm.all }]);
       for (const end of fleet.world.network.openEnds) end.breakStream();
@@ -246,7 +246,7 @@ describe('service discovery', () => {
       await client.close();
     }));
 
-  test('a sticky choice stays as long as it can, one by chance reaches everyone', () => {
+  test('a sticky strategy keeps its choice as long as possible, a random one reaches all instances', () => {
     const instances = ['a', 'b', 'c'].map((id) => ({ ...INSTANCE, id }));
     const random = { uint32: () => 0xf0000000 };
     const stick = sticky(roundRobin());
@@ -259,7 +259,7 @@ describe('service discovery', () => {
     expect([...chosen].sort()).toEqual(['a', 'b', 'c']);
   });
 
-  test('is not followed by a provider that cannot be made', () =>
+  test('is not followed by a provider whose constructor throws', () =>
     runSolo(30, async (fleet) => {
       const client = await fleet.connectAs('client');
       const watch = vi.spyOn(client, 'watch');

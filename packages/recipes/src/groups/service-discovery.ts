@@ -11,21 +11,21 @@ import { DownInstances, type DownPolicy, roundRobin, type ServiceStrategy } from
 
 export type ServiceDiscoveryOptions = ZnodeOptions;
 
-/** What is known of an instance before it is registered; everything but the name may be left out. */
+/** Properties of an instance before registration; everything but the name is optional. */
 export type ServiceDescription<T = unknown> = Pick<ServiceInstance<T>, 'name'> & Partial<ServiceInstance<T>>;
 
 export interface ProviderOptions<T> {
-  /** Default: one behind the other. */
+  /** Default: round robin. */
   readonly strategy?: ServiceStrategy<T> | undefined;
-  /** Only instances that all of these accept. */
+  /** Only instances accepted by all of these are chosen. */
   readonly filters?: readonly ((instance: ServiceInstance<T>) => boolean)[] | undefined;
-  /** What becomes of instances that callers have had errors with. */
+  /** When instances with errors are taken out of the choice. */
   readonly down?: DownPolicy | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Where services can be found: their instances register, and others follow and choose among them. The znodes are those of
+ * Service discovery: instances register, and clients follow them and choose among them. The znodes are those of
  * Curator's discovery, `<base>/<service>/<id>`, so that both find each other's instances.
  *
  * @example
@@ -48,10 +48,10 @@ export class ServiceDiscovery {
   }
 
   /**
-   * Registers an instance: for as long as this process's session lives, and again with each new one, if its type is
-   * DYNAMIC (the default); else until the registration is closed.
+   * Registers an instance. If its type is DYNAMIC (the default), it is registered as long as this process's session
+   * lives, and again in each new session; otherwise until the registration is closed.
    *
-   * @throws RangeError for a name or an id that cannot be that of a znode
+   * @throws RangeError for a name or an id that is invalid as a znode name
    */
   register<T>(description: ServiceDescription<T>): Registration<T> {
     const instance: ServiceInstance<T> = {
@@ -107,15 +107,15 @@ export class ServiceDiscovery {
   }
 }
 
-/** An instance that is registered. */
+/** A registered instance. */
 export class Registration<T = unknown> implements AsyncDisposable {
   readonly path: string;
   readonly #place: PersistentEphemeral | LastingZnode;
   readonly #first: ServiceInstance<T>;
-  /** By their data, those that the znode may hold still or is to hold, oldest first. */
+  /** By their data: instances that the znode may still hold or is to hold, oldest first. */
   readonly #instances: Map<Data, ServiceInstance<T>> = new Map();
 
-  /** Made by `ServiceDiscovery.register`. */
+  /** Created by `ServiceDiscovery.register`. */
   constructor(instance: ServiceInstance<T>, path: string, place: PersistentEphemeral | LastingZnode) {
     this.#first = instance;
     this.#instances.set(place.data, instance);
@@ -123,7 +123,7 @@ export class Registration<T = unknown> implements AsyncDisposable {
     this.#place = place;
   }
 
-  /** As it is registered, or will be. What the service has refused is not in it. */
+  /** As it is, or will be, registered. Excludes updates that the service has refused. */
   get instance(): ServiceInstance<T> {
     return this.#instances.get(this.#place.data) ?? this.#first;
   }
@@ -133,29 +133,33 @@ export class Registration<T = unknown> implements AsyncDisposable {
     return this.#place.isPresent;
   }
 
-  /** Resolves when others can find it. @throws what has ended it, such as a NoAuthError; TimeoutError, AbortedError: it continues trying */
+  /**
+   * Resolves when others can find it.
+   *
+   * @throws what has ended it, such as a NoAuthError; TimeoutError, AbortedError: it keeps trying
+   */
   async whenRegistered(options: CallOptions = {}): Promise<void> {
     await this.#place.whenPresent(options);
   }
 
-  /** Changes what it says about itself. */
+  /** Changes the instance. */
   async update(
     changes: Partial<Omit<ServiceInstance<T>, 'name' | 'id' | 'serviceType'>>,
     options: CallOptions = {},
   ): Promise<void> {
     const instance = { ...this.instance, ...changes };
     const data = formatInstance(instance);
-    // The last of those that are the same.
+    // Re-inserted, so that the latest of equal ones counts.
     this.#instances.delete(data);
     this.#instances.set(data, instance);
     try {
       await this.#place.set(data, options);
     } catch (error) {
-      // What was refused does not come back; what was given up may be written yet.
+      // A refused update does not come back; a cancelled one may still be written.
       if (isRefusal(error) && this.#place.data !== data) this.#instances.delete(data);
       throw error;
     }
-    // The znode holds this or something later, which is not overwritten.
+    // The znode holds this or a later instance, which is not overwritten.
     for (const older of this.#instances.keys()) {
       if (older === data) return;
       this.#instances.delete(older);
@@ -163,9 +167,9 @@ export class Registration<T = unknown> implements AsyncDisposable {
   }
 
   /**
-   * Takes it out. Resolves when it is gone, or there is no connection: then it goes with the next one.
+   * Unregisters. Resolves when the znode is gone; without a connection at once, and it is deleted with the next one.
    *
-   * @throws of an instance that is STATIC or PERMANENT, NoAuthError and what else the service refuses that for
+   * @throws for STATIC and PERMANENT instances, NoAuthError and what else the service refuses the deletion with
    */
   close(): Promise<void> {
     return this.#place.close();
@@ -176,12 +180,12 @@ export class Registration<T = unknown> implements AsyncDisposable {
   }
 }
 
-/** The instances of one service, kept up to date until a loop over it is left, or it is closed. */
+/** The instances of one service, kept up to date until a loop over it ends or it is closed. */
 export class ServiceObservation<T = unknown> implements AsyncIterable<readonly ServiceInstance<T>[]>, AsyncDisposable {
   readonly #roster: Roster;
   #parsed: { readonly of: RosterEntries; readonly instances: readonly ServiceInstance<T>[] } | null = null;
 
-  /** Made by `ServiceDiscovery.observe`. */
+  /** Created by `ServiceDiscovery.observe`. */
   constructor(client: Client, path: string, signal: AbortSignal | undefined) {
     this.#roster = new Roster(client, path, { signal });
   }
@@ -192,7 +196,9 @@ export class ServiceObservation<T = unknown> implements AsyncIterable<readonly S
     return entries === null ? null : this.#parse(entries);
   }
 
-  /** What has ended it, and `current` is not kept up to date for; null as long as it continues, and once it is closed. */
+  /**
+   * The error that ended it, after which `current` is not kept up to date; null while it runs, and once it is closed.
+   */
   get failure(): Error | null {
     return this.#roster.entries.failure;
   }
@@ -232,7 +238,7 @@ export class ServiceProvider<T = unknown> implements AsyncDisposable {
   readonly #filters: readonly ((instance: ServiceInstance<T>) => boolean)[];
   readonly #down: DownInstances;
 
-  /** Made by `ServiceDiscovery.provider`. */
+  /** Created by `ServiceDiscovery.provider`. */
   constructor(
     client: Client,
     observation: ServiceObservation<T>,
@@ -247,9 +253,9 @@ export class ServiceProvider<T = unknown> implements AsyncDisposable {
   }
 
   /**
-   * Those that may be chosen now, ordered by id: enabled, not down, accepted by every filter.
+   * The instances that may be chosen now, ordered by id: enabled, not down, accepted by every filter.
    *
-   * @throws what has ended the following of the service, a NoAuthError say; TimeoutError, AbortedError
+   * @throws what has ended the following of the service, such as a NoAuthError; TimeoutError, AbortedError
    */
   async candidates(options: CallOptions = {}): Promise<readonly ServiceInstance<T>[]> {
     const { failure } = this.#observation;
@@ -261,13 +267,17 @@ export class ServiceProvider<T = unknown> implements AsyncDisposable {
     );
   }
 
-  /** The one for the next call; null when there is none. Ask again for each call. @throws as `candidates` does */
+  /**
+   * The instance for the next call; null when there is none. Choose again for each call.
+   *
+   * @throws as `candidates` does
+   */
   async choose(options: CallOptions = {}): Promise<ServiceInstance<T> | null> {
     const candidates = await this.candidates(options);
     return candidates.length === 0 ? null : this.#strategy(candidates, this.#client.surroundings.random);
   }
 
-  /** A call to it went wrong: after too many of these it is left alone for a while. */
+  /** Records a failed call to the instance: after too many of these it is down for a while. */
   noteError({ id }: Pick<ServiceInstance, 'id'>): void {
     this.#down.note(id);
   }

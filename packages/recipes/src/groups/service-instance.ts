@@ -1,19 +1,20 @@
 /*
- * An instance of a service as Curator's discovery writes it, in UTF-8:
+ * An instance of a service as written by Curator's discovery, in UTF-8:
  *
  *     {"name":"search","id":"a1","address":"10.0.0.1","port":8080,"sslPort":null,"payload":null,
- *      "registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},…]}}
+ *      "registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC",
+ *      "uriSpec":{"parts":[{"value":"scheme","variable":true},…]}}
  *
- * The payload is in the form of Jackson's type info by class: an object has a member "@class" with the name of its Java
- * class, a list stands behind the name of its class in another list, everything else is as it is. An instance that is
- * switched off has "enabled":false at its end; older releases of Curator do not know that member, so that it is left out
+ * The payload has Jackson's type info by class: an object has a member "@class" with the name of its Java class, a list
+ * is the second element of a list that starts with the name of its class, everything else is unchanged. A disabled
+ * instance has "enabled":false at its end; older releases of Curator do not know that member, so it is left out
  * otherwise.
  */
 
-/** How long an instance is registered: with the session of its process, or until it is deleted. */
+/** How long an instance is registered: as long as the session of its process, or until it is deleted. */
 export type ServiceType = 'DYNAMIC' | 'DYNAMIC_SEQUENTIAL' | 'STATIC' | 'PERMANENT';
 
-/** One process, or whatever else can be called, that does the service. */
+/** A process, or another endpoint, that provides the service. */
 export interface ServiceInstance<T = unknown> {
   /** Of the service. */
   readonly name: string;
@@ -22,9 +23,9 @@ export interface ServiceInstance<T = unknown> {
   readonly address: string | null;
   readonly port: number | null;
   readonly sslPort: number | null;
-  /** Whatever else there is to say: a JSON value. */
+  /** Application data: a JSON value. */
   readonly payload: T | null;
-  /** The Java class of a payload that is an object, for readers in Java; null for none, and they get a map. */
+  /** The Java class of an object payload, for readers in Java; with null they get a map. */
   readonly payloadClass: string | null;
   /** Milliseconds since 1970, by the clock of the client that registered it. */
   readonly registrationTimeMs: number;
@@ -52,7 +53,7 @@ export function formatInstance(instance: ServiceInstance): string {
   });
 }
 
-/** null for something that is no instance: other writers there must not stop those who look for a service. */
+/** null for data that is no instance: other writers at the path must not break the clients of the service. */
 export function parseInstance<T>(data: Uint8Array): ServiceInstance<T> | null {
   let record: unknown;
   try {
@@ -80,9 +81,9 @@ export function parseInstance<T>(data: Uint8Array): ServiceInstance<T> | null {
 }
 
 /**
- * How to call an instance: its `uriSpec` with the variables scheme (https when there is a secure port), name, id, address,
- * port, ssl-port, registration-time-utc, service-type, `[` and `]` for braces, and those that are given. A variable that
- * unknown is left out, as Curator does.
+ * The URI of an instance: its `uriSpec` with the variables scheme (https when there is a secure port), name, id,
+ * address, port, ssl-port, registration-time-utc, service-type, `[` and `]` for braces, and the given ones. An unknown
+ * variable is left out, as Curator does.
  *
  * @returns '' for an instance without a uriSpec
  * @example
@@ -115,7 +116,7 @@ interface UriPart {
   readonly variable: boolean;
 }
 
-/** `{a}/b` is the variable a, and `/b`. */
+/** `{a}/b` is the variable a, followed by the text `/b`. */
 function partsOf(spec: string): readonly UriPart[] {
   return [...spec.matchAll(/\{([^{}]*)\}|([^{}]+)/g)].map(([, variable, value]) =>
     variable === undefined ? { value: value ?? '', variable: false } : { value: variable.trim(), variable: true },

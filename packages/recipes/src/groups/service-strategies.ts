@@ -3,7 +3,7 @@ import { checkLimit, checkMs } from '../kernel/bounds.ts';
 import type { ServiceInstance } from './service-instance.ts';
 
 /**
- * Which of several instances the next call goes to.
+ * Chooses the instance for the next call.
  *
  * @param instances at least one, ordered by id
  */
@@ -12,7 +12,7 @@ export type ServiceStrategy<T = unknown> = (
   random: Surroundings['random'],
 ) => ServiceInstance<T>;
 
-/** One behind the other, in the order of their ids: none is left out or called twice when others come and go. */
+/** In the order of their ids: none is skipped or chosen twice when others are added or removed. */
 export function roundRobin<T>(): ServiceStrategy<T> {
   let last = '';
   return (instances) => {
@@ -22,13 +22,13 @@ export function roundRobin<T>(): ServiceStrategy<T> {
   };
 }
 
-/** Any, each as often as the others. */
+/** At random, with equal probability. */
 export function anyOf<T>(): ServiceStrategy<T> {
   return (instances, random) =>
     instances[Math.floor((random.uint32() / 2 ** 32) * instances.length)] as ServiceInstance<T>;
 }
 
-/** Always the same, as long as it is there; which one, another strategy says. */
+/** The same instance as long as it exists; another strategy makes the first choice. */
 export function sticky<T>(first: ServiceStrategy<T> = anyOf()): ServiceStrategy<T> {
   let chosen: string | null = null;
   return (instances, random) => {
@@ -39,11 +39,11 @@ export function sticky<T>(first: ServiceStrategy<T> = anyOf()): ServiceStrategy<
   };
 }
 
-/** When an instance that fails is left alone, and how long. */
+/** When a failing instance is taken out of the choice, and for how long. */
 export interface DownPolicy {
-  /** So many errors within `timeoutMs`, and it is not chosen any more. At least 1, default 2. */
+  /** After this many errors within `timeoutMs` it is no longer chosen. At least 1, default 2. */
   readonly errorsMax?: number | undefined;
-  /** Milliseconds after its first error an instance has a clean slate. Default 30,000. */
+  /** Milliseconds after the first error at which the errors of an instance are forgotten. Default 30,000. */
   readonly timeoutMs?: number | undefined;
 }
 

@@ -1,11 +1,12 @@
 /**
- * Workers divide a set while servers and links fail and workers die, leave and come back. In every seed:
+ * Workers divide a set under faults of servers and links, while workers die, leave and come back. In every seed:
  *
- * 1. the client that is sure of an item stands first in its line, by what was committed, and no other client is sure of it;
+ * 1. a client that is certain to hold an item is first in its committed line, and no other client is certain to hold
+ *    it;
  * 2. the items of a share are those that the committed members of some time divide the set into;
- * 3. the client that has closed is sure of nothing and is given nothing, and with a connection nothing of it is left behind
- *    a second later;
- * 4. when everything is healed and no client comes or goes, every item is held, by the member to which it belongs.
+ * 3. a closed partitioner holds nothing and gets nothing, and if it was connected, nothing of it is left a second
+ *    later;
+ * 4. when all faults are healed and membership is stable, every item is held, by the member to which it belongs.
  */
 import type { Client } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -20,9 +21,9 @@ const ITEMS = ['a', 'b', 'c', 'd', 'e'];
 const QUIET_MS = 300;
 const STORM_MS = 30_000;
 
-simulate('no item is held twice, and in the end each is held', 3, liveThrough);
+simulate('no item is held twice, and in the end all are held', 3, liveThrough);
 
-/** A partitioner, and the shares that it has given. */
+/** A partitioner, and its shares. */
 interface Part {
   readonly partitioner: SetPartitioner;
   readonly client: Client;
@@ -30,7 +31,7 @@ interface Part {
   isClosed: boolean;
 }
 
-/** What a client was sure of, or was given, or had left, when so much was committed. */
+/** What clients held, got or had released, with the last zxid committed by then. */
 interface Notes {
   /** By item, token and zxid. */
   readonly claims: Map<string, { readonly item: string; readonly token: bigint; readonly zxid: number }>;
@@ -45,7 +46,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   let isOver = false;
   let isClosed = false;
 
-  /** Everything that a client is sure of at this moment, by holder. */
+  /** All items that clients are certain to hold at this moment, by holder. */
   const held = (): Map<string, string> => {
     const holders = new Map<string, string>();
     const zxid = fleet.committedZxid;
@@ -62,14 +63,14 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   };
   const serve = async (part: Part): Promise<void> => {
     for await (const share of part.partitioner) {
-      expect(part.isClosed, 'a share is given after the end').toBe(false);
+      expect(part.isClosed, 'a share is yielded after the end').toBe(false);
       part.shares.push(share);
       notes.shares.push({ host: part.partitioner.identifier, items: share.items, zxid: fleet.committedZxid });
       const leavesMs = !isOver && random.chance(0.1) ? random.between(0, 3000) : Number.POSITIVE_INFINITY;
       const endMs = fleet.world.nowMs + leavesMs;
       while (!share.recall.aborted && fleet.world.nowMs < endMs) await fleet.world.sleep(50);
       if (fleet.world.nowMs >= endMs) return;
-      // Work that is not finished at once.
+      // Work that takes a while.
       await fleet.world.sleep(random.between(0, 500));
     }
   };
@@ -95,7 +96,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
     });
     await part.partitioner.close();
     part.isClosed = true;
-    // What was about to be made is removed behind the caller's back.
+    // What was about to be created is removed in the background.
     await fleet.world.sleep(1000);
     states[Symbol.dispose]();
     if (sessionId === undefined) return;
@@ -135,7 +136,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   await fleet.recover();
   isOver = true;
   for (const part of await Promise.all(living)) {
-    // One of a loop that was left.
+    // A partitioner whose loop has ended.
     await leave(part);
     start(part.partitioner.identifier, part.client);
   }
@@ -157,7 +158,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
   for (const { client } of parts.slice(-HOSTS.length)) await client.close();
 }
 
-/** Compares what the workers were told with what was committed. */
+/** Compares what was reported with what was committed. */
 function check(tree: CommittedTree, { claims, shares, leaves }: Notes): void {
   const lines = new Map(ITEMS.map((item) => [item, new LineHistory(tree, `/p/locks/${item}`)]));
   for (const { item, token, zxid } of claims.values()) {

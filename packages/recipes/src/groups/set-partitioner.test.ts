@@ -5,7 +5,7 @@ import { SetPartitioner, type Share } from './set-partitioner.ts';
 
 const ITEMS = ['a', 'b', 'c', 'd', 'e'];
 
-/** Takes shares and gives them back when they are recalled, until it is closed. */
+/** Takes shares and releases them when they are recalled, until it is closed. */
 async function serve(partitioner: SetPartitioner): Promise<void> {
   for await (const share of partitioner) {
     await new Promise<void>((resolve) => {
@@ -16,7 +16,7 @@ async function serve(partitioner: SetPartitioner): Promise<void> {
 }
 
 describe('a partitioned set', () => {
-  test('belongs to one alone, is divided when others come, and is taken over when they go or die', () =>
+  test('belongs to a single member, is divided when others join, and is taken over when they leave or die', () =>
     runSolo(1, async (fleet) => {
       const clients = await Promise.all(['w1', 'w2', 'w3'].map((host) => fleet.connectAs(host)));
       const start = (i: number): SetPartitioner =>
@@ -54,18 +54,18 @@ describe('a partitioned set', () => {
       await Promise.all(clients.map((client) => client.close()));
     }));
 
-  test('gives nothing any more when it is closed while a share is taken, and leaves nothing behind', () =>
+  test('yields no share when it is closed while a share is taken, and leaves nothing behind', () =>
     runSolo(3, async (fleet) => {
       const client = await fleet.connectAs('w');
       const path = (i: number): string => `/p${i}`;
-      // Somewhere among these is each step of the way to a share: requests are answered within two milliseconds.
+      // These delays cover each step towards a share: requests are answered within two milliseconds.
       for (let i = 0; i < 40; i++) {
         const partitioner = new SetPartitioner(client, path(i), ITEMS, { identifier: 'w', quietMs: 10 });
         const taken: Share[] = [];
         let isClosed = false;
         const serving = (async () => {
           for await (const share of partitioner) {
-            expect(isClosed, `a share is given after the end, at step ${i}`).toBe(false);
+            expect(isClosed, `a share is yielded after the end, at step ${i}`).toBe(false);
             taken.push(share);
             // As if its result were not awaited.
             await fleet.world.sleep(20);
@@ -84,7 +84,7 @@ describe('a partitioned set', () => {
       await client.close();
     }));
 
-  test('tells a client that may not take part why, and does not let it wait', () =>
+  test('reports to a client why it may not take part, and does not let it wait', () =>
     runSolo(4, async (fleet) => {
       const client = await fleet.connectAs('w');
       await client.create('/p');
@@ -94,7 +94,7 @@ describe('a partitioned set', () => {
       await client.close();
     }));
 
-  test('reports by its signal when a share was given back, also one without items', () =>
+  test('aborts the signal when a share is released, also one without items', () =>
     runSolo(5, async (fleet) => {
       const client = await fleet.connectAs('w');
       const partitioner = new SetPartitioner(client, '/p', [], { identifier: 'w', quietMs: 10 });
@@ -108,7 +108,7 @@ describe('a partitioned set', () => {
       await client.close();
     }));
 
-  test('takes part no more once it is closed, also if the service does not let its locks go', () =>
+  test('takes part no longer once it is closed, also if the service refuses to delete its locks', () =>
     runSolo(6, async (fleet) => {
       const client = await fleet.connectAs('w');
       const acl = [{ scheme: 'world', id: 'anyone', perms: Perm.read | Perm.create }];
@@ -117,7 +117,7 @@ describe('a partitioned set', () => {
       const partitioner = new SetPartitioner(client, '/p', ['a', 'b'], { identifier: 'w', quietMs: 10 });
       const serving = serve(partitioner).catch((error: unknown) => error);
       await fleet.world.until(() => partitioner.share !== null, 20_000);
-      // Another client gives it back, too, and does not wait.
+      // Another caller releases it, too, without waiting.
       void partitioner.share?.release();
       await expect(partitioner.close()).rejects.toThrow(NoAuthError);
       expect((await client.children('/p/party', { read: 'linearizable' })).children).toEqual([]);
@@ -126,7 +126,7 @@ describe('a partitioned set', () => {
       await client.close();
     }));
 
-  test('gives no share any more from the moment of its end', () =>
+  test('yields no share once it has ended', () =>
     runSolo(7, async (fleet) => {
       const client = await fleet.connectAs('w');
       for (let turns = 0; turns < 20; turns++) {
@@ -143,7 +143,7 @@ describe('a partitioned set', () => {
         const partitioner = new SetPartitioner(client, `/p${turns}`, [], { identifier: 'w', quietMs: 10, partition });
         for await (const share of partitioner) {
           const isGiven = !share.signal.aborted;
-          expect(isClosed && isGiven, `a share is given after the end, ${turns} turns after the division`).toBe(false);
+          expect(isClosed && isGiven, `a share follows the end, ${turns} turns after the division`).toBe(false);
           await share.release();
           break;
         }
@@ -151,7 +151,7 @@ describe('a partitioned set', () => {
       await client.close();
     }));
 
-  test('takes an item once that its own function names twice', () =>
+  test('takes an item once that its partition function returns twice', () =>
     runSolo(8, async (fleet) => {
       const client = await fleet.connectAs('w');
       const partition = (): readonly string[] => ['a', 'b', 'a'];
@@ -164,7 +164,7 @@ describe('a partitioned set', () => {
       await client.close();
     }));
 
-  test('has the znodes of kazoo', () =>
+  test("uses kazoo's znodes", () =>
     runSolo(2, async (fleet) => {
       const client = await fleet.connectAs('w');
       const partitioner = new SetPartitioner(client, '/p', ['x'], { identifier: 'host-1', quietMs: 100 });

@@ -10,16 +10,16 @@ import { Group, type Membership } from './group.ts';
 import { Roster, type RosterEntries } from './roster.ts';
 
 export interface SetPartitionerOptions extends HeldOptions {
-  /** Who we are among those who divide the set; no other client may be the same. */
+  /** Our unique name among the members. */
   readonly identifier: string;
   /**
-   * The members must have been the same for so long before the set is divided, milliseconds, so that it is not divided
-   * again with each of many processes that start. Default 30,000, as kazoo's.
+   * The members must have been the same for this many milliseconds before the set is divided, so that it is not divided
+   * again for each of many processes that start. Default 30,000, as in kazoo.
    */
   readonly quietMs?: number | undefined;
   /**
-   * What of the set is ours. Must be the same function in all processes. Default: as kazoo divides, every n-th item
-   * from our place among the members on, both in the order of their characters.
+   * Selects our items. Must be the same function in all processes. Default: as in kazoo, every n-th item from our index
+   * among the members on, both sorted by code points.
    */
   readonly partition?: PartitionFunction | undefined;
 }
@@ -31,14 +31,14 @@ export type PartitionFunction = (
 ) => readonly string[];
 
 /**
- * Divides a set of items among those who take part, each item to one of them, and again whenever a client comes or goes.
- * The znodes are those of kazoo's SetPartitioner: a party says who is there, and a lock for each item is what makes sure.
+ * Divides a set of items among its members, each item to one of them, and again whenever a member joins or leaves. The
+ * znodes are those of kazoo's SetPartitioner: a party lists the members, and a lock per item ensures exclusivity.
  *
  *     <path>/party/<32 hex digits>-<identifier>
  *     <path>/locks/<item>/<32 hex digits>__lock__0000000007
  *
- * 1. An item is held by one of them at a time, by its lock, whatever they believe of each other.
- * 2. When no client has come or gone for `quietMs`, and those who were to give something back have, every item is held.
+ * 1. An item is held by one member at a time, because of its lock, even if the members disagree about who is a member.
+ * 2. When no member has joined or left for `quietMs`, and recalled shares are released, every item is held.
  *
  * @example
  * await using partitioner = new SetPartitioner(client, '/queues/owners', ['a', 'b', 'c'], { identifier: 'worker-1' });
@@ -58,7 +58,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   readonly #attending: Attempt;
   readonly #roster: Roster;
   readonly #membership: Membership;
-  /** What keeps us from taking part. */
+  /** What prevents us from taking part. */
   #failure: unknown = null;
   #share: Share | null = null;
   #hasConsumer = false;
@@ -76,7 +76,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     const about = { operation: 'SetPartitioner', path };
     this.#attending = new Attempt(client, { signal: this.#closing.signal }, about, { awaitsQuorum: true });
     const party = joinPath(path, 'party');
-    // Of a process that was started again quickly the previous member would divide the set, too.
+    // After a quick restart, the previous member's znode would otherwise divide the set, too.
     this.#membership = new Group(client, party, { layout: 'kazoo-shallow', acl: this.#settings.acl }).join(identifier, {
       owner: identifier,
     });
@@ -84,15 +84,15 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     void this.#attend();
   }
 
-  /** What is ours now; null between shares. */
+  /** Our current share; null between shares. */
   get share(): Share | null {
     return this.#share;
   }
 
   /**
-   * One share after the other, once. Asking for the next one, or leaving the loop, gives back the one before.
+   * One share after the other, to one loop. Requesting the next one, or ending the loop, releases the one before.
    *
-   * @throws what keeps us from taking part, a NoAuthError say
+   * @throws what prevents us from taking part, such as a NoAuthError
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<Share, undefined> {
     if (this.#hasConsumer) throw new TypeError(`the shares of ${this.path} are being taken already`);
@@ -118,9 +118,9 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   }
 
   /**
-   * Gives back what is ours, and takes part no more.
+   * Releases our items, and stops taking part.
    *
-   * @throws NoAuthError when the service refuses to let a lock go. Nothing happens to a caller who does not wait for it
+   * @throws NoAuthError when the service refuses to delete a lock. Nothing happens when the promise is not awaited
    */
   close(): Promise<void> {
     return ignoreRejection(this.#end());
@@ -142,7 +142,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     }
   }
 
-  /** Who cannot be a member gets no share, and is not left waiting for one. */
+  /** A client that cannot be a member gets an error instead of waiting for a share. */
   async #attend(): Promise<void> {
     try {
       for await (const _ of this.#membership.presence);
@@ -152,7 +152,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     }
   }
 
-  /** The members, once we are one of them and they have been the same for long enough; null at the end. */
+  /** The members, once we are one of them and they have been stable for long enough; null at the end. */
   async #whenQuiet(): Promise<RosterEntries | null> {
     const { entries } = this.#roster;
     const own = nameOf(this.#membership.path);
@@ -173,17 +173,17 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     }
   }
 
-  /** Takes the locks of our items; null when a client came or went meanwhile. */
+  /** Acquires the locks of our items; null when a member joined or left meanwhile. */
   async #take(entries: RosterEntries): Promise<Share | null> {
     const recall = new AbortController();
     void this.#roster.entries.changed().then(
       () => recall.abort(),
       () => recall.abort(),
     );
-    // It may have changed before we listened.
+    // They may have changed before we listened.
     if (this.#roster.entries.current !== entries) return null;
     const members = [...entries.keys()].map((name) => name.slice(name.indexOf('-') + 1));
-    // The client that takes an item twice waits for himself.
+    // Acquiring an item twice would wait for itself.
     const items = [...new Set(this.#partition(this.identifier, members, this.#items))];
     const taken = await Promise.allSettled(items.map((item) => this.#lock(item, recall.signal)));
     const locks = new Map<string, Lock>();
@@ -196,7 +196,7 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
     if (failure === null) this.#attending.answered();
     if (failure === null && share.isHeld && !recall.signal.aborted) return share;
     await share.release();
-    // What ends with the session or with the client is reported by the roster, too.
+    // Errors caused by the end of the session or client are reported by the roster, too.
     const isEnd = failure instanceof SessionLostError || failure instanceof ClosedError;
     if (failure !== null && !recall.signal.aborted && !isEnd) {
       await this.#attending.recover(failure).catch((error: unknown) => {
@@ -213,20 +213,20 @@ export class SetPartitioner implements AsyncIterable<Share>, AsyncDisposable {
   }
 }
 
-/** The items that one of several has, until it gives them back or loses one. */
+/** The items of a member, until it releases them or loses one. */
 export class Share implements AsyncDisposable {
-  /** By item. Each has a token and guarded writes of its own. */
+  /** By item. Each has its own token and guarded writes. */
   readonly locks: ReadonlyMap<string, Lock>;
-  /** Aborts when the set is to be divided again, or an item was lost: finish and give the share back. */
+  /** Aborts when the set has to be divided again, or an item was lost: finish and release the share. */
   readonly recall: AbortSignal;
-  /** Aborts when an item is not ours for certain any more, and when the share is given back. */
+  /** Aborts when an item is no longer certain to be ours, and when the share is released. */
   readonly signal: AbortSignal;
   readonly #released = new AbortController();
 
-  /** Made by SetPartitioner. */
+  /** Created by SetPartitioner. */
   constructor(locks: ReadonlyMap<string, Lock>, recall: AbortController) {
     this.locks = locks;
-    // A share may have no items, where there are more members than items.
+    // A share has no items when there are more members than items.
     this.signal = AbortSignal.any([this.#released.signal, ...[...locks.values()].map((lock) => lock.signal)]);
     this.recall = AbortSignal.any([recall.signal, this.signal]);
   }
@@ -235,16 +235,16 @@ export class Share implements AsyncDisposable {
     return [...this.locks.keys()];
   }
 
-  /** All of it is ours for certain, at this moment. */
+  /** Whether all of it is certain to be ours at this moment. */
   get isHeld(): boolean {
     return [...this.locks.values()].every((lock) => lock.isHeld);
   }
 
   /**
-   * Gives all of it back.
+   * Releases all of it.
    *
-   * @throws NoAuthError when the service refuses to let a lock go, after the others are given back. Nothing happens to a caller
-   *   who does not wait for it
+   * @throws NoAuthError when the service refuses to delete a lock, after the others are released. Nothing happens when
+   *   the promise is not awaited
    */
   release(): Promise<void> {
     this.#released.abort();
@@ -267,7 +267,7 @@ function everyNth(identifier: string, members: readonly string[], items: readonl
   return items.toSorted(compareCodePoints).filter((_, i) => i % workers.length === first);
 }
 
-/** As Python orders text; JavaScript would order what is beyond 0xffff before some of what is not. */
+/** As Python orders text; JavaScript would sort characters beyond 0xffff before some below. */
 function compareCodePoints(a: string, b: string): number {
   const [left, right] = [[...a], [...b]];
   for (let i = 0; i < Math.min(left.length, right.length); i++) {

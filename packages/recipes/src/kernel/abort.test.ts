@@ -7,7 +7,7 @@ import { Queue } from '../queues/queue.ts';
 import { Fleet } from '../testing/fleet.ts';
 import { firstAbortOf } from './abort.ts';
 
-/** What Node.js warns of while a program runs. */
+/** The Node.js warnings emitted while a program runs. */
 async function warningsOf(program: () => Promise<void>): Promise<string[]> {
   const warnings: string[] = [];
   const note = ({ message }: Error): void => void warnings.push(message);
@@ -18,7 +18,7 @@ async function warningsOf(program: () => Promise<void>): Promise<string[]> {
   return warnings;
 }
 
-test('many that are held, and many waits with one signal, are no leak to Node.js', async () => {
+test('many holdings, and many waits with one signal, cause no leak warning', async () => {
   const warnings = await warningsOf(async () => {
     const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => {
@@ -38,7 +38,7 @@ test('many that are held, and many waits with one signal, are no leak to Node.js
   expect(warnings).toEqual([]);
 });
 
-test('a signal that aborts with the first of several leaves nothing at the others', () => {
+test('a signal that aborts with the first of several leaves no listeners on the others', () => {
   const controllers = Array.from({ length: 3 }, () => new AbortController());
   const signals = controllers.map(({ signal }) => signal);
   const first = firstAbortOf(signals);
@@ -52,7 +52,7 @@ test('a signal that aborts with the first of several leaves nothing at the other
   expect(firstAbortOf([signals[2]!, signals[1]!]).reason).toBe('enough');
 });
 
-test('a listener of an abort may remove others', () => {
+test('an abort listener may remove others', () => {
   const controller = new AbortController();
   const told: string[] = [];
   const release = onAbort(controller.signal, () => told.push('early'));
@@ -67,7 +67,7 @@ test('a listener of an abort may remove others', () => {
   expect(told).toEqual(['first', 'third']);
 });
 
-test('many caches with one signal are no leak to Node.js', async () => {
+test('many caches with one signal cause no leak warning', async () => {
   const warnings = await warningsOf(async () => {
     const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => {

@@ -1,8 +1,8 @@
 import { onAbort } from '@meerkat/client';
 
 /**
- * A signal that aborts with the first of several. Nothing of it is left at any of them then: `AbortSignal.any` of Node.js 20
- * leaves some bytes at each for ever, and a caller's signal may live as long as its process.
+ * A signal that aborts with the first of several. It then leaves nothing on any of them: `AbortSignal.any` of Node.js
+ * 20 leaks some bytes on each, and a caller's signal may live as long as its process.
  */
 export function firstAbortOf(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController();
@@ -18,7 +18,7 @@ export function firstAbortOf(signals: readonly AbortSignal[]): AbortSignal {
   return controller.signal;
 }
 
-/** Waits until a signal is aborted; `stop` takes the listener off again. */
+/** Waits until a signal is aborted; `stop` removes the listener. */
 export function whenAborted(signal: AbortSignal): { readonly aborted: Promise<void>; readonly stop: () => void } {
   let stop = (): void => {};
   const aborted = new Promise<void>((resolve) => {

@@ -19,7 +19,7 @@ import { Attempt } from './attempt.ts';
 const ABOUT = { operation: 'Recipe.call', path: '/it' };
 const LOST = new ConnectionLossError({ operation: 'set', path: '/it', outcome: 'unknown' });
 
-/** A client that has nothing but a clock, a state and a connection, which may be away. */
+/** A client that has nothing but a clock, a state and a connection, which may be down. */
 function inTime(program: (client: Client, world: VirtualWorld) => Promise<void>): () => Promise<void> {
   const { world } = new Fleet(1, { servers: 1 });
   const clock = makeClientClock(world.timeline, world.clockOf('one'));
@@ -27,7 +27,7 @@ function inTime(program: (client: Client, world: VirtualWorld) => Promise<void>)
   return () => world.run(() => program(client as Client, world));
 }
 
-/** Fails with these errors, one after the other, and then returns how often it was tried. */
+/** Fails with these errors, one after the other, and then returns the number of calls. */
 function failing(...errors: readonly Error[]): () => Promise<number> {
   let count = 0;
   return () => {
@@ -36,9 +36,9 @@ function failing(...errors: readonly Error[]): () => Promise<number> {
   };
 }
 
-describe('what an attempt goes through', () => {
+describe('an attempt', () => {
   test(
-    'is a lost connection, a busy service, and the end of a session unless it depends on that',
+    'survives a lost connection, a busy service, and session loss unless it depends on the session',
     inTime(async (client) => {
       const attempt = new Attempt(client, {}, ABOUT);
       const errors = [LOST, new ThrottledError(ABOUT), new SessionExpiredError(ABOUT)];
@@ -49,7 +49,7 @@ describe('what an attempt goes through', () => {
   );
 
   test(
-    'is a server without a quorum if it awaits one',
+    'survives a server without a quorum if it awaits one',
     inTime(async (client) => {
       const refusal = new NotReadOnlyError(ABOUT);
       await expect(new Attempt(client, {}, ABOUT).through(failing(refusal))).rejects.toBe(refusal);
@@ -58,7 +58,7 @@ describe('what an attempt goes through', () => {
   );
 
   test(
-    'is no refusal, no end of the client, and no mistake',
+    'does not retry after a refusal, the end of the client, or a bug',
     inTime(async (client) => {
       for (const error of [new NoNodeError(ABOUT), new ClosedError(ABOUT), new Error('a bug')]) {
         await expect(new Attempt(client, {}, ABOUT).through(failing(error))).rejects.toBe(error);
@@ -67,7 +67,7 @@ describe('what an attempt goes through', () => {
   );
 
   test(
-    'is tried more rarely the longer nothing is answered',
+    'retries less often the longer there is no reply',
     inTime(async (client, world) => {
       const attempt = new Attempt(client, {}, ABOUT);
       await attempt.through(failing(LOST, LOST, LOST));
@@ -82,7 +82,7 @@ describe('what an attempt goes through', () => {
 
 describe('the time limit of an attempt', () => {
   test(
-    'is that of all requests and pauses together',
+    'covers all requests and pauses together',
     inTime(async (client, world) => {
       const attempt = new Attempt(client, { timeoutMs: 1000 }, ABOUT);
       expect(attempt.next()).toMatchObject({ timeoutMs: 1000 });
@@ -95,7 +95,7 @@ describe('the time limit of an attempt', () => {
   );
 
   test(
-    'is reported with what was in the way, as long as there is a connection',
+    'is reported with the obstacle, as long as there is a connection',
     inTime(async (client) => {
       const message = async (state: string): Promise<unknown> => {
         Object.assign(client, { state });
@@ -111,7 +111,7 @@ describe('the time limit of an attempt', () => {
 
 describe('the error that ends an attempt', () => {
   test(
-    'is of unknown outcome once something may have been applied, whatever ended it',
+    'has an unknown outcome once something may have been applied, whatever ended it',
     inTime(async (client) => {
       for (const end of [new ClosedError(ABOUT), new NoNodeError(ABOUT), new TimeoutError(ABOUT)]) {
         const attempt = new Attempt(client, { timeoutMs: 5000 }, ABOUT);
@@ -122,7 +122,7 @@ describe('the error that ends an attempt', () => {
   );
 
   test(
-    'is of outcome not-applied when only reads were lost, or the doubt is settled',
+    'has outcome not-applied when only reads were lost, or the doubt is settled',
     inTime(async (client) => {
       const attempt = new Attempt(client, { timeoutMs: 5000 }, ABOUT);
       const end = new TimeoutError({ operation: 'get', path: '/it/child' });
@@ -138,7 +138,7 @@ describe('the error that ends an attempt', () => {
   );
 
   test(
-    'is what it was when the caller has not given up',
+    'is unchanged when the caller has not cancelled',
     inTime(async (client) => {
       const closed = new AbortedError({ ...ABOUT, outcome: 'not-applied', detail: 'it was closed' });
       const attempt = new Attempt(client, {}, ABOUT);
@@ -149,7 +149,7 @@ describe('the error that ends an attempt', () => {
 
 describe('a wait', () => {
   test(
-    'ends with the first of several, with the loss of a session, or with a delay, and leaves nothing behind',
+    'ends with the first of several promises, with session loss, or with a delay, and leaves nothing behind',
     inTime(async (client, world) => {
       const [session, caller] = [new AbortController(), new AbortController()];
       const attempt = new Attempt(client, { signal: caller.signal }, ABOUT);
@@ -167,7 +167,7 @@ describe('a wait', () => {
   );
 
   test(
-    'rejects at once when the caller has given up before',
+    'rejects at once when the caller has already cancelled',
     inTime(async (client) => {
       const attempt = new Attempt(client, { signal: AbortSignal.abort('enough') }, ABOUT);
       const failure = { ...ABOUT, code: 'ABORTED', outcome: 'not-applied', cause: 'enough' };
@@ -177,7 +177,7 @@ describe('a wait', () => {
   );
 
   test(
-    'for what continues anyway tells it when the caller gives up, and its end is not reported then',
+    'for background work signals it when the caller cancels, and then ignores its result',
     inTime(async (client) => {
       const attempt = new Attempt(client, { timeoutMs: 10 }, ABOUT);
       let isGivenUp = false;
@@ -193,7 +193,7 @@ describe('a wait', () => {
   );
 
   test(
-    'resolves and rejects as what is waited for does',
+    'settles like the awaited promise',
     inTime(async (client) => {
       const attempt = new Attempt(client, { timeoutMs: 10 }, ABOUT);
       expect(await attempt.waitFor(Promise.resolve('done'))).toBe('done');

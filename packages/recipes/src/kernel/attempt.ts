@@ -13,27 +13,27 @@ import {
 } from '@meerkat/client';
 import { asDoubtful, asHarmless } from './doubt.ts';
 
-/** What else ends a wait. */
+/** Other reasons that end a wait. */
 export interface WakeOptions {
-  /** Of the session that what we wait with depends on. */
+  /** The signal of the session that the wait depends on. */
   readonly lost?: AbortSignal | undefined;
   /** Milliseconds. */
   readonly delayMs?: number | undefined;
 }
 
-/** What an attempt goes through, besides lost connections and a service that is busy. */
+/** What an attempt survives, besides lost connections and a busy service. */
 export interface AttemptOptions {
-  /** Continues in the next session when this one is over. Default true. */
+  /** Continues in the next session after session loss. Default true. */
   readonly acrossSessions?: boolean | undefined;
-  /** Waits for a server with a quorum where the one that answers has none. Default false: the call rejects. */
+  /** Waits for a server with a quorum when connected to one without. Default false: the call rejects. */
   readonly awaitsQuorum?: boolean | undefined;
-  /** What it waits for continues without it: when the caller gives up, it may have been applied. Default false. */
+  /** The awaited work continues in the background: when the caller cancels, it may have been applied. Default false. */
   readonly isUnderWay?: boolean | undefined;
 }
 
 /**
- * One call of a recipe: its signal and its time limit, dealt out to requests and pauses; what it goes through; and whether
- * anything of it may have been applied, for the error that ends it.
+ * One call of a recipe: its signal and deadline, shared by all its requests and pauses; the failures that it survives;
+ * and whether anything may have been applied, for the error that ends it.
  *
  * @example
  * const attempt = new Attempt(client, options, { operation: 'Barrier.wait', path });
@@ -43,7 +43,7 @@ export interface AttemptOptions {
 export class Attempt {
   readonly client: Client;
   readonly about: About;
-  /** What keeps the caller waiting, as long as there is a connection; stands in the TimeoutError. */
+  /** What blocks the caller while there is a connection; included in the TimeoutError. */
   obstacle: string | undefined = undefined;
   readonly #options: CallOptions;
   readonly #budget: Budget;
@@ -51,10 +51,10 @@ export class Attempt {
   /** By the client's monotonic clock. */
   readonly #endMs: number;
   #isDoubtful: boolean;
-  /** In a row. */
+  /** Consecutive. */
   #failures = 0;
 
-  /** @throws RangeError for a `timeoutMs` that is no number */
+  /** @throws RangeError for a `timeoutMs` that is not a number */
   constructor(
     client: Client,
     options: CallOptions,
@@ -78,7 +78,7 @@ export class Attempt {
 
   /* ------------------------------------------------------------------------------------------- the outcome ---- */
 
-  /** Something of it may have been applied although the reply was lost. */
+  /** Whether something may have been applied although the reply was lost. */
   get isDoubtful(): boolean {
     return this.#isDoubtful;
   }
@@ -87,23 +87,23 @@ export class Attempt {
     return this.#isDoubtful ? 'unknown' : 'not-applied';
   }
 
-  /** Remembers whether what has failed may have been applied. @returns it, to be thrown on */
+  /** Records whether the failed request may have been applied. @returns the error, to be rethrown */
   noted(error: unknown): unknown {
     this.#isDoubtful ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
     return error;
   }
 
-  /** From now on something of it may have been applied, or has been. */
+  /** From now on something has, or may have, been applied. */
   doubt(): void {
     this.#isDoubtful = true;
   }
 
-  /** What was in doubt is known by now not to have been applied. */
+  /** The doubtful requests are now known not to have been applied. */
   settle(): void {
     this.#isDoubtful = false;
   }
 
-  /** Does all of the call. @throws what ended it, as an error of the call and with its outcome */
+  /** Runs the whole call. @throws what ended it, as an error of the call and with its outcome */
   async run<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -112,7 +112,7 @@ export class Attempt {
     }
   }
 
-  /** The error for the caller, who knows of all requests only what this says. */
+  /** The error for the caller, who learns the outcome of all requests from it. */
   told(error: unknown): unknown {
     const { about } = this;
     const details = { ...about, outcome: this.#outcome };
@@ -126,7 +126,7 @@ export class Attempt {
     return this.#isDoubtful ? asDoubtful(error, about) : asHarmless(error, about);
   }
 
-  /** Without a connection no client knows of anything else. */
+  /** Without a connection nothing else is known. */
   #describeObstacle(): string | undefined {
     const { state } = this.client;
     return state === 'connected' ? this.obstacle : `the client is ${state}`;
@@ -134,15 +134,15 @@ export class Attempt {
 
   /* ------------------------------------------------------------------------------------------ the requests ---- */
 
-  /** Signal and remaining time for the next request. @throws AbortedError or TimeoutError when there is no time left */
+  /** Signal and remaining time for the next request. @throws AbortedError or TimeoutError when the call has ended */
   next(): CallOptions {
     return this.#budget.next(this.#outcome);
   }
 
   /**
-   * Does what may be repeated without harm, a read say, until it is answered.
+   * Retries an idempotent request, such as a read, until there is a reply.
    *
-   * @throws what the service refuses, what ends the client, AbortedError and TimeoutError
+   * @throws refusals of the service, the end of the client, AbortedError and TimeoutError
    */
   async through<T>(request: (call: CallOptions) => Promise<T>): Promise<T> {
     for (;;) {
@@ -156,7 +156,7 @@ export class Attempt {
     }
   }
 
-  /** The same for what comes before that which the caller wants, such as the making of parents: the error says so. */
+  /** Like `through`, for preparations of the call, such as creating parents: the error says so. */
   async prepare<T>(request: (call: CallOptions) => Promise<T>): Promise<T> {
     try {
       return await this.through(request);
@@ -165,7 +165,7 @@ export class Attempt {
     }
   }
 
-  /** The same for what the caller wants to be done: remembers whether it may have been. */
+  /** Like `through`, for a write that the caller requested: records whether it may have been applied. */
   apply<T>(write: (call: CallOptions) => Promise<T>): Promise<T> {
     return this.through(async (call) => {
       try {
@@ -176,23 +176,23 @@ export class Attempt {
     });
   }
 
-  /** The service does answer: the next failure is the first one. */
+  /** Resets the backoff, as the service replies. */
   answered(): void {
     this.#failures = 0;
   }
 
-  /** Whether trying again may help, and this attempt does. */
+  /** Whether a retry may help, and this attempt survives the error. */
   passes(error: unknown): error is ZooKeeperError {
     return this.#passing.has(retryClassOf(error));
   }
 
-  /** Resolves when there is a connection and it makes sense to try again. @throws the failure itself when it does not */
+  /** Resolves when there is a connection and a retry makes sense. @throws the failure itself when it does not */
   async recover(failure: unknown): Promise<void> {
     if (!this.passes(failure)) throw failure;
     await this.reconnect();
   }
 
-  /** Resolves when there is a connection, and not at once: what fails on a connection that stands is not hammered on. */
+  /** Resolves when there is a connection, after a delay, so that a failing service is not hammered. */
   async reconnect(): Promise<void> {
     await this.pause(Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** this.#failures++));
     await this.client.whenConnected(this.next());
@@ -200,7 +200,7 @@ export class Attempt {
 
   /* --------------------------------------------------------------------------------------------- the waits ---- */
 
-  /** Milliseconds. @throws AbortedError or TimeoutError when the caller gives up first */
+  /** Milliseconds. @throws AbortedError or TimeoutError when the caller cancels first */
   pause(delayMs: number): Promise<void> {
     return this.#budget.pause(delayMs, this.#outcome);
   }
@@ -208,8 +208,8 @@ export class Attempt {
   /**
    * Resolves when one of the promises has settled, either way, `lost` is aborted, or `delayMs` have passed.
    *
-   * @param lost a signal and not a promise, which would keep every wait that it has ever been part of
-   * @throws AbortedError or TimeoutError when the caller gives up first
+   * @param lost a signal, because a promise would retain every wait that ever used it
+   * @throws AbortedError or TimeoutError when the caller cancels first
    */
   any(
     wakes: readonly Promise<unknown>[],
@@ -227,7 +227,7 @@ export class Attempt {
         end();
       };
       const wake = (): void => settle(resolve);
-      // First of all, so that one that is rejected after no caller waits for it any more does not end the process.
+      // First of all, so that a later rejection without a waiter does not end the process.
       for (const promise of wakes) promise.then(wake, wake);
       const giveUp = (): void => settle(() => reject(this.told(new AbortedError(this.about))));
       releases.push(onAbort(signal, giveUp));
@@ -241,10 +241,10 @@ export class Attempt {
   }
 
   /**
-   * Waits for something that continues anyway.
+   * Waits for work that continues anyway.
    *
-   * @param work or what begins it: its signal aborts when the caller has given up. What may be long in coming is to keep nothing
-   *   of this then, as a promise keeps the client that has waited for it until it settles
+   * @param work or a function that starts it: its signal aborts when the caller cancels. Work that may take long must
+   *   then release this wait, which a promise would retain until it settles
    * @throws AbortedError, TimeoutError: nothing has been undone then
    */
   async waitFor<T>(work: Promise<T> | ((givenUp: AbortSignal) => Promise<T>)): Promise<T> {
@@ -260,6 +260,6 @@ export class Attempt {
   }
 }
 
-/** Milliseconds between two tries: at first, and when nothing has been answered for several. */
+/** Milliseconds between attempts: the minimum, and the maximum after several without a reply. */
 const PAUSE_MIN_MS = 20;
 const PAUSE_MAX_MS = 500;

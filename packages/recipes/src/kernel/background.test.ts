@@ -6,7 +6,7 @@ import { bestEffort, orDisconnected, unlessClientEnds } from './background.ts';
 
 const ABOUT = { operation: 'tidy', path: '/it' };
 
-test('what the service says of tidying up, and a caller who gives up, does not concern other callers; a mistake does', () =>
+test('bestEffort ignores errors of the service and cancellation, but not bugs', () =>
   inWorld(1, async ([one]) => {
     const attempt = new Attempt(one.client, { timeoutMs: 10 }, ABOUT);
     await bestEffort(attempt, Promise.reject(new NoAuthError(ABOUT)));
@@ -14,12 +14,12 @@ test('what the service says of tidying up, and a caller who gives up, does not c
     await expect(bestEffort(attempt, Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug');
   }));
 
-test('the end of the client is no failure of what continues behind it', async () => {
+test('the end of the client is not a failure of background work', async () => {
   await unlessClientEnds(Promise.reject(new ClosedError(ABOUT)));
   await expect(unlessClientEnds(Promise.reject(new NoAuthError(ABOUT)))).rejects.toThrow(NoAuthError);
 });
 
-test('what needs a connection is waited for as long as there is one', () =>
+test('orDisconnected waits as long as there is a connection', () =>
   inWorld(1, async ([one], { cut, heal }) => {
     const { client } = one;
     const never = new Promise<void>(() => {});

@@ -2,12 +2,12 @@ import { AuthFailedError, type Client, ClosedError, ZooKeeperError } from '@meer
 import type { Attempt } from './attempt.ts';
 
 /*
- * What continues behind a caller, or after what the caller wanted.
+ * Work that continues after a call has returned, or after it has had its effect.
  */
 
 /**
- * Waits for what comes after a call has had its effect, such as the removal of what is old: as long as the caller likes, and
- * what the service says of it is not the caller's trouble.
+ * Waits for work after the effect of a call, such as cleanup, until the caller's deadline. Errors of the service are
+ * ignored.
  */
 export async function bestEffort(attempt: Attempt, work: Promise<unknown>): Promise<void> {
   try {
@@ -17,20 +17,20 @@ export async function bestEffort(attempt: Attempt, work: Promise<unknown>): Prom
   }
 }
 
-/** The same promise. When it rejects and no caller waits for it any more, that does not end the process. */
+/** The same promise. Its rejection without a waiter does not end the process. */
 export function ignoreRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
-/** The client may end, and with it the session and what it had. */
+/** Ignores the end of the client, which ends the session and its znodes. */
 export async function unlessClientEnds(done: Promise<void>): Promise<void> {
   await done.catch((error: unknown) => {
     if (!(error instanceof ClosedError || error instanceof AuthFailedError)) throw error;
   });
 }
 
-/** Resolves with what is waited for, or as soon as there is no connection to wait with. */
+/** Resolves with `waited`, or as soon as there is no connection. */
 export async function orDisconnected(client: Client, waited: Promise<void>): Promise<void> {
   ignoreRejection(waited);
   if (client.state !== 'connected') return;
@@ -46,8 +46,8 @@ export async function orDisconnected(client: Client, waited: Promise<void>): Pro
 }
 
 /**
- * Resolves, with nothing, when both have settled. In a row of these, each made of the one before, nothing is kept of what is
- * over: the result of `Promise.allSettled` would hold those of all before.
+ * Resolves, without a value, when both have settled. A chain of these retains nothing of what has settled: the result
+ * of `Promise.allSettled` would hold all earlier results.
  */
 export async function whenBothSettled(before: Promise<unknown>, work: Promise<unknown>): Promise<void> {
   await Promise.allSettled([before, work]);

@@ -1,4 +1,4 @@
-/** Numbers that make no sense are refused where they are given, and change nothing in silence. */
+/** Invalid numbers are refused where they are passed, and change nothing silently. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { type Client, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
@@ -77,7 +77,7 @@ const CASES: readonly (readonly [string, Readonly<Record<string, readonly number
   ],
 ];
 
-test.each(CASES)('%s refuses numbers that make no sense', (_what, refused, make) =>
+test.each(CASES)('%s refuses invalid numbers', (_what, refused, make) =>
   inWorld(1, ([one]) => {
     for (const [name, numbers] of Object.entries(refused)) {
       for (const number of numbers) {
@@ -91,7 +91,10 @@ test.each(CASES)('%s refuses numbers that make no sense', (_what, refused, make)
   }),
 );
 
-/** Of calls, or refused in another way: `delay-queue.ts`, `semaphore.ts`, `priority-lock.ts` and the page of PersistentTtl say how. */
+/**
+ * Options of calls, or with checks described elsewhere: `delay-queue.ts`, `semaphore.ts`, `priority-lock.ts`, the page
+ * of PersistentTtl.
+ */
 const ELSEWHERE = ['delayMs', 'leasesMax', 'priority', 'ttlMs'];
 
 test('each number among the options of a recipe is in CASES', () => {
@@ -106,7 +109,7 @@ test('each number among the options of a recipe is in CASES', () => {
   expect([...new Set(declared)].filter((name) => !tried.includes(name)).toSorted()).toEqual(ELSEWHERE);
 });
 
-test('a wait whose time limit is no number is refused at once', () =>
+test('a wait whose timeout is not a number is refused at once', () =>
   inWorld(2, async ([one, two]) => {
     const { client } = one;
     const call = { timeoutMs: Number.NaN };

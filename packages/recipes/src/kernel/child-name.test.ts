@@ -7,10 +7,10 @@ import { ServiceDiscovery } from '../groups/service-discovery.ts';
 import { SetPartitioner } from '../groups/set-partitioner.ts';
 import { runSolo } from '../testing/fleet.ts';
 
-/** What cannot be the name of one znode below another. */
+/** Invalid names of a child znode. */
 const NAMES = ['', '.', '..', 'a/b', '/a', 'a/'];
 
-/** What is refused when it is asked for, by an exception. */
+/** Refused synchronously, by an exception. */
 const AT_ONCE: Readonly<Record<string, (client: Client, name: string) => unknown>> = {
   'an id of a member': (client, name) => new Group(client, '/g').join(name),
   'a name of a service': (client, name) => new ServiceDiscovery(client, '/s').register({ name, id: 'a' }),
@@ -19,7 +19,7 @@ const AT_ONCE: Readonly<Record<string, (client: Client, name: string) => unknown
   'a service to choose from': (client, name) => new ServiceDiscovery(client, '/s').provider(name),
 };
 
-/** What is refused by a promise. */
+/** Refused by a rejection. */
 const REJECTED: Readonly<Record<string, (client: Client, name: string) => Promise<unknown>>> = {
   'a service that is looked for': (client, name) => new ServiceDiscovery(client, '/s').instances(name),
   'a mailbox of our own': (client, name) => new Messenger(client, '/m', name).open(),
@@ -30,7 +30,7 @@ const REJECTED: Readonly<Record<string, (client: Client, name: string) => Promis
   'a name that is freed': (client, name) => new NameService(client, '/n').unbind(`${name}//x`, { version: 0 }),
 };
 
-test('what is to become the name of a znode and cannot is refused at once, in words', () =>
+test('an invalid znode name is refused at once, with a message', () =>
   runSolo(1, async (fleet) => {
     const client = await fleet.connectAs('app');
     const refusal = /becomes the name of a znode/;
@@ -39,7 +39,7 @@ test('what is to become the name of a znode and cannot is refused at once, in wo
         expect(() => ask(client, name), `${what}: "${name}"`).toThrow(refusal);
       }
       for (const [what, ask] of Object.entries(REJECTED)) {
-        // In a path of several names a slash is none of theirs.
+        // In a path of several names a slash separates them.
         if (what.startsWith('a name that is bound') && name === 'a/b') continue;
         await expect(ask(client, name), `${what}: "${name}"`).rejects.toThrow(refusal);
       }
@@ -53,7 +53,7 @@ test('what is to become the name of a znode and cannot is refused at once, in wo
     await client.close();
   }));
 
-test('a member of a group of kazoo, whose id is no name of a znode, may be called as it likes', () =>
+test('a member of a kazoo group may have any id, as it is not a znode name', () =>
   runSolo(2, async (fleet) => {
     const client = await fleet.connectAs('app');
     const group = new Group(client, '/party', { layout: 'kazoo' });

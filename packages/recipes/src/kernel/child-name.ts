@@ -1,8 +1,8 @@
 /**
- * The name of a znode directly below another one, checked before anything is made: with a slash in it, it would be a znode
- * further down, which those who list the parent never see.
+ * The name of a direct child, checked before anything is created: with a slash in it, the znode would be further down,
+ * where a list of the parent does not show it.
  *
- * @param what what it is the name of, for the message
+ * @param what what it names, for the message
  * @throws RangeError
  */
 export function checkedName(name: string, what: string): string {
@@ -13,7 +13,7 @@ export function checkedName(name: string, what: string): string {
   );
 }
 
-/** Servers look at UTF-16 code units, so that whatever is beyond U+FFFF is refused with the surrogates. */
+/** Servers check UTF-16 code units, so that characters beyond U+FFFF are refused as surrogates. */
 function hasIllegalCharacter(name: string): boolean {
   for (let i = 0; i < name.length; i++) {
     const c = name.charCodeAt(i);

@@ -18,30 +18,33 @@ import { type Refusal, removeZnode, throwRefusal } from './removal.ts';
 import { sequenceOf } from './sequence.ts';
 
 /*
- * Standing in a line until it is one's turn, the recipe that locks, elections and queues have in common:
+ * Waiting in a line, the part that locks, elections and queues have in common:
  *
  *     create   a protected ephemeral sequential znode
- *     list     the children of the line. No client before us: it is our turn
- *     watch    the one we wait for, and no other client; then list again
+ *     list     the children of the line. If we are first, it is our turn
+ *     watch    the contender directly ahead, and no other; then list again
  *
- * What makes it safe:
+ * Why it is safe:
  *
- * 1. The list is read by the session that made the znode, so it is not older than the znode. The client that stands before it was
- *    created before it, and the client that is missing in the list is gone for good: an old list delays us, and never lets us in.
- * 2. A znode counts as ours only while the session that made it does, from its creation on without a break. After `lost`
- *    it is given up, even if the same session comes back with it.
- * 3. Whatever ends the wait, the znode is removed, as long as it takes (`removal.ts`); also one of which we do not know
- *    whether it came to be.
+ * 1. The list is read by the session that created the znode, so it is not older than the znode. A contender ahead of it
+ *    was created before it, and a contender missing from the list is gone for good: a stale list delays us, but never
+ *    lets us in.
+ * 2. A znode counts as ours only while the session that created it does, without interruption since its creation. After
+ *    `lost` it is abandoned, even if the same session comes back with it.
+ * 3. However the wait ends, the znode is removed, retrying without a limit (`removal.ts`); also one whose creation is
+ *    in doubt.
  */
 
-/** What standing in a line has come to: what it is for, or 'gone' with our place, or 'not-ours' when it would have to wait. */
+/**
+ * The result of waiting in a line: the value, 'gone' when our place is lost, or 'not-ours' when it would have to wait.
+ */
 export type Turn<T> = T | 'gone' | 'not-ours';
 
 /**
- * Waits in a line until it is our turn. Goes through lost connections, and through lost sessions with a new znode at the
- * end of the line.
+ * Waits in a line until it is our turn. Survives lost connections, and session loss with a new znode at the end of the
+ * line.
  *
- * @throws AbortedError, TimeoutError: we do not stand in the line any more
+ * @throws AbortedError, TimeoutError: we have left the line
  */
 export async function contend(line: Line, attempt: Attempt): Promise<OwnedZnode> {
   for (;;) {
@@ -51,7 +54,7 @@ export async function contend(line: Line, attempt: Attempt): Promise<OwnedZnode>
   }
 }
 
-/** The same without waiting: null when it is not our turn. @throws what keeps us from leaving the line then */
+/** The same without waiting: null when it is not our turn. @throws what prevents us from leaving the line then */
 export async function tryContend(line: Line, attempt: Attempt): Promise<OwnedZnode | null> {
   for (;;) {
     const place = await enter(line, attempt);
@@ -63,7 +66,7 @@ export async function tryContend(line: Line, attempt: Attempt): Promise<OwnedZno
   }
 }
 
-/** Makes the znode, and the one above it where it is missing. */
+/** Creates the znode, and its parent where that is missing. */
 export async function enter(line: Line, attempt: Attempt): Promise<OwnedZnode> {
   const { path, layout, marker, data, acl } = line;
   const { random } = attempt.client.surroundings;
@@ -75,17 +78,17 @@ export async function enter(line: Line, attempt: Attempt): Promise<OwnedZnode> {
   return place;
 }
 
-/** Curator makes containers, which go when no client is in the line any more; kazoo makes persistent znodes. */
+/** Curator creates containers, which are deleted when the line is empty; kazoo creates persistent znodes. */
 async function ensureParent(client: Client, line: Line, call: CallOptions): Promise<void> {
   const mode = line.parentMode ?? (line.layout === 'curator' ? 'container' : 'persistent');
   await client.ensurePath(line.path, { mode, acl: line.acl, ...call });
 }
 
 /**
- * Does what a place in a line is for. Unless that comes to something, the line is left.
+ * Uses a place in a line, and leaves the line unless the result is a value.
  *
- * @returns what it has come to; 'gone' also when it has failed because the session is over
- * @throws what keeps us from leaving the line when it is not our turn: others wait for us
+ * @returns the result; 'gone' also when it has failed because the session is over
+ * @throws what prevents us from leaving the line when it is not our turn: others wait for us
  */
 export async function keepPlace<T>(
   place: OwnedZnode,
@@ -109,7 +112,7 @@ export async function keepPlace<T>(
 
 /* ------------------------------------------------------------------------------------------------- the turn ---- */
 
-/** @returns 'gone' when our place is lost: it begins at the end of the line again */
+/** @returns 'gone' when our place is lost: the caller starts again at the end of the line */
 async function awaitTurn(line: Line, place: OwnedZnode, attempt: Attempt): Promise<'ours' | 'gone'> {
   for (;;) {
     const sight = await look(line, place, attempt);
@@ -122,15 +125,18 @@ async function awaitTurn(line: Line, place: OwnedZnode, attempt: Attempt): Promi
   }
 }
 
-/** What a contender sees of its line. */
+/** A contender's view of its line. */
 type Sight =
   | { readonly turn: 'ours' | 'gone' }
-  /** Whom we wait for, and who has what we wait for: names. */
+  /** The contender that we wait for, and the holder: names. */
   | { readonly turn: 'later'; readonly ahead: string; readonly holder: string }
-  /** An Apache server has run out of numbers, and ours is none. Who got the last one, if it is still there. */
+  /**
+   * An Apache server has run out of numbers, and ours is invalid. The contender with the last number, if it still
+   * exists.
+   */
   | { readonly turn: 'never'; readonly last: string | null };
 
-/** One look, through failures that pass. */
+/** One look, across transient failures. */
 function look(line: Line, place: OwnedZnode, attempt: Attempt): Promise<Sight> {
   const { client } = attempt;
   const name = nameOf(place.path);
@@ -155,16 +161,16 @@ async function list(client: Client, path: string, call: CallOptions): Promise<re
   try {
     return (await client.children(path, call)).children;
   } catch (error) {
-    // The whole line is gone.
+    // The line does not exist.
     if (error instanceof NoNodeError) return [];
     throw error;
   }
 }
 
 /**
- * Others with our number. When it has none left, an Apache server gives the last number again, or −2147483648 while another
- * change of the parent is under way. The order of creation then says who got it first; the younger ones find the same, and
- * leave the line.
+ * Contenders with our number. When none is left, an Apache server returns the last number again, or −2147483648 while
+ * another change of the parent is in flight. The order of creation then shows which has it; the younger ones find the
+ * same, and leave the line.
  */
 async function findRivals(
   line: Line,
@@ -184,7 +190,7 @@ async function findRivals(
   return { older: null, younger };
 }
 
-/** Waits for the one before us, and for no other client. */
+/** Watches the contender directly ahead, and no other. */
 async function awaitChange(
   line: Line,
   place: OwnedZnode,
@@ -193,7 +199,7 @@ async function awaitChange(
 ): Promise<void> {
   const path = joinPath(line.path, ahead);
   try {
-    // Not `exists`, which would leave a watch where nothing is any more.
+    // Not `exists`, which would leave a watch on a znode that is gone.
     using blocking = await attempt.through((call) => attempt.client.get(path, { ...call, watch: true }));
     const session = `(session 0x${blocking.stat.ephemeralOwner.toString(16)})`;
     const { firstDoes = 'holds it' } = line;
@@ -208,19 +214,19 @@ async function awaitChange(
   }
 }
 
-/** Leaves the line, waits for the one who has the last number, and creates the parent again if no other client stands there. */
+/** Leaves the line, waits for the contender with the last number, and recreates the parent if the line is empty. */
 async function awaitEnd(line: Line, place: OwnedZnode, last: string | null, attempt: Attempt): Promise<void> {
   await attempt.waitFor(removeZnode(attempt.client, place.path, place.stat.ephemeralOwner));
   if (last !== null) await awaitChange(line, place, { ahead: last, holder: last }, attempt);
   await attempt.through((call) => renewParent(attempt.client, line.path, call));
 }
 
-/** Deletes the parent if no client stands in the line; its counter starts again with the next one who comes. */
+/** Deletes the parent if the line is empty; its counter starts again with the next contender. */
 export async function renewParent(client: Client, path: string, options: CallOptions): Promise<void> {
   try {
     await client.delete(path, options);
   } catch (error) {
-    // A contender is there, or was faster.
+    // There is a contender, or another client was faster.
     if (!(error instanceof NotEmptyError) && !(error instanceof NoNodeError)) throw error;
   }
 }

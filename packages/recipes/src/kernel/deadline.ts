@@ -2,9 +2,10 @@ import type { Client } from '@meerkat/client';
 import type { Margin } from './settings.ts';
 
 /**
- * Until when a client may be sure of its session: `client.lostAtMs`, one session timeout after the sending of the last request
- * that was answered, less a margin. Each answer of the service moves it; docs/recipes/README.md says what follows from that.
- * The answers of a server without a quorum (`canBeReadOnly`) are none: no other client learns from it that the session lives.
+ * Until when a client may be certain of its session: `client.lostAtMs`, one session timeout after the sending of the
+ * last request that was answered, minus a margin. Each reply of the service extends it; docs/recipes/README.md explains
+ * the consequences. Replies of a server without a quorum (`canBeReadOnly`) do not count: the ensemble does not learn
+ * from them that the session lives.
  */
 export class Deadline {
   readonly #client: Client;
@@ -16,8 +17,8 @@ export class Deadline {
   }
 
   /**
-   * Milliseconds until then; 0 or less once it has passed. Reads the clock, so it is true also in a process that stood still
-   * and in which no timer has rung yet.
+   * Milliseconds until then; 0 or less once it has passed. Reads the clock, so it is correct also in a process that was
+   * paused and in which no timer has fired yet.
    */
   get leftMs(): number {
     const { surroundings, lostAtMs, state } = this.#client;
@@ -25,17 +26,17 @@ export class Deadline {
     return lostAtMs - this.#marginMs - surroundings.clock.monotonicMs();
   }
 
-  /** Why it is not certain now; null as long as one may. */
+  /** Why it is not certain now; null while it is. */
   get passed(): string | null {
     if (this.#client.state === 'read-only') return NO_QUORUM;
     return this.leftMs <= 0 ? this.#silence : null;
   }
 
   /**
-   * Reports once when it has passed, at once if it has already. Without a margin it reports only of a server without a quorum:
-   * for everything else the client has a timer of its own, and aborts the signal of the session.
+   * Calls back once when it has passed, at once if it has already. Without a margin only for a server without a quorum:
+   * in all other cases the client's own timer aborts the signal of the session.
    *
-   * @returns what ends it
+   * @returns a function that stops watching
    */
   watch(onPassed: (why: string) => void): () => void {
     const { clock } = this.#client.surroundings;

@@ -14,23 +14,23 @@ import {
 } from '@meerkat/client';
 
 /**
- * What ends a call that may have had its effect already: the same error, of outcome 'unknown'. The reads and repetitions that
- * such a call continues with have changed nothing, and say so of themselves.
+ * The error of a call that may have had its effect already: the same error, with outcome 'unknown'. The error may be
+ * that of a later read or retry, whose own outcome is 'not-applied'.
  */
 export function asDoubtful(error: unknown, about: About): unknown {
   return withOutcome(error, 'unknown', about, [...ENDS, ...REFUSALS]);
 }
 
-/** What ends a call that has only waited: the same error, of outcome 'not-applied'. */
+/** The error of a call that has only waited: the same error, with outcome 'not-applied'. */
 export function asHarmless(error: unknown, about: About): unknown {
   return withOutcome(error, 'not-applied', about, ENDS);
 }
 
 /**
- * What ends a call of which a write is in doubt: the limit of the caller or the client if it was that, and otherwise what has left
- * the doubt.
+ * The error of a call with a write in doubt: the caller's limit or the end of the client if it was that, otherwise the
+ * loss that caused the doubt.
  *
- * @param loss how the reply got lost; undefined when nothing is in doubt
+ * @param loss how the reply was lost; undefined when nothing is in doubt
  */
 export function withDoubt(error: unknown, loss: ZooKeeperError | undefined, about: About): unknown {
   if (loss === undefined) return error;
@@ -38,7 +38,7 @@ export function withDoubt(error: unknown, loss: ZooKeeperError | undefined, abou
   return told instanceof ZooKeeperError && told.outcome === 'unknown' ? told : loss;
 }
 
-/** Whether one of the attempts that a call makes may have been carried out although its answer was lost. */
+/** Whether one of the attempts of a call may have been applied although its reply was lost. */
 export class Uncertainty {
   #exists = false;
 
@@ -46,13 +46,13 @@ export class Uncertainty {
     return this.#exists;
   }
 
-  /** Remembers what ended an attempt. @returns it, to be thrown on */
+  /** Records what ended an attempt. @returns it, to be rethrown */
   noted(error: unknown): unknown {
     this.#exists ||= error instanceof ZooKeeperError && error.outcome === 'unknown';
     return error;
   }
 
-  /** The error for the caller, who knows of all attempts only what this says. */
+  /** The error for the caller, who learns the outcome of all attempts from it. */
   told(error: unknown, about: About): unknown {
     return this.#exists ? asDoubtful(error, about) : error;
   }
@@ -67,10 +67,10 @@ function withOutcome(error: unknown, outcome: Outcome, about: About, types: read
 
 type PlainErrorType = new (...details: ConstructorParameters<typeof ZooKeeperError>) => ZooKeeperError;
 
-/** Of the limit of the caller, and of the client. */
+/** Errors of the caller's limit, and of the client. */
 const ENDS: readonly PlainErrorType[] = [AbortedError, TimeoutError, ClosedError, AuthFailedError];
 
-/** What the service says of a repetition, which reports nothing of the attempt before it. */
+/** Refusals of a retry, which say nothing about the attempt before it. */
 const REFUSALS: readonly PlainErrorType[] = [
   NoNodeError,
   NoAuthError,

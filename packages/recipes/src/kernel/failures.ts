@@ -1,33 +1,33 @@
 import { NodeExistsError, NoNodeError, retryClassOf, type ZooKeeperError } from '@meerkat/client';
 
-/** The connection was lost on the way, or the session, or the service is busy: with time the truth can be found out. */
+/** Lost connection, lost session, or busy service: the outcome can be found out later. */
 export function isPassing(error: unknown): error is ZooKeeperError {
   return isLoss(error) || isSessionEnd(error);
 }
 
-/** The same, but for the session. */
+/** The same, without session loss. */
 export function isLoss(error: unknown): error is ZooKeeperError {
   const retryClass = retryClassOf(error);
   return retryClass === 'connection' || retryClass === 'pause';
 }
 
-/** The session is over, or was given up for lost. */
+/** The session is over, or considered lost. */
 export function isSessionEnd(error: unknown): error is ZooKeeperError {
   return retryClassOf(error) === 'session';
 }
 
-/** What was to be deleted is not there. */
+/** The znode to be deleted does not exist. */
 export function ignoreMissing(error: unknown): void {
   if (!(error instanceof NoNodeError)) throw error;
 }
 
-/** What was to be read is not there. */
+/** The znode to be read does not exist. */
 export function nullIfMissing(error: unknown): null {
   ignoreMissing(error);
   return null;
 }
 
-/** What was to be made is there. */
+/** The znode to be created exists. */
 export function ignoreExisting(error: unknown): void {
   if (!(error instanceof NodeExistsError)) throw error;
 }

@@ -17,37 +17,37 @@ import {
 import { isSessionEnd } from './failures.ts';
 import { NotHeldError } from './not-held-error.ts';
 
-/** What writes can be guarded by. */
+/** What writes are guarded by. */
 export interface Guard {
-  /** The znode that stands for what is held: as long as it exists, no other client holds it. */
+  /** The znode that represents the ownership: as long as it exists, there is no other holder. */
   readonly path: string;
   readonly token: bigint;
   readonly isHeld: boolean;
-  /** Aborts with the reason why it is not held any more. */
+  /** Aborts with the reason why it is no longer held. */
   readonly signal: AbortSignal;
-  /** Where the znodes of all holders have the same path: what distinguishes ours. */
+  /** Where the znodes of all holders have the same path: what identifies ours. */
   readonly generation?: Generation | undefined;
 }
 
 /** A znode whose version changes with each holder. */
 export interface Generation {
   readonly path: string;
-  /** Since we hold it. */
+  /** Its version while we hold it. */
   readonly version: number;
 }
 
-/** The error for callers of what is not held any more. */
+/** The error for what is no longer held. */
 export function lapse({ path, token, signal }: Pick<Guard, 'path' | 'token' | 'signal'>): NotHeldError {
   const reason: unknown = signal.reason;
   if (reason instanceof NotHeldError) return new NotHeldError(path, token, reason.why, { cause: reason.cause });
-  // The clock says so before its timer has.
+  // The clock has passed the deadline before the timer fired.
   return new NotHeldError(path, token, 'no answer of the service came for too long');
 }
 
 /**
- * Writes that happen only while something is held. Each is a transaction that begins with a check of the znode that stands
- * for it, so it is the service that decides, at the write's place in the order of all writes: a holder that was paused for
- * an hour between its last look at `isHeld` and this request is refused.
+ * Writes that are applied only while something is held. Each is a transaction that begins with a check of the znode
+ * that represents it, so the service decides, at the write's place in the order of all writes: a holder that was paused
+ * for an hour between its last check of `isHeld` and this request is refused.
  *
  * @example
  * await lock.guarded.set('/account/7', balance);
@@ -80,7 +80,7 @@ export class Guarded {
   }
 
   /**
-   * Several writes that all happen, while it is held, or none.
+   * Several writes, applied all or none, while it is held.
    *
    * @returns the results of what `build` has added
    * @throws NotHeldError; TransactionError, whose `index` counts what `build` has added
@@ -101,7 +101,7 @@ export class Guarded {
       if (generation !== undefined) transaction.check(generation.path, { version: generation.version });
     }
     const checks = transaction.size;
-    // The type counts what comes behind the checks.
+    // The type covers only what comes after the checks.
     const built = build(transaction as unknown as Transaction<[]>);
     if ((built as unknown) !== transaction) {
       const detail = 'nothing would check whether it is held: add to the transaction that is given, and return it';
@@ -115,7 +115,7 @@ export class Guarded {
     }
   }
 
-  /** One write: its own error instead of the transaction's. */
+  /** A single write: throws its own error instead of the transaction's. */
   async #single<Results extends readonly TransactionResult[]>(
     build: (transaction: Transaction<[]>) => Transaction<Results>,
     options: CallOptions,
@@ -128,7 +128,7 @@ export class Guarded {
   }
 
   #told(error: unknown): unknown {
-    // The znodes went with the session, or will: what was not done is not done any more.
+    // The znodes are deleted with the session: what was not applied will not be applied any longer.
     if (isSessionEnd(error) && error.outcome === 'not-applied') {
       const [guard] = this.#guards;
       if (guard !== undefined)

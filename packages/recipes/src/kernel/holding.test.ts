@@ -1,4 +1,4 @@
-/** What is held says one thing at a time, and does not affect callers that have stopped listening. */
+/** A holding is consistent, and does not affect callers that have stopped listening. */
 import { AbortedError, acl, connect, NoAuthError, TimeoutError } from '@meerkat/client';
 import { makeClientClock, VirtualTransport } from '@meerkat/simulator';
 import { describe, expect, test, vi } from 'vitest';
@@ -8,7 +8,7 @@ import { inWorld, names } from '../testing/in-world.ts';
 import { openStation } from '../testing/station.ts';
 import { watchUnhandledRejections } from '../testing/unhandled-rejections.ts';
 
-test('what the clock has ended is over for its signal and for others, too, although an answer comes late', async () => {
+test('a holding that the clock has ended stays over for all, although a late reply arrives', async () => {
   const { world, ensemble } = new Fleet(1, { servers: 1 });
   await world.run(async () => {
     const clock = makeClientClock(world.timeline, world.clockOf('one'));
@@ -29,7 +29,7 @@ test('what the clock has ended is over for its signal and for others, too, altho
     await world.sleep(500);
     const answered = client.exists('/');
     await world.sleep(0.1);
-    // The process stands still here, past the deadline of the last answer, and not past that of the one that is under way.
+    // The process is paused here, past the deadline of the last reply, but not past that of the one in flight.
     stoodStillMs = 3700;
     expect(lock.isHeld).toBe(false);
     expect(lock.signal.aborted).toBe(true);
@@ -40,7 +40,7 @@ test('what the clock has ended is over for its signal and for others, too, altho
   });
 });
 
-test('what is given back by the client that hears that it has ended is deleted once', () =>
+test('a holding that is released in its abort listener is deleted once', () =>
   inWorld(1, async ([one], { sleep, cut, heal }) => {
     const { client } = one;
     const lock = await new Mutex(client, '/lock', { marginMs: 2000 }).acquire();
@@ -54,12 +54,12 @@ test('what is given back by the client that hears that it has ended is deleted o
     heal();
     await released;
     await sleep(1000);
-    // Of two at once, the second one might meet what the next holder has made, where it has the same path.
+    // Of two concurrent deletions, the second might hit the next holder's znode, if it has the same path.
     expect(deletions).toHaveBeenCalledOnce();
     expect(await names(one)).toEqual([]);
   }));
 
-describe('a release that no caller waits for', () => {
+describe('a release that is not awaited', () => {
   const unhandledRejections = watchUnhandledRejections();
 
   test.each([

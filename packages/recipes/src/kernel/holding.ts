@@ -9,48 +9,51 @@ import type { OwnedZnode } from './owned-znode.ts';
 import { persist, type Refusal, removeIfOurs, removeZnode } from './removal.ts';
 import type { Margin } from './settings.ts';
 
-/** Something that is held: a lock, a lease, a leadership, several locks at once. */
+/** Ownership of something: a lock, a lease, a leadership, several locks at once. */
 export interface Held extends AsyncDisposable {
-  /** Larger than that of every holder before: a store that refuses smaller ones than it has seen is fenced. */
+  /**
+   * Fencing token, larger than that of every earlier holder: a store that refuses smaller tokens than it has seen is
+   * fenced.
+   */
   readonly token: bigint;
-  /** Whether it is ours for certain, at this moment. Once it is not, it never is again, and `signal` is aborted. */
+  /** Whether it is certain to be ours at this moment. Once false it stays false, and `signal` is aborted. */
   readonly isHeld: boolean;
-  /** Aborts as soon as it is not ours for certain, with a NotHeldError. */
+  /** Aborts with a NotHeldError when ownership is no longer certain. */
   readonly signal: AbortSignal;
   /** Writes that the service refuses once it is not ours. */
   readonly guarded: Guarded;
-  /** Gives it back. */
+  /** Releases it. */
   release(options?: CallOptions): Promise<void>;
 }
 
 export interface HoldingOptions {
   /**
-   * How long before the client's deadline it ends by itself, milliseconds. It makes good for clocks that run apart and, where
-   * answers are not leased (`Client.hasLeasedAnswers`), for a server that is cut off from its leader and continues
-   * answering: at most syncLimit × tickTime and a third of the session timeout.
+   * Safety margin, in milliseconds: how long before the client's deadline ownership ends. Compensates for clock drift
+   * and, where replies are not leased (`Client.hasLeasedAnswers`), for a server that is cut off from its leader and
+   * continues answering: at most syncLimit × tickTime and a third of the session timeout.
    */
   readonly marginMs: Margin;
   /** Instead of the zxid of the znode's creation. */
   readonly token?: bigint | undefined;
-  /** Deletes the znode in a way of its own, before everything else is tried. */
+  /** Deletes the znode in a special way, before the default one is tried. */
   readonly remove?: ((options: CallOptions) => Promise<void>) | undefined;
-  /** It touches nothing of others also when an earlier attempt was carried out: it is repeated after lost connections. */
+  /** `remove` affects no other holder even if an earlier attempt was applied: it is retried after lost connections. */
   readonly isRemoveSafe?: boolean | undefined;
-  /** Others make znodes of the same name: it is only deleted after a look whether it is ours. Default false. */
+  /** Others create znodes of the same name: it is deleted only after a check that it is ours. Default false. */
   readonly isNameShared?: boolean | undefined;
-  /** Then its guarded writes check this, too. */
+  /** Additionally checked by its guarded writes. */
   readonly generation?: Generation | undefined;
-  /** Called once the znode is gone because it was given back. */
+  /** Called once the znode is gone because of a release. */
   readonly onRemoved?: (() => Promise<void>) | undefined;
-  /** Called with the data of the znode when they were changed. */
+  /** Called with the data of the znode when it was changed. */
   readonly onData?: ((data: Uint8Array, stat: Stat) => void) | undefined;
 }
 
 /**
- * What is held, bound to one ephemeral znode: to the session that made it and to the zxid of its creation.
+ * Ownership bound to one ephemeral znode: to the session that created it and to its czxid.
  *
- * It ends with `release`, with the client's certainty that the session lives, or when the znode is deleted by another client;
- * whatever comes first, it never begins again.
+ * It ends with `release`, when the client is no longer certain that the session lives, or when another client deletes
+ * the znode, whichever comes first; it never starts again.
  */
 export class Holding implements Held {
   readonly path: string;
@@ -68,7 +71,7 @@ export class Holding implements Held {
   #stopClock: () => void = () => {};
   #released: Promise<void> | null = null;
 
-  /** @param own the znode that stands for it */
+  /** @param own the znode that represents it */
   constructor(client: Client, own: OwnedZnode, options: HoldingOptions) {
     const { lost } = own;
     this.path = own.path;
@@ -89,7 +92,7 @@ export class Holding implements Held {
 
   get isHeld(): boolean {
     if (this.#end.signal.aborted) return false;
-    // A late answer may move the deadline before its timer rings: what was reported as over stays over.
+    // A late reply may move the deadline before its timer fires: what was reported as over stays over.
     const passed = this.#deadline.passed;
     if (passed !== null) this.#lose(passed);
     return passed === null;
@@ -104,11 +107,11 @@ export class Holding implements Held {
   }
 
   /**
-   * Gives it back: from now on it is not held here, and others get it as soon as the znode is deleted.
+   * Releases it: from now on it is not held here, and others can acquire it as soon as the znode is deleted.
    *
-   * @returns once the znode is gone, or the session lost. When the caller gives up waiting, deletion continues
-   * @throws NoAuthError when the service refuses the deletion: others wait until the session ends. It may be tried again.
-   *   Nothing happens to a caller who does not wait for it
+   * @returns once the znode is gone, or the session lost. When the caller cancels, the deletion continues
+   * @throws NoAuthError when the service refuses the deletion: others wait until the session ends. It may be retried.
+   *   Nothing happens when the promise is not awaited
    */
   release(options: CallOptions = {}): Promise<void> {
     this.#finish('it was released');
@@ -121,7 +124,7 @@ export class Holding implements Held {
     await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(released);
   }
 
-  /** @internal It is over; the caller deletes the znode, or has done it. */
+  /** @internal Ends it; the caller deletes the znode, or has done so. */
   leave(why: string): void {
     this.#released ??= Promise.resolve();
     this.#finish(why);
@@ -131,11 +134,11 @@ export class Holding implements Held {
     return this.release();
   }
 
-  /** It is over without having been given back. */
+  /** Ends it without a release. */
   #lose(why: string, cause?: unknown): void {
     if (this.#end.signal.aborted) return;
-    // The same session may come back, and with it the znode, for which others would wait. Before the signal: the client that hears
-    // it and gives it back waits for this, and deletes nothing a second time.
+    // The same session may come back with the znode, and others would wait for it. Before the signal: an abort listener
+    // that calls `release` waits for this deletion and does not delete a second time.
     void this.#settleWith(this.#untilLost(this.#removeZnode()));
     this.#finish(why, cause);
   }
@@ -160,7 +163,7 @@ export class Holding implements Held {
     this.#end.abort(new NotHeldError(this.path, this.token, why, cause === undefined ? undefined : { cause }));
   }
 
-  /** @throws what the service refuses */
+  /** @throws refusals of the service */
   async #untilLost(removed: Promise<Refusal>): Promise<void> {
     const { aborted, stop } = whenAborted(this.#lost);
     const refusal = await Promise.race([removed, aborted]).finally(stop);
@@ -189,7 +192,7 @@ export class Holding implements Held {
     return removeIfOurs(this.#client, this.path, this.sessionId, this.#czxid);
   }
 
-  /** Looks at the znode now and after each change, until it is over. */
+  /** Reads the znode now and after each change, until it is over. */
   async #watch(): Promise<void> {
     const about = { operation: 'watch', path: this.path };
     const options = { acrossSessions: false, awaitsQuorum: true };
@@ -206,13 +209,13 @@ export class Holding implements Held {
         await attempt.any([changed]);
       }
     } catch (error) {
-      // The end of the session is reported by the signal.
+      // Session loss is reported by the signal.
       if (error instanceof NoNodeError) this.#lose('its znode was deleted', error);
     }
   }
 }
 
-/** What the service says of it is not the releaser's trouble. */
+/** Errors of the service do not concern the caller of `release`. */
 function passClientErrors(error: unknown): void {
   if (!(error instanceof ZooKeeperError)) throw error;
 }

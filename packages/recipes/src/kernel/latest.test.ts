@@ -5,7 +5,7 @@ import { Latest, Pulse } from './latest.ts';
 const OVER = new Error('over');
 
 describe('a latest value', () => {
-  test('is given to loops as it is and then with each change, the newest to one that is slow', async () => {
+  test('yields its current value and each change; a slow loop gets the newest', async () => {
     const latest = new Latest<number>();
     latest.publish(1);
     const values = latest[Symbol.asyncIterator]();
@@ -21,7 +21,7 @@ describe('a latest value', () => {
     expect(latest.current).toBe(4);
   });
 
-  test('that ends with an error gives loops what they have not had, and then the error', async () => {
+  test('that ends with an error yields the pending value, and then throws', async () => {
     const latest = new Latest<number>();
     const values = latest[Symbol.asyncIterator]();
     latest.publish(1);
@@ -31,7 +31,7 @@ describe('a latest value', () => {
     await expect(values.next()).rejects.toBe(OVER);
   });
 
-  test('is waited for until it fits, or ends', async () => {
+  test('can be awaited until it matches, or ends', async () => {
     const latest = new Latest<number>();
     const four = latest.when((value) => value === 4);
     const five = latest.when((value) => value === 5);
@@ -46,7 +46,7 @@ describe('a latest value', () => {
     await expect(latest.changed()).rejects.toBe(OVER);
   });
 
-  test('is not missed by who waits for it when two come at once', async () => {
+  test('is not missed by a waiter when two come at once', async () => {
     const latest = new Latest<number>();
     const two = latest.when((value) => value === 2);
     latest.publish(1);
@@ -55,7 +55,7 @@ describe('a latest value', () => {
     expect(await two).toBe(2);
   });
 
-  test('asks no more for a caller that has given up, and keeps nothing at the signal of the client that got what fits', async () => {
+  test('calls no predicate of a cancelled waiter, and leaves no listener on the signal of a served one', async () => {
     const latest = new Latest<number>();
     const asked: string[] = [];
     const limit = new AbortController();
@@ -83,7 +83,7 @@ describe('a latest value', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('says when a loop is left', async () => {
+  test('reports when a loop is left', async () => {
     let left = 0;
     const latest = new Latest<number>(() => left++);
     latest.publish(1);
@@ -92,7 +92,7 @@ describe('a latest value', () => {
   });
 });
 
-test('a pulse that was raised without waiters is not lost, and is forgotten when it is reset', async () => {
+test('a pulse that was raised without waiters is not lost, and is cleared by reset', async () => {
   const pulse = new Pulse();
   pulse.raise();
   await pulse.wait();

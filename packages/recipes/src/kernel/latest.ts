@@ -1,6 +1,6 @@
 import { onAbort } from '@meerkat/client';
 
-/** A promise, and what settles it. An unhandled rejection does not end the process. */
+/** A promise and its settling functions. An unhandled rejection does not end the process. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;
@@ -18,7 +18,7 @@ export function makeDeferred<T>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** Something is to be done: raised any number of times, waited for by one loop. */
+/** Signals pending work: raised any number of times, awaited by one loop. */
 export class Pulse {
   #raised: Deferred<void> = makeDeferred();
 
@@ -26,7 +26,7 @@ export class Pulse {
     this.#raised.resolve();
   }
 
-  /** Forgets what was raised so far. The client that looks at the world after this misses nothing. */
+  /** Clears it. A state that is read after this misses nothing that was raised before. */
   reset(): void {
     this.#raised = makeDeferred();
   }
@@ -37,26 +37,26 @@ export class Pulse {
 }
 
 /**
- * A value that changes until it ends. Loops get the value as it is now and then each change; one that is slower than the
- * changes gets the newest value and never the ones between, so that nothing piles up.
+ * A value that changes until it ends. Loops get the current value and then each change; a slow loop gets the newest
+ * value and skips those in between, so that nothing accumulates.
  */
 export class Latest<T> {
   readonly #onLeave: () => void;
   #value: { readonly value: T } | null = null;
-  /** Raised with each value, so that a loop knows whether it has had the current one. */
+  /** Incremented with each value, so that a loop knows whether it has had the current one. */
   #revision = 0;
   #next: Deferred<T> = makeDeferred();
-  /** A caller that waits for a value that fits: not with `#next`, which would keep those who have given up until it comes. */
+  /** Callers that wait for a matching value: not with `#next`, which would retain cancelled ones until it settles. */
   readonly #waiters: Set<Waiter<T>> = new Set();
-  /** undefined as long as it continues; null after a good end. */
+  /** undefined while it runs; null after a regular end. */
   #end: Error | null | undefined = undefined;
 
-  /** @param onLeave a loop was left */
+  /** @param onLeave called when a loop is left */
   constructor(onLeave: () => void = () => {}) {
     this.#onLeave = onLeave;
   }
 
-  /** null before the first. */
+  /** null before the first value. */
   get current(): T | null {
     return this.#value === null ? null : this.#value.value;
   }
@@ -65,7 +65,7 @@ export class Latest<T> {
     return this.#end !== undefined;
   }
 
-  /** What has ended it; null as long as it continues, and after a good end. */
+  /** The error that ended it; null while it runs, and after a regular end. */
   get failure(): Error | null {
     return this.#end ?? null;
   }
@@ -94,7 +94,8 @@ export class Latest<T> {
   }
 
   /**
-   * The first value from now on, the present one included, that fits. Rejects when none comes; the rejection need not be handled.
+   * The first matching value from now on, including the current one. Rejects when none comes; the rejection need not be
+   * handled.
    *
    * @param signal aborted: nothing of this call is kept, and it rejects with the signal's reason
    */
@@ -120,7 +121,7 @@ export class Latest<T> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
-    // What ended long ago has no present value any more.
+    // After its end there is no current value.
     let revision = this.isOver ? this.#revision : 0;
     let isLeft = false;
     const done: IteratorResult<T, undefined> = { done: true, value: undefined };
@@ -148,6 +149,6 @@ export class Latest<T> {
 
 interface Waiter<T> extends Pick<Deferred<T>, 'resolve' | 'reject'> {
   readonly fits: (value: T) => boolean;
-  /** Lets go of the signal of a caller that waits. */
+  /** Removes the listener on the waiter's signal. */
   release: () => void;
 }

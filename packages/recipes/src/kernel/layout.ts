@@ -1,9 +1,9 @@
 import type { Surroundings } from '@meerkat/client';
 
-/** Whose znodes a recipe makes: a fleet in which others use that library shares them. */
+/** The library whose znode layout a recipe uses, for a fleet that shares them with its users. */
 export type Layout = 'curator' | 'kazoo';
 
-/** The client that takes a layout from a file or the environment has no compiler to look at it. @throws RangeError */
+/** For layouts from a file or the environment, which no compiler checks. @throws RangeError */
 export function checkLayout<Name extends string>(layout: Name, known: readonly Name[]): void {
   if (known.includes(layout)) return;
   const names = known.map((name) => `'${name}'`).join(', ');
@@ -13,7 +13,7 @@ export function checkLayout<Name extends string>(layout: Name, known: readonly N
 export const LAYOUTS: readonly Layout[] = ['curator', 'kazoo'];
 
 /**
- * The beginning of a znode's name by which its maker finds it again, in the form of each library.
+ * The prefix of a znode's name by which its creator finds it again, in the form of each library.
  *
  *     curator   _c_5b2f9d0e-5e3b-4f0a-9a44-0c6f3a9f7d21-lock-0000000007
  *     kazoo     5b2f9d0e5e3b4f0a9a440c6f3a9f7d21__lock__0000000007

@@ -6,46 +6,46 @@ import type { SharedLockSettings } from './settings.ts';
  * Contenders below one znode, in the order of their numbers.
  *
  *     /locks/orders                                                   path
- *       _c_5b2f…-lock-0000000007                                      first: has it
- *       _c_0d1e…-lock-0000000008                                      waits for the one before it
+ *       _c_5b2f…-lock-0000000007                                      first: the holder
+ *       _c_0d1e…-lock-0000000008                                      waits for the one ahead
  *                ╰─┬─╯╰───┬────╯
  *               marker  number
  */
 export interface Line extends SharedLockSettings {
   readonly path: string;
-  /** What stands between mark and number in the names of the znodes that are made here. */
+  /** The text between mark and number in the names of the znodes created here. */
   readonly marker: string;
-  /** Markers of all znodes that stand in the line; others are not looked at. */
+  /** Markers of all contenders in the line; other znodes are ignored. */
   readonly markers: readonly string[];
-  /** What a missing parent becomes. Default: as the library of the layout does it, a container or persistent. */
+  /** The mode of a missing parent. Default: that of the layout's library, container or persistent. */
   readonly parentMode?: 'persistent' | 'container' | undefined;
   /** Whether the parent may be recreated when its numbers run out (`overflow.ts`). Default: with Curator's layout. */
   readonly canMove?: boolean | undefined;
-  /** What the first in the line does, for the error of the client that has waited in vain. Default: 'holds it'. */
+  /** What the first in the line does, for the error of a wait that timed out. Default: 'holds it'. */
   readonly firstDoes?: string | undefined;
   /**
-   * For whom the contender at `index` waits: a name, or null when it is its turn. Default: the one before it.
+   * The contender that the one at `index` waits for: a name, or null when it is its turn. Default: the one ahead.
    *
    * @param names all contenders, the oldest first
    */
   readonly blocker?: ((names: readonly string[], index: number) => string | null) | undefined;
 }
 
-/** A client in a line. */
+/** A contender in a line. */
 export interface Contending {
   readonly path: string;
-  /** What it has written about itself. */
+  /** Its data. */
   readonly data: Uint8Array;
-  /** Whether it is its turn: it holds what the others wait for. */
+  /** Whether it holds what the others wait for. */
   readonly isFirst: boolean;
   readonly sessionId: bigint;
-  /** Its fencing token, if it holds or comes to hold what it waits for. */
+  /** Its fencing token as holder, now or later. */
   readonly token: bigint;
-  /** Since when it stands in the line, by the clock of the servers. */
+  /** When it entered the line, by the clock of the servers. */
   readonly since: Date;
 }
 
-/** The names of those who stand in the line, the oldest first. */
+/** The names of the contenders, the oldest first. */
 export function contendersOf(line: Line, children: readonly string[]): string[] {
   const standing: { readonly name: string; readonly sequence: number }[] = [];
   for (const name of children) {
@@ -55,7 +55,7 @@ export function contendersOf(line: Line, children: readonly string[]): string[] 
   return standing.sort((a, b) => compareSequences(a.sequence, b.sequence)).map(({ name }) => name);
 }
 
-/** kazoo looks for its parent once and never makes it again. */
+/** kazoo looks for its parent once and never recreates it. */
 export function canMove(line: Line): boolean {
   return line.canMove ?? line.layout === 'curator';
 }
@@ -65,7 +65,7 @@ export function blockerOf(line: Line, names: readonly string[], index: number): 
   return names[index - 1] ?? null;
 }
 
-/** Who stands in a line, the oldest first, each with its own data. Those who leave meanwhile are left out. */
+/** The contenders of a line, the oldest first, with their data. Contenders that leave meanwhile are omitted. */
 export async function inspect(client: Client, line: Line, options: CallOptions = {}): Promise<readonly Contending[]> {
   let children: readonly string[];
   try {

@@ -4,12 +4,12 @@ import { LossStreak } from './loss-streak.ts';
 
 const ABOUT = { operation: 'send', path: '/mail' };
 
-/** Attempts of so many bytes in a row whose connections break. */
+/** Consecutive attempts of this size whose connections break. */
 function lose(losses: LossStreak, count: number, size: number): void {
   for (let i = 0; i < count; i++) losses.noted(new ConnectionLossError({ ...ABOUT, outcome: 'unknown' }), size);
 }
 
-test('what is large is given up after five lost connections in a row', () => {
+test('a large request is aborted after five lost connections in a row', () => {
   const losses = new LossStreak();
   lose(losses, 4, 100_000);
   losses.check(ABOUT);
@@ -20,13 +20,13 @@ test('what is large is given up after five lost connections in a row', () => {
   expect(() => losses.check(ABOUT)).toThrow('lost 5 times in a row');
 });
 
-test('what is small continues, however often connections break', () => {
+test('a small request is retried, however often connections break', () => {
   const losses = new LossStreak();
   lose(losses, 100, 1000);
   losses.check(ABOUT);
 });
 
-test('an answer ends the streak, and what has cost too much is reported with its last failure', () => {
+test('a reply ends the streak, and a request with too many losses is reported with its last failure', () => {
   const losses = new LossStreak();
   lose(losses, 4, 100_000);
   losses.end();

@@ -2,28 +2,29 @@ import { type About, ConnectionLossError, RequestTooLargeError } from '@meerkat/
 import { isPassing } from './failures.ts';
 
 /**
- * What one write has cost, in connections lost in a row. A server closes the connection without a word when a request is larger
- * than its limit (jute.maxbuffer), which may be below what the client takes for it. To send such a request again would never
- * end, and cost all of the client a connection each time. So the client that repeats what may be large asks something small in between,
- * and gives up, or pauses, when only that is answered.
+ * The connections lost in a row to one write. A server closes the connection without a reply when a request is larger
+ * than its limit (jute.maxbuffer), which may be lower than the client assumes. Retrying such a request would never end,
+ * and cost all users of the client a connection each time. So a client that retries a possibly large request sends a
+ * small one in between, and aborts, or backs off, when only that one is answered.
  *
  * @example
  * const losses = new LossStreak();
- * // for each attempt: await the small one; losses.check(about); await the large one, and losses.noted(error, size) of its failure
+ * // for each attempt: await the small one; losses.check(about); await the large one, on error losses.noted(…)
  */
 export class LossStreak {
   #length = 0;
 
-  /** It has cost so many that it is to be tried more rarely, if at all. */
+  /** It has cost so many connections that it should be retried less often, if at all. */
   get isTooLong(): boolean {
     return this.#length >= LOSSES_MAX;
   }
 
   /**
-   * Remembers what ended an attempt.
+   * Records what ended an attempt.
    *
-   * @param size of what was sent, about, in bytes: what is small is not refused for that, however often connections break
-   * @returns the error, to be thrown on
+   * @param size of the request, approximately, in bytes: a small one is never taken to be too large, however often
+   *   connections break
+   * @returns the error, to be rethrown
    */
   noted(error: unknown, size: number): unknown {
     if (error instanceof ConnectionLossError && error.outcome === 'unknown' && size > SMALL_BYTES) this.#length++;
@@ -31,19 +32,19 @@ export class LossStreak {
     return error;
   }
 
-  /** An attempt was answered. */
+  /** An attempt got a reply. */
   end(): void {
     this.#length = 0;
   }
 
-  /** @returns what an attempt has failed for: RequestTooLargeError of outcome 'unknown' after too many losses in a row */
+  /** @returns the error to report: RequestTooLargeError of outcome 'unknown' after too many losses in a row */
   explain(error: unknown, about: About): unknown {
     if (!this.isTooLong) return error;
     return new RequestTooLargeError({ ...about, outcome: 'unknown', detail: CLOSED, cause: error });
   }
 
   /**
-   * To be called when something small has been answered since the last attempt.
+   * To be called when a small request has been answered since the last attempt.
    *
    * @throws RequestTooLargeError of outcome 'unknown' after too many losses in a row
    */
@@ -52,7 +53,7 @@ export class LossStreak {
   }
 }
 
-/** Below any limit with which a service is of use. */
+/** Below any limit with which a service is usable. */
 const SMALL_BYTES = 4096;
 const LOSSES_MAX = 5;
 const CLOSED = `the connection was lost ${LOSSES_MAX} times in a row while this was in flight, and smaller requests were answered`;

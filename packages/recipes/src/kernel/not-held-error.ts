@@ -1,10 +1,10 @@
 /**
- * What was to be done under a lock, lease or leadership was not done, because it is not ours any more, or not for certain.
- * Nothing has happened: a check of the znode that stands for it was refused, or nothing was sent.
+ * An operation under a lock, lease or leadership was not performed, because it is no longer ours, or no longer certain
+ * to be. Nothing has happened: the check of its znode was refused, or nothing was sent.
  */
 export class NotHeldError extends Error {
   override readonly name = 'NotHeldError';
-  /** The znode that stood for it. */
+  /** The znode that represented the ownership. */
   readonly path: string;
   /** Its fencing token. */
   readonly token: bigint;

@@ -2,34 +2,35 @@ import type { Acl, Data } from '@meerkat/client';
 import type { Layout } from './layout.ts';
 
 /*
- * What recipes can be given alike. Calls take the client's `CallOptions`: `signal` and `timeoutMs`.
+ * Options common to the recipes. Calls take the client's `CallOptions`: `signal` and `timeoutMs`.
  */
 
-/** Of a recipe that makes znodes. */
+/** Options of recipes that create znodes. */
 export interface ZnodeOptions {
-  /** Of the znodes that are made. Default: all permissions for anyone. */
+  /** The ACL of created znodes. Default: all permissions for anyone. */
   readonly acl?: readonly Acl[] | undefined;
 }
 
-/** Of a recipe by which something is held. */
+/** Options of recipes with ownership. */
 export interface HeldOptions extends ZnodeOptions {
   /**
-   * How long before the client's deadline what is held ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
+   * Safety margin: how long before the client's deadline ownership ends, in milliseconds; see docs/recipes/README.md.
+   * Default 0.
    */
   readonly marginMs?: number | undefined;
 }
 
-/** Of one that programs with another library use, too. */
+/** Options of recipes that are shared with programs that use another library. */
 export interface SharedHeldOptions extends HeldOptions {
-  /** With whom it is shared: Curator (the default) or kazoo. */
+  /** The library that it is shared with: Curator (the default) or kazoo. */
   readonly layout?: Layout | undefined;
 }
 
-/** Of all locks and leases. */
+/** Options of all locks and leases. */
 export interface LockOptions extends HeldOptions {
-  /** What our znodes report about us, to clients that look at the line. Default: nothing. */
+  /** The data of our znodes, for clients that list the contenders. Default: empty. */
   readonly data?: Data | undefined;
 }
 
-/** Of locks that programs with another library use, too. */
+/** Options of locks that are shared with programs that use another library. */
 export interface SharedLockOptions extends LockOptions, SharedHeldOptions {}

@@ -5,7 +5,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test('numbers that run out are told from 80 % of 2147483647 on, once for each path, with what to do', () => {
+test('warns from 80 % of 2147483647 on, once per path, with the remedy', () => {
   const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
   warnIfHigh('/a', 1_717_986_917, Remedy.itself);
   expect(warn).not.toHaveBeenCalled();
@@ -21,7 +21,7 @@ test('numbers that run out are told from 80 % of 2147483647 on, once for each pa
   expect(warn.mock.calls[0]?.[1]).toEqual({ type: 'SequenceWarning', code: 'MEERKAT_SEQUENCE' });
 });
 
-test('numbers that have run out are reported with the path, and what to do instead', () => {
+test('reports exhausted numbers with the path and the remedy', () => {
   const error = new SequenceExhaustedError('/a', 'so that nothing is new. Use another path');
   expect(error.message).toBe(
     '/a: the server has used up the sequence numbers of this znode (2147483647 is given twice), so that nothing is new. Use ' +

@@ -1,33 +1,33 @@
 /**
- * The counter from which sequential znodes get their numbers belongs to the parent and never goes back. At 2^31 − 1 an
- * Apache server stops: it gives that number again and again, so that the order of those who wait is lost. A Meerkat server
- * continues to 2^32 − 1 and from there to 0, which the order of this package survives, and that of other libraries does not.
+ * The counter for sequential znodes belongs to the parent and never decreases. At 2^31 − 1 an Apache server stops: it
+ * returns that number repeatedly, so that the order of the contenders is lost. A Meerkat server continues to 2^32 − 1
+ * and then at 0; this package handles that, other libraries do not.
  *
- * The counter starts again with the parent, so a line that is empty is moved on by deleting its parent: the server refuses
- * that as long as any client stands in it.
+ * The counter starts again with the parent, so an empty line is reset by deleting its parent: the server refuses that
+ * as long as the line has a contender.
  */
 
-/** The last number that every server gives once. */
+/** The last number that every server returns only once. */
 export const SEQUENCE_MAX: number = 2 ** 31 - 1;
 
-/** From here on it is reported, and the parent is recreated where that is possible: 80 % of the way. */
+/** From here on there is a warning, and the parent is recreated where possible: at 80 %. */
 export const SEQUENCE_HIGH: number = Math.ceil(0.8 * SEQUENCE_MAX);
 
-/** What follows from it for those whom the numbers put in order, and what to do. */
+/** The consequence for contenders ordered by number, and the remedy. */
 const NO_ORDER =
   'so that the order of those who wait is lost. Delete the znode while no client uses it, and it starts again at 0; or use ' +
   'another path';
 
 /**
- * The server has given a number before, and gives it again and again. Nothing is held, no client stands in a line for us, and
- * nothing was put.
+ * The server has returned a number before, and returns it repeatedly. Nothing is held, no place in a line was taken,
+ * and nothing was put.
  */
 export class SequenceExhaustedError extends Error {
   override readonly name = 'SequenceExhaustedError';
   /** The parent of the sequential znodes. */
   readonly path: string;
 
-  /** @param consequence why that is bad here, and what to do: "so that …" */
+  /** @param consequence why that matters here, and the remedy: "so that …" */
   constructor(path: string, consequence: string = NO_ORDER) {
     super(
       `${path}: the server has used up the sequence numbers of this znode (2147483647 is given twice), ${consequence}. ` +
@@ -37,7 +37,7 @@ export class SequenceExhaustedError extends Error {
   }
 }
 
-/** What becomes of a parent whose numbers run out. */
+/** How a parent is handled whose numbers run out. */
 export const Remedy = {
   itself: 'The znode will be recreated as soon as the line is empty',
   byHand: 'Make the znode again while no client uses it, or use another path',
@@ -45,7 +45,7 @@ export const Remedy = {
 } as const;
 export type Remedy = (typeof Remedy)[keyof typeof Remedy];
 
-/** Reports once a process for each path that its numbers are running out. */
+/** Warns once per process and path that its numbers are running out. */
 export function warnIfHigh(path: string, sequence: number, remedy: Remedy): void {
   if (sequence < SEQUENCE_HIGH || warned.has(path)) return;
   warned.add(path);

@@ -7,7 +7,7 @@ import { createMarked, createOwned, standOwned } from './owned-znode.ts';
 
 const ABOUT = { operation: 'stand', path: '/line' };
 
-test('a znode that was made while the client was being closed is not told of as of a session that was lost', () =>
+test('a znode that is created while the client is being closed is not reported as session loss', () =>
   inWorld(1, async ([one]) => {
     const { client, afterRequest } = stepClient(one.client);
     let closed: Promise<void> | null = null;
@@ -21,7 +21,7 @@ test('a znode that was made while the client was being closed is not told of as 
     await closed;
   }));
 
-test('a znode whose session was lost on the way is not ours, and is gone', () =>
+test('a znode whose session was lost during the creation is not ours, and is deleted', () =>
   inWorld(2, async ([one, two], { cut, heal, sleep }) => {
     await two.client.ensurePath('/line');
     const { client, afterRequest } = stepClient(one.client);
@@ -37,10 +37,10 @@ test('a znode whose session was lost on the way is not ours, and is gone', () =>
     expect(await names(two, '/line')).toEqual([]);
     afterRequest(1, lose);
     const marked = await createMarked(client, '/line/b', {}, {});
-    expect(marked.lost.aborted, 'what is told whatever becomes of the session').toBe(true);
+    expect(marked.lost.aborted, 'the reported loss of the session').toBe(true);
   }));
 
-test('a znode that may have come to be is removed, and the next one has another mark', () =>
+test('a znode that may have been created is removed, and the next one has another mark', () =>
   inWorld(1, async ([one], { sleep }) => {
     const { client } = one;
     await client.ensurePath('/line');
@@ -61,12 +61,12 @@ test('a znode that may have come to be is removed, and the next one has another 
     expect(owned.lost).toBe(client.lostSignal);
   }));
 
-test('one stands below a parent that is made where it is missing, and again', () =>
+test('its parent is created where it is missing, and recreated', () =>
   inWorld(1, async ([one]) => {
     const { client } = one;
     let made = 0;
     const makeParent = async (): Promise<void> => {
-      // It is deleted at once, the first time.
+      // The first time, it is deleted at once.
       if (++made > 1) await client.ensurePath('/line');
     };
     const { stat } = await standOwned(new Attempt(client, {}, ABOUT), '/line/z', {}, makeParent);

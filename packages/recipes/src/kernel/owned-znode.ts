@@ -16,21 +16,21 @@ import { makeMark as makeMarkOf } from './layout.ts';
 import { removeMarked, removeZnode } from './removal.ts';
 
 /*
- * A protected ephemeral znode: what a recipe makes to stand in a line, to hold something, to count as present.
+ * A protected ephemeral znode: a place in a line, the ownership of something, a presence.
  *
- *     create   under a mark that is unique
- *     claim    after a lost reply the mark says whether it is there (`createProtected`); it counts only in the session that
- *              made it
- *     remove   whenever it may have come to be and is not ours, as long as it takes: also when the session counted as lost and
- *              comes back with it
+ *     create   under a unique mark
+ *     claim    after a lost reply the mark shows whether it exists (`createProtected`); it counts only in the session
+ *              that created it
+ *     remove   whenever it may have been created and is not ours, retrying without a limit: also when the session
+ *              counted as lost and comes back with it
  */
 
-/** Made by us, in the session that stood then. */
+/** Created by us, in the session of that time. */
 export interface OwnedZnode {
   readonly path: string;
-  /** As its creation told it. */
+  /** As returned by its creation. */
   readonly stat: Stat;
-  /** The client's signal of the loss of the session that made it. */
+  /** The client's signal for the loss of the session that created it. */
   readonly lost: AbortSignal;
 }
 
@@ -38,19 +38,19 @@ export interface OwnedZnodeOptions {
   readonly data?: Data | undefined;
   readonly acl?: readonly Acl[] | undefined;
   readonly sequential?: boolean | undefined;
-  /** Makes what its name begins with, and no other. Default: in the form of Curator. */
+  /** Generates the prefix of its name, unique to it. Default: in Curator's form. */
   readonly makeMark?: (() => string) | undefined;
 }
 
 /**
- * Creates one, once. Of a znode that may have come to be although this rejects nothing stays behind.
+ * Creates one, once. A znode that may have been created although this rejects is removed.
  *
- * Each call has a mark of its own: the removal of a znode that is in doubt may come late, and would take away what a later call
- * has made under the same one.
+ * Each call has its own mark: the removal of a znode in doubt may come late, and would delete what a later call has
+ * created under the same mark.
  *
- * @param path of which the last name gets the mark in front
- * @throws what `createProtected` throws; SessionLostError of outcome 'unknown' when the session was lost meanwhile, ClosedError
- *   when the client is being closed
+ * @param path its last name is prefixed with the mark
+ * @throws what `createProtected` throws; SessionLostError of outcome 'unknown' when the session was lost meanwhile,
+ *   ClosedError when the client is being closed
  */
 export async function createOwned(
   client: Client,
@@ -67,7 +67,7 @@ export async function createOwned(
   throw new SessionLostError({ ...about, detail: `the session that made ${nameOf(owned.path)} was lost` });
 }
 
-/** The same, whatever has become of the session since: `lost` says so. */
+/** The same, whatever has become of the session since: see `lost`. */
 export async function createMarked(
   client: Client,
   path: string,
@@ -80,7 +80,7 @@ export async function createMarked(
   try {
     const shape = { mode: 'ephemeral', acl, sequential, mark } as const;
     const made = await client.createProtected(path, data, { ...shape, ...call });
-    // The session may have begun after the call, or have been doubted and be certain since.
+    // The session may have begun after the call, or have been uncertain and be certain again.
     const isPresent = client.session?.id === made.stat.ephemeralOwner;
     return { ...made, lost: isPresent ? client.lostSignal : before.lost };
   } catch (error) {
@@ -91,7 +91,7 @@ export async function createMarked(
   }
 }
 
-/** The same, until one stands. @param makeParent creates the parent where it is missing; it may be there by then */
+/** Retries until one exists. @param makeParent creates the parent where it is missing; it may exist by then */
 export async function standOwned(
   attempt: Attempt,
   path: string,

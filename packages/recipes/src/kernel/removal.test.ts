@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { inWorld, names } from '../testing/in-world.ts';
 import { removeMarked } from './removal.ts';
 
-test('all that have a mark are removed, also when one is gone and the answer about another is lost', () =>
+test('all znodes with a mark are removed, also when one is gone and the reply for another is lost', () =>
   inWorld(2, async ([one, two], { sleep }) => {
     const { client } = one;
     await client.ensurePath('/line');
@@ -15,7 +15,7 @@ test('all that have a mark are removed, also when one is gone and the answer abo
         await two.client.delete(path);
       } else if (!isLost) {
         isLost = true;
-        // Later than the answer about the other one.
+        // Later than the reply for the other one.
         await sleep(100);
         throw new ConnectionLossError({ operation: 'delete', path, outcome: 'unknown' });
       }

@@ -11,20 +11,20 @@ describe('the number of a sequential znode', () => {
     expect(sequenceOf('entry-0990000000012')).toBe(12);
   });
 
-  test('is missing where a name has no such end', () => {
+  test('is null for a name without such a suffix', () => {
     for (const name of ['', 'lock', 'lock-7', '-000000001', 'lock-000000000x', '4294967296']) {
       expect(sequenceOf(name), name).toBeNull();
     }
   });
 
-  test('is taken off', () => {
+  test('is removed by withoutSequence', () => {
     expect(withoutSequence('lock-0000000007')).toBe('lock-');
     expect(withoutSequence('lock')).toBe('lock');
   });
 });
 
 describe('the order of sequential znodes', () => {
-  test('is that of their creation, also where the counter went round', () => {
+  test('is that of their creation, also after the counter has wrapped around', () => {
     fc.assert(
       fc.property(fc.nat(2 ** 32 - 1), fc.integer({ min: 1, max: 2 ** 31 - 1 }), (first, distance) => {
         const later = (first + distance) % 2 ** 32;
@@ -35,7 +35,7 @@ describe('the order of sequential znodes', () => {
     );
   });
 
-  test('does not look at what stands before the number', () => {
+  test('ignores the text before the number', () => {
     const names = ['b-0000000000', 'z-4294967295', 'a-0000000001', 'stray', 'c-4294967294'];
     expect(names.sort(compareBySequence)).toEqual([
       'c-4294967294',

@@ -1,12 +1,12 @@
 /**
- * The numbers that a server appends to sequential znodes, and the order that they mean.
+ * The numbers that a server appends to sequential znodes, and their order.
  *
  *     /locks/_c_5b2f…-lock-0000000007    the last ten characters: 7
  *
- * The counter belongs to the parent, has 32 bits, and counts every sequential child ever made below it. A Meerkat server
- * continues past 2^31 - 1, up to 4294967295 and from there to 0; Apache's refuses to create another one at that point.
- * Contenders that wait at one time are far closer to each other than half of the range, so that the shorter way round
- * says who came first (serial numbers as in RFC 1982), before and after the counter has gone round.
+ * The counter belongs to the parent, has 32 bits, and counts every sequential child ever created below it. A Meerkat
+ * server continues past 2^31 - 1, up to 4294967295 and then at 0; Apache's refuses to create another one at that point.
+ * Concurrent contenders are far closer to each other than half of the range, so that the shorter way around the circle
+ * shows the older one (serial numbers as in RFC 1982), before and after the counter has wrapped around.
  */
 
 /**
@@ -33,10 +33,10 @@ export function withoutSequence(name: string): string {
 }
 
 /**
- * Orders sequence numbers by age: negative when `a` was given first. Right as long as they are less than 2^31 apart.
+ * Orders sequence numbers by age: negative when `a` is older. Correct as long as they are less than 2^31 apart.
  *
  * @example
- * compareSequences(4294967295, 0) < 0; // the counter went round between them
+ * compareSequences(4294967295, 0) < 0; // the counter has wrapped around between them
  */
 export function compareSequences(a: number, b: number): number {
   return (a - b) | 0;

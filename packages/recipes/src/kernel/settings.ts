@@ -3,12 +3,12 @@ import { checkLayout, LAYOUTS } from './layout.ts';
 import type { HeldOptions, LockOptions, SharedLockOptions } from './options.ts';
 
 /*
- * What recipes make of the options that they have in common: checked, and with their defaults. A recipe hands its settings on
- * whole, as a part of its `Line` say, and names no option that is not its own: so it cannot forget one. An option that is new
- * does not compile until it has its place below.
+ * Validated common options with their defaults. A recipe passes its settings on as a whole, for instance as a part of
+ * its `Line`, without naming options that are not its own, so it cannot forget one. A new option does not compile until
+ * it is handled below.
  */
 
-/** Milliseconds, and checked: what counts down to the end of something that is held takes no other number. */
+/** Milliseconds, validated: the only type accepted where ownership is timed. */
 export type Margin = number & { readonly isMargin: true };
 
 export const NO_MARGIN: Margin = 0 as Margin;

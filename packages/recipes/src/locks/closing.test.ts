@@ -3,14 +3,14 @@ import { TcpProxy, TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 import { Mutex } from './mutex.ts';
 
-test('no client is sure of a lock while his client is being closed: the service may have given it to another client', async () => {
+test('a lock is not held while its client is being closed: another client may have acquired it', async () => {
   await using server = await TestServer.start();
   await using proxy = await TcpProxy.start({ target: server.port });
   await using other = await connect(server.connectString, { sessionTimeoutMs: 60_000 });
   const client = await connect(proxy.connectString, { sessionTimeoutMs: 60_000 });
   const held = await new Mutex(client, '/lock').acquire();
 
-  // The service ends the session, and its answer is still on the way.
+  // The service ends the session, and its reply is still in flight.
   proxy.freeze('toClient');
   const closed = client.close();
   expect(held.isHeld).toBe(false);

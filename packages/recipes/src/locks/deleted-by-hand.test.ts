@@ -1,4 +1,4 @@
-/** A client deletes everything that is there while a lock is being taken: it is taken, later, and nothing fails. */
+/** Another client deletes all znodes while a lock is being acquired: it is acquired, later, and nothing fails. */
 import { NoNodeError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
 import { inWorld } from '../testing/in-world.ts';
@@ -27,7 +27,7 @@ describe.each(TAKES)('%s', (_title, take) => {
             return deleteAll();
           });
           const taking = take(client, { timeoutMs: 10_000 });
-          // A caller that waits for the other one by now gets it.
+          // A caller that waits for the other holder by now gets it.
           void sleep(200).then(how === 'held' ? deleteAll : undefined);
           const taken = await taking.catch((error: unknown) => {
             throw new Error(`request ${nth}`, { cause: error });

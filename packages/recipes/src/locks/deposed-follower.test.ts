@@ -1,7 +1,7 @@
 /**
- * The one way in which a client can be sure for longer than it should: the server that answers it is cut off from the
- * leader, does not know it yet, and cannot tell the leader that the session lives. Leases exclude it, see docs/leases.md;
- * beside Apache's servers there are none.
+ * The one case in which a client can be certain for longer than it should: the server that answers it is cut off from
+ * the leader, does not know it yet, and cannot tell the leader that the session lives. Leases exclude this case, see
+ * docs/leases.md; Apache's servers have none.
  */
 import { type Client, text } from '@meerkat/client';
 import { expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import { Mutex } from './mutex.ts';
 const TICK_MS = 100;
 const SYNC_LIMIT = 20;
 
-/** Waits for what one can have at a time. */
+/** Acquires something exclusive. */
 type Take = (client: Client, marginMs: number) => Promise<{ readonly isHeld: boolean }>;
 
 const TAKES: Record<string, Take> = {
@@ -22,7 +22,7 @@ const TAKES: Record<string, Take> = {
   'an item of a queue': (client, marginMs) => new Queue(client, '/jobs', { codec: text, marginMs }).take(),
 };
 
-/** Whether a holder is sure at the moment when another one gets what it has. */
+/** Whether a holder is certain at the moment when another client acquires what it holds. */
 async function isSureBesideAnother(take: Take, marginMs: number, leaseTicks: number): Promise<boolean> {
   const { world, ensemble } = new Fleet(1, { ensemble: { syncLimit: SYNC_LIMIT, leaseTicks } });
   return world.run(async () => {
@@ -37,7 +37,7 @@ async function isSureBesideAnother(take: Take, marginMs: number, leaseTicks: num
       world.network.block(follower.host, host);
       world.network.block(host, follower.host);
     }
-    // As long as the follower waits for its leader it answers pings; then the process stands still.
+    // As long as the follower waits for its leader it answers pings; then the process is paused.
     await world.sleep(SYNC_LIMIT * TICK_MS - TICK_MS);
     one.pause();
     await next;
@@ -47,12 +47,12 @@ async function isSureBesideAnother(take: Take, marginMs: number, leaseTicks: num
 
 const WHAT = Object.keys(TAKES);
 
-test.each(WHAT)('a follower that is cut off leaves nobody else sure of %s, without any margin', async (what) => {
+test.each(WHAT)('with leases, a cut-off follower causes no second holder of %s, even without margin', async (what) => {
   expect(await isSureBesideAnother(TAKES[what]!, 0, 2)).toBe(false);
 });
 
 test.each(WHAT)(
-  'without leases, a follower that is cut off may leave two sure of %s, unless its time is taken off as a margin',
+  'without leases, a follower that is cut off may cause two holders of %s, unless there is a margin',
   async (what) => {
     expect(await isSureBesideAnother(TAKES[what]!, 0, 0)).toBe(true);
     expect(await isSureBesideAnother(TAKES[what]!, SYNC_LIMIT * TICK_MS, 0)).toBe(false);

@@ -1,8 +1,8 @@
 import { NotHeldError } from '../kernel/not-held-error.ts';
 
 /**
- * A store outside of the service, of which only one holder at a time may write a thing. It compares and writes in one
- * step: nothing else makes a difference to a holder that was paused between its last look at `isHeld` and its write.
+ * A store outside of the service, in which only one holder at a time may write a key. It compares and writes in one
+ * step: only this protects against a holder that was paused between its last check of `isHeld` and its write.
  */
 export interface FencedStore<Key, Value> {
   /**

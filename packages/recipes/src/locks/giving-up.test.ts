@@ -1,4 +1,4 @@
-/** The limit of the caller may end at any moment: between two requests, too, and when what was wanted is there already. */
+/** A call may be cancelled at any moment: also between two requests, and when its result exists already. */
 import { getEventListeners } from 'node:events';
 import { type CallOptions, type Client, ZooKeeperError } from '@meerkat/client';
 import { describe, expect, test } from 'vitest';
@@ -64,7 +64,7 @@ const OTHERS: readonly Case[] = [
 ];
 
 describe.each([...CASES, ...OTHERS])('$title', ({ lines, take }) => {
-  test.each(['timeout', 'abort'] as const)('leaves nothing behind, whenever its caller gives up (by %s)', (way) =>
+  test.each(['timeout', 'abort'] as const)('leaves nothing behind, whenever its caller cancels (by %s)', (way) =>
     inWorld(1, async ([one], { sleep }) => {
       const { client } = one;
       for (const path of lines) await client.ensurePath(path);
@@ -92,7 +92,7 @@ describe.each([...CASES, ...OTHERS])('$title', ({ lines, take }) => {
   );
 });
 
-test('a contender leaves no listener at its session, whichever answer its caller gives up after', () =>
+test("a contender leaves no listener on its session's signal, after whichever reply its caller cancels", () =>
   inWorld(2, async ([one, two], { sleep }) => {
     await using held = await new Mutex(two.client, '/it').acquire();
     const { client, afterRequest } = stepClient(one.client);

@@ -3,7 +3,7 @@ import { TcpProxy, TestServer } from '@meerkat/testing';
 import { expect, test } from 'vitest';
 import { Mutex } from './mutex.ts';
 
-test('the client that continues with a session is sure of it no longer than the servers remember it, whatever he asks for', async () => {
+test('a client that resumes a session is certain of it for its original timeout, whatever it requests', async () => {
   await using server = await TestServer.start();
   await using proxy = await TcpProxy.start({ target: server.port });
   const first = await connect(server.connectString, { sessionTimeoutMs: 600 });
@@ -11,7 +11,7 @@ test('the client that continues with a session is sure of it no longer than the 
   await using client = await connect(proxy.connectString, { session, sessionTimeoutMs: 60_000 });
   const held = await new Mutex(client, '/lock').acquire();
 
-  // A server that starts, or a leader that takes over, knows the timeout with which the session was created.
+  // A server that starts, or a new leader, knows the timeout with which the session was created.
   await proxy.refuse();
   await proxy.cut();
   await server.restart();

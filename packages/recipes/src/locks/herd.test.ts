@@ -1,5 +1,5 @@
 /**
- * What one release costs when many wait: no client is woken but the next one. `CONTENDERS=500` has so many wait.
+ * The cost of one release with many waiters: only the next one is woken. `CONTENDERS=500` sets their number.
  */
 import { env } from 'node:process';
 import type { Client } from '@meerkat/client';
@@ -42,7 +42,7 @@ test(
       await first.release();
       await Promise.all(waiting);
       expect(released).toBe(COUNT);
-      // Each holder is told twice: that the one before it is gone, and that its own znode is.
+      // Each holder gets two events: the deletion of the one ahead, and of its own znode.
       const events = counter.events / (COUNT + 1);
       const lists = (counter.sent.get(GET_CHILDREN_2) ?? 0) / COUNT;
       const reads = (counter.sent.get(GET_DATA) ?? 0) / COUNT;
@@ -58,11 +58,11 @@ test(
 
 interface Line {
   readonly title: string;
-  /** Waits for its turn; `i` counts those who wait. */
+  /** Waits for its turn; `i` numbers the waiters. */
   readonly acquire: (client: Client, i: number) => Promise<Lock | Holding>;
-  /** How many stand in the line, the holder included. */
+  /** The number of contenders, including the holder. */
   readonly count: (client: Client) => Promise<number>;
-  /** For each turn. */
+  /** Per turn. */
   readonly eventsMax: number;
   readonly listsMax: number;
 }
@@ -75,7 +75,8 @@ const LINES: readonly Line[] = [
       return i % 5 === 0 ? lock.acquireWrite() : lock.acquireRead();
     },
     count: async (client) => (await new ReadWriteLock(client, '/lock').contenders()).length,
-    // That the one before it is gone, and its own znode. A writer may find that a reader before that one is still there.
+    // The deletion of the one ahead, and of its own znode. A writer may find that a reader further ahead is still
+    // there.
     eventsMax: 2.3,
     listsMax: 1.3,
   },
@@ -86,7 +87,7 @@ const LINES: readonly Line[] = [
       const lockPath = layout === 'curator' ? '/lock/locks' : '/lock-__lock__';
       return 1 + ((await client.exists(lockPath, { read: 'linearizable' }))?.numChildren ?? 0);
     },
-    // The turn with the lock of the semaphore, the lease before it, and both of its own znodes.
+    // The turn with the semaphore's lock, the lease before it, and both of its own znodes.
     eventsMax: 4,
     listsMax: 2,
   })),
@@ -153,7 +154,7 @@ test.each([
       await Promise.all(waiting);
       const release = figures();
       if (COUNT !== 50) console.log({ contenders: COUNT, arrival, release });
-      // The one who is pushed back is told, and the one behind it, for whom nothing has changed.
+      // Events for the one that is pushed back, and for the one behind it, for which nothing has changed.
       expect(arrival.events).toBeLessThanOrEqual(3);
       expect(arrival.lists).toBeLessThanOrEqual(3);
       expect(arrival.reads).toBeLessThanOrEqual(8);

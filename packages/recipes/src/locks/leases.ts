@@ -6,10 +6,10 @@ import { type OwnedZnode, standOwned } from '../kernel/owned-znode.ts';
 import type { SharedLockSettings } from '../kernel/settings.ts';
 
 /**
- * Where the leases of a semaphore are.
+ * The layout of a semaphore's leases.
  *
  *     curator                                   kazoo
- *     /limits/reports                           /limits/reports              data: how many leases there are
+ *     /limits/reports                           /limits/reports              data: the number of leases
  *       locks/_c_<uuid>-lock-<number>             <uuid>                     a lease
  *       leases/_c_<uuid>-lease-<number>         /limits/reports-__lock__
  *                                                 <uuid>__lock__<number>
@@ -18,9 +18,11 @@ export interface Leases {
   /** The parent of the leases. */
   readonly path: string;
   readonly lockPath: string;
-  /** Curator creates the znode of a lease first, and then waits until there are not too many; kazoo the other way round. */
+  /**
+   * Curator creates the znode of a lease first, and then waits until there are not too many; kazoo does the reverse.
+   */
   readonly countsOwn: boolean;
-  /** Makes what must be there before. @throws BadArgumentsError when others say another number of leases */
+  /** Creates what is required before. @throws BadArgumentsError when others use another number of leases */
   prepare(attempt: Attempt): Promise<void>;
   create(attempt: Attempt): Promise<OwnedZnode>;
 }
@@ -47,7 +49,7 @@ function createCurator(parent: string, { data, acl }: LeaseOptions, attempt: Att
   );
 }
 
-/** kazoo's lease has the mark alone for its name. A part of it is not taken for the mark, as a name cannot be empty. */
+/** kazoo's lease is named by the mark alone. A part of it is not used as the mark, as a name cannot be empty. */
 function createKazoo(parent: string, options: LeaseOptions, attempt: Attempt): Promise<OwnedZnode> {
   const { data, acl } = options;
   const { random } = attempt.client.surroundings;
@@ -58,13 +60,13 @@ function createKazoo(parent: string, options: LeaseOptions, attempt: Attempt): P
   );
 }
 
-/** The number of leases stands in the znode; who comes first writes it. */
+/** The number of leases is in the znode; the first client writes it. */
 async function prepareKazoo(path: string, { leasesMax, acl }: LeaseOptions, attempt: Attempt): Promise<void> {
   const { client } = attempt;
   for (;;) {
     const found = await attempt.through((call) => client.get(path, { ...call, codec: text }).catch(nullIfMissing));
     if (found === null) {
-      // A client may be quicker: the znode shows it.
+      // Another client may be faster: the znode shows it.
       const create = (call: CallOptions): Promise<unknown> =>
         client.createParents(path, String(leasesMax), { acl, ...call }).catch(ignoreExisting);
       await attempt.through(create);
@@ -77,5 +79,5 @@ async function prepareKazoo(path: string, { leasesMax, acl }: LeaseOptions, atte
   }
 }
 
-/** How much of a lease's name is not the mark. */
+/** The length of a lease's name without the mark. */
 const KAZOO_REST = 8;

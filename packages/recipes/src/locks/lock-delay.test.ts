@@ -6,7 +6,7 @@ import { Mutex, type MutexOptions } from './mutex.ts';
 import { PriorityLock } from './priority-lock.ts';
 
 describe('a mutex with a delay', () => {
-  test('is kept from others for a while when its holder died, and not when it was given back', () =>
+  test('is withheld from others for a while when its holder died, but not after a release', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const options: MutexOptions = { lockDelayMs: 30_000 };
       const first = await new Mutex(one.client, '/lock', options).acquire();
@@ -31,7 +31,7 @@ describe('a mutex with a delay', () => {
       expect(await names(two)).toEqual([]);
     }));
 
-  test('is had and given back through lost connections, without a delay for those who come next', () =>
+  test('is acquired and released across lost connections, without a delay for the next holder', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
       await two.client.ensurePath('/lock');
       const mutex = new Mutex(one.client, '/lock', { lockDelayMs: 30_000 });
@@ -77,7 +77,7 @@ describe('a mutex with a delay', () => {
     }),
   );
 
-  test('is free at once after a client gave up who had not got it yet', () =>
+  test('is free at once after a waiter has cancelled', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       await two.client.createParents('/lock', 'free');
       const mutex = new Mutex(one.client, '/lock', { lockDelayMs: 30_000 });
@@ -126,14 +126,14 @@ describe('a mutex with a delay', () => {
       await expect(lock.acquire({ timeoutMs: 10_000 })).rejects.toMatchObject({ code: 'TIMEOUT' });
       expect(await lock.tryAcquire()).toBeNull();
       await sleep(7000);
-      // Another process, which has seen nothing of all this.
+      // Another process, which has seen nothing of this.
       const taken = await new Kind(three.client, '/lock', options).tryAcquire();
       expect(taken?.isHeld).toBe(true);
     }),
   );
 });
 
-/** What the parent says of the lock. */
+/** What the parent's data says about the lock. */
 async function sayings({ client }: Station): Promise<string> {
   const { data } = await client.get('/lock', { codec: text, read: 'linearizable' });
   return data;

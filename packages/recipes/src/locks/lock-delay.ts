@@ -15,20 +15,20 @@ import { persist, type Refusal, removeZnode } from '../kernel/removal.ts';
 import { NO_MARGIN } from '../kernel/settings.ts';
 
 /*
- * A lock whose holder died is not given away at once: what it had under way when it died, in other systems, gets time to
- * come to its end. The znodes of the line cannot distinguish a death from a release, so the holder says it in the parent's data:
+ * A lock whose holder died is not granted at once: work that it had in flight in other systems gets time to finish. The
+ * znodes of the line cannot distinguish a death from a release, so the holder records it in the parent's data:
  *
- *     taken     held 0x500000012      in the transaction that checks its own znode
+ *     acquired  held 0x500000012      in the transaction that checks its own znode
  *     released  free                  in the transaction that deletes its own znode
- *     noticed   died 0x500000012      by the client that is the first to see that it holds no more
+ *     noticed   died 0x500000012      by the first client to notice that the holder is gone
  *
- * The next one reads it when it is its turn. `held` with a token that is not its own: a holder died. The delay is counted from
- * the moment in which that was noticed, by the clock of the servers, so that all who come and go meanwhile wait for its end
- * together.
+ * The next one reads it when it is its turn. `held` with a token other than its own means that a holder died. The delay
+ * is counted from the moment at which that was noticed, by the clock of the servers, so that contenders that come and
+ * go meanwhile share one delay.
  */
 
 /**
- * Waits if the one before us died, and says that we hold the lock.
+ * Waits if the previous holder died, and records that we hold the lock.
  *
  * @param isTry does not wait
  * @returns 'gone' when our own znode is gone by now; 'not-ours' when it would have to wait
@@ -57,13 +57,13 @@ export async function takeAfterDelay(
   }
 }
 
-/** What the parent says once a death that no client has noticed before is noticed. */
+/** The parent's data, after recording a death that was not noticed before. */
 async function readState(attempt: Attempt, parent: string, place: OwnedZnode): Promise<Znode<string>> {
   const { client } = attempt;
   for (;;) {
     const state = await attempt.through((call) => client.get(parent, { ...call, codec: text }));
     const { data, stat } = state;
-    // Our own mark: the answer to an earlier attempt was lost.
+    // Our own mark: the reply to an earlier attempt was lost.
     if (!data.startsWith(HELD) || data === markOf(place)) return state;
     const died = `${DIED}${data.slice(HELD.length)}`;
     await attempt.through((call) =>
@@ -72,29 +72,32 @@ async function readState(attempt: Attempt, parent: string, place: OwnedZnode): P
   }
 }
 
-/** A client that has left by now has noticed it, too. */
+/** Another client, gone by now, has noticed it, too. */
 function ignoreBadVersion(error: unknown): void {
   if (!(error instanceof BadVersionError)) throw error;
 }
 
 /**
- * What is left of a delay, in milliseconds, for the client that stands in the line. By the clock of the servers: a step of it makes the
- * delay as much longer or shorter.
+ * The rest of a delay, in milliseconds, for a contender. By the clock of the servers: a clock step makes the delay
+ * longer or shorter by its amount.
  *
- * @param noticed the znode that says since when a client is known to have died
+ * @param noticed the znode that records since when a client is known to have died
  */
 export function leftOfDelay(delayMs: number, noticed: Stat, { stat }: OwnedZnode): number {
-  // The present is not known, but that it is later than our own znode. Who stood there before begins with the whole delay.
+  // Of the present it is only known that it is later than our znode. A contender from before waits for the whole delay.
   const passedMs = stat.created.getTime() - noticed.modified.getTime();
   return delayMs - Math.max(0, passedMs);
 }
 
-/** Deletes the znode and says that no holder died. */
+/** Deletes the znode and records that no holder died. */
 export async function releaseInOrder(client: Client, parent: string, path: string): Promise<void> {
   await client.transaction().delete(path).set(parent, FREE).commit();
 }
 
-/** Leaves without having had the lock; if it stands there already that we hold it, says that no holder died. Never rejects. */
+/**
+ * Leaves without having had the lock; if the data says already that we hold it, records that no holder died. Never
+ * rejects.
+ */
 export async function leaveInOrder(client: Client, parent: string, place: OwnedZnode): Promise<Refusal> {
   const { path, stat } = place;
   await persist(client, stat.ephemeralOwner, async () => {

@@ -1,6 +1,6 @@
 /**
- * Every lock honours every option that all locks have, and ends with its session. An option that is new does not compile until it
- * is tested here.
+ * Every lock supports every common lock option, and ends with its session. A new option does not compile until it is
+ * tested here.
  */
 import { type Client, OPEN } from '@meerkat/client';
 import { expect, test } from 'vitest';
@@ -12,12 +12,12 @@ import { PriorityLock } from './priority-lock.ts';
 import { ReadWriteLock } from './read-write-lock.ts';
 import { Semaphore } from './semaphore.ts';
 
-/** Something that is held under the znode at `path`. */
+/** Ownership represented by a znode below `path`. */
 type Acquire = (client: Client, options: LockOptions) => Promise<Held & { readonly path: string }>;
 
 interface Case {
   readonly acquire: Acquire;
-  /** What another client has when this waits; null: it never does. */
+  /** What another client holds while this one waits; null: it never waits. */
   readonly rival: Acquire | null;
 }
 
@@ -57,7 +57,7 @@ const CHECKS: { readonly [Name in keyof LockOptions]-?: Check } = {
     if (rival === null) return;
     const theirs = await rival(other, {});
     const waiting = acquire(client, { acl });
-    // Until it stands in the line.
+    // Until it is in the line.
     while ((await client.ephemerals()).length === 0);
     for (const path of await client.ephemerals()) expect((await client.getAcl(path)).acl, path).toEqual(acl);
     await theirs.release();
@@ -83,7 +83,7 @@ test.each(
 )('$name honours $option', ({ lock, check }) => inWorld(2, ([{ client }, other]) => check(client, lock, other.client)));
 
 test.each(Object.entries(LOCKS).filter(([, { rival }]) => rival !== null))(
-  '%s ends one session timeout after the last answer, and not later than any other client gets it',
+  '%s ends one session timeout after the last reply, and before another client can acquire it',
   (_name, { acquire, rival }) =>
     inWorld(2, async ([one, two], { sleep, cut }) => {
       const lock = await acquire(one.client, {});

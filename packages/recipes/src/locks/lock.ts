@@ -10,8 +10,8 @@ import { sequenceOf } from '../kernel/sequence.ts';
 import { isRevocation } from './revocation.ts';
 
 /**
- * A lock that is held. Give it to the client that works under it; the client that wants to hold it longer, or to give it back by itself,
- * takes another handle with `reenter`. The lock is given back with its last handle.
+ * A lock that is held. Pass it to code that works under it; code that needs the lock for longer, or releases it on its
+ * own, takes another handle with `reenter`. The lock is released with its last handle.
  *
  * @example
  * async function reprice(lock: Lock): Promise<void> {
@@ -21,7 +21,7 @@ import { isRevocation } from './revocation.ts';
  */
 export class Lock implements Held {
   readonly guarded: Guarded;
-  /** Aborts when a client asks for the lock: give it back soon, or do not. */
+  /** Aborts when another client requests the lock: release it soon, or ignore it. */
   readonly revocation: AbortSignal;
   readonly #client: Client;
   readonly #holding: Holding;
@@ -36,11 +36,11 @@ export class Lock implements Held {
     this.revocation = revocation;
     this.guarded = new Guarded(client, [this]);
     handles.add(this);
-    // As many handles as one likes.
+    // Without Node.js' limit of listeners: there may be any number of handles.
     this.#stopListening = onAbort(holding.signal, () => this.#end.abort(holding.signal.reason));
   }
 
-  /** The znode that stands for it. */
+  /** The znode that represents it. */
   get path(): string {
     return this.#holding.path;
   }
@@ -66,18 +66,18 @@ export class Lock implements Held {
     return this.#holding.generation;
   }
 
-  /** Another handle of the same lock, given back by itself. @throws NotHeldError */
+  /** Another handle of the same lock, with its own release. @throws NotHeldError */
   reenter(): Lock {
     if (!this.isHeld) throw new NotHeldError(this.path, this.token, 'it cannot be entered again');
     return new Lock(this.#client, this.#holding, this.revocation, this.#handles);
   }
 
   /**
-   * Gives this handle back, and the lock with the last one.
+   * Releases this handle, and the lock with the last one.
    *
-   * @returns once others can have it, if it was the last one, or the session is lost
-   * @throws NoAuthError when the service refuses that: they wait until the session ends. It may be tried again. Nothing
-   *   happens to a caller who does not wait for it
+   * @returns once others can acquire it, if it was the last handle, or the session is lost
+   * @throws NoAuthError when the service refuses the deletion: others wait until the session ends. It may be retried.
+   *   Nothing happens when the promise is not awaited
    */
   release(options?: CallOptions): Promise<void> {
     this.#handles.delete(this);
@@ -96,7 +96,7 @@ export class Lock implements Held {
   }
 }
 
-/** The lock that a place at the head of a line stands for. */
+/** The lock for a place at the head of a line. */
 export function takePlace(
   client: Client,
   line: Line,

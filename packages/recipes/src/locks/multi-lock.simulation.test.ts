@@ -1,5 +1,5 @@
 /**
- * Several locks as one under faults. A failure names its seed:
+ * Several locks as one under faults. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/locks/multi-lock.simulation.test.ts`.
  */
 import { type CallOptions, joinPath, ZooKeeperError } from '@meerkat/client';
@@ -20,9 +20,9 @@ simulateStorm(
   'has one holder of each of its locks at a time, all or none, and leaves nothing behind',
   4,
   async (fleet, seed) => {
-    /** A client deletes znodes by hand. Their holders cannot know at once, and only what they write is checked. */
+    /** Another client deletes znodes. Their holders cannot know at once, so only their writes are checked. */
     const hasVandal = seed % 3 === 0;
-    /** Checks those who hold all: only they have the same locks, so that their tokens can be compared. */
+    /** Checks holders of all locks: only they have the same locks, so that their tokens can be compared. */
     const store = new FencedStore('/entries', hasVandal ? () => true : undefined);
     const held = new Map<string, { readonly lock: Held; readonly paths: readonly string[] }>();
     const layout = seed % 2 === 0 ? 'kazoo' : 'curator';
@@ -38,7 +38,7 @@ simulateStorm(
       await client.ensurePath('/entries');
       await client.ensurePath('/marks');
       const paths = drawPaths(random);
-      // One that is given twice is taken once.
+      // A duplicate is acquired once.
       const given = random.chance(0.1) ? [...paths, paths[0]!] : paths;
       const locks = new MultiLock(client, given, { layout });
       const limits = drawLimits(random);
@@ -46,7 +46,8 @@ simulateStorm(
       const lock = isTry ? await locks.tryAcquire(limits) : await locks.acquire(limits);
       if (lock === null) return;
       try {
-        // A try is over by the time of its answer if it has lost one meanwhile; a caller that waits does so until he has all.
+        // A try is over when it resolves if it has lost a lock meanwhile; a waiting caller resolves only with all of
+        // them.
         if (!isTry) expect(lock.isHeld, `${station.host} holds ${paths} when acquire resolves`).toBe(true);
         held.set(station.host, { lock, paths });
         const isAll = paths.length === PATHS.length;
@@ -54,7 +55,7 @@ simulateStorm(
         check();
         for (let i = random.between(1, 3); i > 0; i--) {
           await station.sleep(random.between(1, 300));
-          // Who writes here had all of his locks, by what was committed: that is looked at in the end.
+          // A writer held all of its locks in the committed history: checked at the end.
           await lock.guarded.create('/marks/mark-', paths.toSorted().join(), { sequential: true });
           if (!isAll) continue;
           if (lock.isHeld) store.writeOutside(lock);
@@ -91,7 +92,7 @@ simulateStorm(
         for (const path of new TextDecoder().decode(data ?? new Uint8Array()).split(',')) {
           const first = lines.get(path)!.at(tree.zxidBefore(czxid)).path;
           const owner = first === null ? null : tree.stateAt(first, tree.zxidBefore(czxid))!.owner;
-          expect(owner, `who made ${mark} has ${path}`).toBe(sessionId);
+          expect(owner, `the creator of ${mark} holds ${path}`).toBe(sessionId);
         }
       }
       expect(marks.length).toBeGreaterThan(0);
@@ -100,16 +101,16 @@ simulateStorm(
   },
 );
 
-/** Deletes what one of those has or waits for who hold locks. */
+/** Deletes a znode of a holder or waiter. */
 async function rob({ client, random, station }: Worker): Promise<void> {
   await station.sleep(random.between(1, 1000));
-  // Often the first: the client that has it waits for the others.
+  // Often the first: its holder waits for the others.
   const path = random.pick([PATHS[0]!, ...PATHS]);
   const { children } = await client.children(path);
   if (children.length > 0) await client.delete(joinPath(path, random.pick(children)));
 }
 
-/** Often little, so that many get some of their locks and not all. */
+/** Often short, so that many get only some of their locks. */
 function drawLimits(random: SeededRandom): CallOptions {
   return random.chance(0.6) ? { timeoutMs: random.between(1, 1000) } : {};
 }

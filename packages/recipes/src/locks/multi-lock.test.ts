@@ -25,7 +25,7 @@ describe('a multi-lock', () => {
       expect(await names(one, '/locks/b')).toEqual([]);
     }));
 
-  test('does not wait for one that was given the same locks in another order', () =>
+  test('does not deadlock with one that was given the same locks in another order', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const run = async (lock: MultiLock): Promise<void> => {
         for (let i = 0; i < 5; i++) {
@@ -40,7 +40,7 @@ describe('a multi-lock', () => {
       ]);
     }));
 
-  test('that loses one of its locks while it waits for another gives back what it has, and takes all of them again', () =>
+  test('that loses one of its locks while it waits for another releases what it has, and starts again', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const other = await new Mutex(two.client, '/locks/b').acquire();
       const acquired = new MultiLock(one.client, ['/locks/a', '/locks/b', '/locks/c']).acquire();
@@ -48,7 +48,7 @@ describe('a multi-lock', () => {
       const [first] = await names(two, '/locks/a');
       const next = new Mutex(three.client, '/locks/a').acquire();
       await two.client.delete(`/locks/a/${first}`);
-      // Others get it, and no client stands in their way at the second.
+      // Others can acquire it, and nothing blocks them at the second.
       await (await next).release();
       while ((await names(two, '/locks/a')).length !== 1) await sleep(10);
       await other.release();
@@ -60,7 +60,7 @@ describe('a multi-lock', () => {
       for (const path of ['/locks/a', '/locks/b', '/locks/c']) expect(await names(two, path)).toEqual([]);
     }));
 
-  test('is held again after a session that was lost between two of its locks', () =>
+  test('is acquired after session loss between two of its locks', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
       const other = await new Mutex(two.client, '/locks/b').acquire();
       const acquired = new MultiLock(one.client, ['/locks/a', '/locks/b']).acquire();
@@ -73,7 +73,7 @@ describe('a multi-lock', () => {
       expect((await acquired).isHeld).toBe(true);
     }));
 
-  test('gives up at its signal, which is not that of a lock that was lost', () =>
+  test('is cancelled by its signal, but not by the loss of a lock', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       await new Mutex(two.client, '/locks/b').acquire();
       const controller = new AbortController();
@@ -88,14 +88,14 @@ describe('a multi-lock', () => {
       expect(await names(two, '/locks/b')).toHaveLength(1);
     }));
 
-  test('takes a lock once that is named twice', () =>
+  test('acquires a lock once that is named twice', () =>
     inWorld(1, async ([one]) => {
       const lock = await new MultiLock(one.client, ['/locks/a', '/locks/a']).acquire({ timeoutMs: 10_000 });
       expect(lock.isHeld).toBe(true);
       expect(await names(one, '/locks/a')).toHaveLength(1);
     }));
 
-  test('is not made of two locks of one path, which would wait for each other', () =>
+  test('refuses two locks of one path, which would wait for each other', () =>
     inWorld(1, ([one]) => {
       const { client } = one;
       expect(() => new MultiLock(client, ['/locks/a', new Mutex(client, '/locks/a')])).toThrow(BadArgumentsError);
@@ -104,7 +104,7 @@ describe('a multi-lock', () => {
       return Promise.resolve();
     }));
 
-  test('that is tried is not had when one of its locks is lost while the next one is tried', () =>
+  test('tryAcquire fails when one of its locks is lost while the next one is tried', () =>
     inWorld(2, async ([one, two]) => {
       const { client, beforeRequest } = stepClient(one.client);
       await two.client.ensurePath('/locks/b');
@@ -116,7 +116,7 @@ describe('a multi-lock', () => {
       expect(await names(two, '/locks/b')).toEqual([]);
     }));
 
-  test('leaves nothing at the signal of a caller who uses it again and again', () =>
+  test('leaves no listeners on a signal that is used repeatedly', () =>
     inWorld(1, async ([one]) => {
       const { signal } = new AbortController();
       const both = new MultiLock(one.client, ['/locks/a', '/locks/b']);
@@ -139,7 +139,7 @@ describe('a multi-lock', () => {
       expect(lock.isHeld).toBe(false);
     }));
 
-  test('may have a smaller token than one before with other locks, and writes all the same', () =>
+  test('may have a smaller token than an earlier one with other locks, and can write nevertheless', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const before = await new Mutex(three.client, '/locks/b').acquire();
       const first = new MultiLock(one.client, ['/locks/b', '/locks/c']).acquire();

@@ -6,7 +6,7 @@ import { type Guard, Guarded } from '../kernel/guarded.ts';
 import type { Held } from '../kernel/holding.ts';
 import { Mutex, type MutexOptions } from './mutex.ts';
 
-/** What a multi-lock takes: a mutex, or one side of a read/write lock. */
+/** A part of a multi-lock: a mutex, or one side of a read/write lock. */
 export interface Lockable {
   readonly path: string;
   acquire(options?: CallOptions): Promise<Held & Guard>;
@@ -14,8 +14,8 @@ export interface Lockable {
 }
 
 /**
- * Several locks as one: all of them are held, or none. They are taken in the order of their paths, whatever the order in
- * which they were given, so that two multi-locks never wait for each other.
+ * Several locks as one: all of them are held, or none. They are acquired in the order of their paths, whatever the
+ * order of the arguments, so that multi-locks do not deadlock.
  *
  * @example
  * const both = new MultiLock(client, ['/locks/from', '/locks/to']);
@@ -27,7 +27,7 @@ export class MultiLock {
   readonly #locks: readonly Lockable[];
 
   /**
-   * @param locks paths of mutexes, or locks of this client; one that is given twice is taken once
+   * @param locks paths of mutexes, or locks of this client; a duplicate is acquired once
    * @throws BadArgumentsError for two locks of one path, which would wait for each other
    */
   constructor(client: Client, locks: readonly (string | Lockable)[], options: MutexOptions = {}) {
@@ -43,8 +43,8 @@ export class MultiLock {
   }
 
   /**
-   * Waits for all of them. When one is lost while another is waited for, those that were taken are given back, and it begins
-   * again with the first: to take the lost one alone would be out of order.
+   * Waits for all of them. When one is lost while another is awaited, those that were acquired are released, and it
+   * starts again with the first: acquiring only the lost one would violate the order.
    *
    * @throws AbortedError, TimeoutError: none of them is held
    */
@@ -60,7 +60,7 @@ export class MultiLock {
     }
   }
 
-  /** @returns those that were taken until one of them was lost */
+  /** @returns those that were acquired before one of them was lost */
   async #takeAll(attempt: Attempt, givenUp: AbortSignal | undefined): Promise<readonly (Held & Guard)[]> {
     const held: (Held & Guard)[] = [];
     try {
@@ -76,10 +76,10 @@ export class MultiLock {
   }
 
   /**
-   * All of them if no client has or waits for any; otherwise null.
+   * All of them if none is held or awaited by another client; otherwise null.
    *
    * @throws AbortedError, TimeoutError: none of them is held
-   * @throws NoAuthError when the service does not let one be given back: others wait for it until the session ends
+   * @throws NoAuthError when the service refuses to delete one: others wait for it until the session ends
    */
   async tryAcquire(options: CallOptions = {}): Promise<Held | null> {
     const attempt = this.#attempt('tryAcquire', options);
@@ -95,7 +95,7 @@ export class MultiLock {
     return null;
   }
 
-  /** @returns false when not all of them are held, but those in `held` */
+  /** @returns false when only those in `held` are held */
   async #tryAll(held: (Held & Guard)[], attempt: Attempt): Promise<boolean> {
     for (const lock of this.#locks) {
       const one = await lock.tryAcquire(attempt.next());
@@ -111,14 +111,14 @@ export class MultiLock {
   }
 }
 
-/** The limits of the caller, and no longer than all that is held by now is. */
+/** The caller's limits, and no longer than all that is held by now is. */
 function whileHeld(held: readonly Held[], call: CallOptions): CallOptions {
   const signals = held.map(({ signal }) => signal);
   if (signals.length === 0) return call;
   return { ...call, signal: firstAbortOf(call.signal === undefined ? signals : [call.signal, ...signals]) };
 }
 
-/** The last one first, as it was taken. Nothing happens to a caller who does not wait for it. */
+/** In reverse order. Nothing happens when the promise is not awaited. */
 function giveBack(held: readonly Held[]): Promise<unknown> {
   return ignoreRejection(Promise.all([...held].reverse().map((lock) => lock.release())));
 }
@@ -136,8 +136,8 @@ class HeldTogether implements Held {
   }
 
   /**
-   * The largest of theirs: each is larger than all of its lock before, and so is the largest than that of everyone who had
-   * the same locks before.
+   * The largest of their tokens: each is larger than all earlier ones of its lock, so the largest is larger than that
+   * of every earlier holder of the same locks.
    */
   get token(): bigint {
     let largest = 0n;
@@ -154,7 +154,7 @@ class HeldTogether implements Held {
   }
 
   release(options?: CallOptions): Promise<void> {
-    // As with one lock, nothing happens to a caller who does not wait for it.
+    // As with one lock, nothing happens when the promise is not awaited.
     return ignoreRejection(this.#releaseAll(options));
   }
 

@@ -1,5 +1,5 @@
 /**
- * Mutual exclusion under faults. A failure names its seed:
+ * Mutual exclusion under faults. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/locks/mutex.simulation.test.ts`.
  */
 import { describe } from 'vitest';
@@ -46,7 +46,7 @@ describe('a mutex with a delay after a death in a storm', () => {
 });
 
 describe('a mutex in a storm in which clocks run apart', () => {
-  simulateStorm('has one holder at a time when its margin makes good for the clocks, too', 2, (fleet) =>
+  simulateStorm('has one holder at a time with a margin for the clock drift', 2, (fleet) =>
     contendInStorm(
       fleet,
       new FencedStore('/entries'),
@@ -59,10 +59,10 @@ describe('a mutex in a storm in which clocks run apart', () => {
     ),
   );
 
-  simulateStorm('lets no holder write after the next holder has written, without any margin', 2, (fleet) =>
+  simulateStorm('lets no holder write after the next holder has written, even without a margin', 2, (fleet) =>
     contendInStorm(
       fleet,
-      // How many are sure at one time is not checked.
+      // The number of concurrent holders is not checked.
       new FencedStore('/entries', () => true),
       ['/lock'],
       async ({ client, random }) => {

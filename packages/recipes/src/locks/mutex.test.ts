@@ -7,7 +7,7 @@ import { Mutex, type MutexOptions } from './mutex.ts';
 describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (layout) => {
   const options: MutexOptions = { layout };
 
-  test('goes from one holder to the next, in the order of asking, with growing tokens', () =>
+  test('is passed on in the order of the requests, with growing tokens', () =>
     inWorld(3, async (stations, { sleep }) => {
       const order: string[] = [];
       const tokens: bigint[] = [];
@@ -38,7 +38,7 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
       expect(await new Mutex(two.client, '/lock', options).tryAcquire()).not.toBeNull();
     }));
 
-  test('gives up at its time limit or signal, and leaves nothing behind', () =>
+  test('leaves nothing behind at its timeout or signal', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       await new Mutex(one.client, '/lock', options).acquire();
       const mutex = new Mutex(two.client, '/lock', options);
@@ -58,7 +58,7 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
       expect(await names(one)).toHaveLength(1);
     }));
 
-  test('leaves nothing behind when the waiter gives up without a connection', () =>
+  test('leaves nothing behind when the waiter cancels without a connection', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
       await new Mutex(one.client, '/lock', options).acquire();
       const acquired = new Mutex(two.client, '/lock', options).acquire({ timeoutMs: 1000 });
@@ -84,7 +84,7 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
       }
     }));
 
-  test('is had after a session that was lost at any moment of making the parent', () =>
+  test('can be acquired after session loss at any moment of creating the parent', () =>
     inWorld(1, async ([one], { sleep, cut, heal }) => {
       const { client } = one;
       for (let step = 0; step < 12; step++) {
@@ -100,7 +100,7 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
       }
     }));
 
-  test('says who holds it, who waits, since when, and what they wrote', () =>
+  test('lists its holder and waiters, since when, and with their data', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const mutex = new Mutex(one.client, '/lock', { layout, data: 'one' });
       expect(await mutex.contenders()).toEqual([]);
@@ -115,7 +115,7 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
       expect(contenders[1]!.since.getTime()).toBeGreaterThanOrEqual(contenders[0]!.since.getTime());
     }));
 
-  test('is asked back', () =>
+  test('can be revoked', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const mutex = new Mutex(two.client, '/lock', options);
       expect(await mutex.revoke()).toBe(false);
@@ -132,7 +132,7 @@ describe.each(['curator', 'kazoo'] as const)('a mutex with the layout of %s', (l
 });
 
 describe('a lock that is held', () => {
-  test('is given back with its last handle', () =>
+  test('is released with its last handle', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const lock = await new Mutex(one.client, '/lock').acquire();
       const inner = lock.reenter();
@@ -149,7 +149,7 @@ describe('a lock that is held', () => {
       await sleep(10);
     }));
 
-  test('has more handles than Node.js takes for a leak of listeners, all of which end with it', () =>
+  test("may have more handles than Node.js' listener limit, all of which end with it", () =>
     inWorld(1, async ([one], { sleep }) => {
       const warnings: Error[] = [];
       const onWarning = (warning: Error): number => warnings.push(warning);
@@ -166,7 +166,7 @@ describe('a lock that is held', () => {
       expect(String(handles[0]!.signal.reason)).toContain('it was released');
     }));
 
-  test('says so when it may not be given back, does not affect callers that do not wait for it, and can be tried again', () =>
+  test('rejects a refused release, without effect on callers that do not await it, and can be retried', () =>
     inWorld(1, async ([one]) => {
       const noDelete = [acl.world('crwa')];
       const lock = await new Mutex(one.client, '/lock', { acl: noDelete }).acquire();
@@ -179,7 +179,7 @@ describe('a lock that is held', () => {
       expect(await names(one)).toEqual([]);
     }));
 
-  test('is gone when its release resolves, also when it had ended by a margin before', () =>
+  test('is deleted when its release resolves, also when a margin had ended it before', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
       const lock = await new Mutex(one.client, '/lock', { marginMs: 2000 }).acquire();
       cut('host1');
@@ -196,7 +196,7 @@ describe('a lock that is held', () => {
       expect(one.client.state).toBe('connected');
     }));
 
-  test('ends when its znode is deleted by hand', () =>
+  test('ends when another client deletes its znode', () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new Mutex(one.client, '/lock').acquire();
       const ended = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
@@ -207,9 +207,9 @@ describe('a lock that is held', () => {
       await lock.release();
     }));
 
-  test('ends earlier by a margin, and not at all while the service answers', () =>
+  test('ends earlier by a margin, but not while the service replies', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
-      // What is left of 4000 ms is less than two pings apart, and enough.
+      // What is left of 4000 ms is shorter than two ping intervals, but long enough.
       const lock = await new Mutex(one.client, '/lock', { marginMs: 2000 }).acquire();
       await sleep(20_000);
       expect(lock.isHeld).toBe(true);
@@ -224,14 +224,14 @@ describe('a lock that is held', () => {
       expect(await names(two)).toEqual([]);
     }));
 
-  test('is over for a process that was stopped, before its first timer rings', () =>
+  test('is over for a process that was paused, before its first timer fires', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       const lock = await new Mutex(one.client, '/lock').acquire();
       await one.client.create('/fenced', '0');
       one.pause();
       const next = await new Mutex(two.client, '/lock').acquire();
       await next.guarded.set('/fenced', 'next');
-      // Nothing of the first host runs but these lines.
+      // The first host runs nothing but these lines.
       expect(lock.signal.aborted).toBe(false);
       expect(lock.isHeld).toBe(false);
       await expect(lock.guarded.set('/fenced', 'late')).rejects.toBeInstanceOf(NotHeldError);
@@ -242,11 +242,11 @@ describe('a lock that is held', () => {
       expect(data).toBe('next');
     }));
 
-  test('gives its znode up when the same session comes back after it was lost', () =>
+  test('removes its znode when the same session comes back after it was lost', () =>
     inWorld(2, async ([one, two], { sleep, server }) => {
       const lock = await new Mutex(one.client, '/lock').acquire();
       const sessionId = one.client.session?.id;
-      // A service that is away for longer than the session timeout keeps its sessions.
+      // A service that is down for longer than the session timeout keeps its sessions.
       server.crash();
       await sleep(6000);
       expect(lock.isHeld).toBe(false);
@@ -258,7 +258,7 @@ describe('a lock that is held', () => {
       expect(lock.isHeld).toBe(false);
     }));
 
-  test('is taken again by a waiter whose session was lost meanwhile, at the end of the line', () =>
+  test('is acquired by a waiter whose session was lost, from the end of the line', () =>
     inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
       const lock = await new Mutex(one.client, '/lock').acquire();
       const order: string[] = [];
@@ -283,8 +283,8 @@ describe('a lock that is held', () => {
     }));
 });
 
-describe('what is guarded by a lock', () => {
-  test('is written while it is held, with results and errors of its own', () =>
+describe('a write guarded by a lock', () => {
+  test('is applied while the lock is held, with its own results and errors', () =>
     inWorld(1, async ([one], { sleep }) => {
       const { client } = one;
       const lock = await new Mutex(client, '/lock').acquire();
@@ -311,7 +311,7 @@ describe('what is guarded by a lock', () => {
       expect((await client.get('/a', { codec: text })).data).toBe('4');
     }));
 
-  test('is not written by another transaction than the one that checks the lock', () =>
+  test('is refused in another transaction than the one that checks the lock', () =>
     inWorld(1, async ([one]) => {
       const { client } = one;
       await client.create('/a', '1');
@@ -325,7 +325,7 @@ describe('what is guarded by a lock', () => {
     inWorld(2, async ([one, two]) => {
       const lock = await new Mutex(one.client, '/lock').acquire();
       await one.client.create('/a', '1');
-      // The write is on its way when the lock is taken away.
+      // The write is in flight when the lock is lost.
       const [, failure] = await Promise.all([
         two.client.delete(lock.path),
         two.sleep(0.5).then(() => lock.guarded.set('/a', '2').catch((error: unknown) => error)),

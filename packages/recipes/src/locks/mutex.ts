@@ -12,14 +12,14 @@ import { requestRevocation } from './revocation.ts';
 
 export interface MutexOptions extends SharedLockOptions {
   /**
-   * How long a lock whose holder died is kept from the others, milliseconds. All who use the lock must set it; programs
-   * with other libraries do not wait. Default 0.
+   * How long a lock whose holder died is withheld from others, in milliseconds. All users of the lock must set it;
+   * programs with other libraries do not wait. Default 0.
    */
   readonly lockDelayMs?: number | undefined;
 }
 
 /**
- * A lock that one holder at a time has, in the order of asking.
+ * A lock with one holder at a time, acquired in the order of the requests.
  *
  * @example
  * const mutex = new Mutex(client, '/locks/orders');
@@ -38,23 +38,23 @@ export class Mutex {
     this.path = path;
     this.#client = client;
     this.#lockDelayMs = lockDelayMs;
-    // What the parent holds would be lost with it.
+    // The parent's data would be lost with it.
     const delayed: Pick<Line, 'parentMode' | 'canMove'> =
       lockDelayMs === 0 ? {} : { parentMode: 'persistent', canMove: false };
     this.#line = { ...makeMutexLine(path, sharedLockSettings(options)), ...delayed };
   }
 
   /**
-   * Waits for the lock, through lost connections and sessions.
+   * Waits for the lock, across lost connections and sessions.
    *
-   * @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us
+   * @throws AbortedError, TimeoutError: nothing is held, and nothing of us is left in the line
    */
   async acquire(options: CallOptions = {}): Promise<Lock> {
     const attempt = this.#attempt('acquire', options);
     return attempt.run(() => this.acquireWithin(attempt));
   }
 
-  /** @internal The same, as a part of another call. */
+  /** @internal The same, as part of another call. */
   async acquireWithin(attempt: Attempt): Promise<Lock> {
     for (;;) {
       const place = await contend(this.#line, attempt);
@@ -64,7 +64,7 @@ export class Mutex {
   }
 
   /**
-   * The lock if no client has it or waits for it; otherwise null.
+   * Acquires the lock if no client holds or awaits it; otherwise null.
    *
    * @throws NoAuthError when the service does not let us leave the line: others wait for us until the session ends
    */
@@ -73,28 +73,28 @@ export class Mutex {
     return attempt.run(() => this.tryAcquireWithin(attempt));
   }
 
-  /** @internal The same, as a part of another call. */
+  /** @internal The same, as part of another call. */
   async tryAcquireWithin(attempt: Attempt): Promise<Lock | null> {
     const place = await tryContend(this.#line, attempt);
     return place && this.#take(place, attempt, true);
   }
 
-  /** Who has the lock and who waits for it, in this order. */
+  /** The holder and the waiters, in order. */
   contenders(options?: CallOptions): Promise<readonly Contending[]> {
     return inspect(this.#client, this.#line, options);
   }
 
   /**
-   * Asks the holder to give the lock back: its `revocation` is aborted. A holder that uses Curator hears it if it was
-   * made revocable; one that uses kazoo does not.
+   * Requests the release of the lock: the holder's `revocation` is aborted. A holder that uses Curator is notified if
+   * it was made revocable; one that uses kazoo is not.
    *
-   * @returns false when it is free, or the client that was asked gave it back meanwhile: another client may have it then
+   * @returns false when it is free, or the notified holder released it meanwhile: another client may hold it then
    */
   revoke(options: CallOptions = {}): Promise<boolean> {
     return requestRevocation(this.#client, this.#line, options);
   }
 
-  /** @returns null when our place was lost meanwhile, or given up because it would have to wait */
+  /** @returns null when our place was lost meanwhile, or left because it would have to wait */
   async #take(place: OwnedZnode, attempt: Attempt, isTry: boolean): Promise<Lock | null> {
     const client = this.#client;
     if (this.#lockDelayMs === 0) return takePlace(client, this.#line, place);
@@ -114,10 +114,10 @@ export class Mutex {
   }
 }
 
-/** The znodes of a mutex; leader elections have the same. */
+/** The znodes of a mutex; leader elections use the same. */
 export function makeMutexLine(path: string, settings: SharedLockSettings): Line {
   const marker = settings.layout === 'curator' ? CURATOR_MARKER : KAZOO_MARKER;
-  // A name below the path must be legal: the server refuses what is not.
+  // Names below the path must be valid: the server refuses others.
   joinPath(path, marker);
   return { ...settings, path, marker, markers: [marker] };
 }

@@ -1,4 +1,4 @@
-/** Any request may fail for a reason that passes, carried out or not: what is taken is taken all the same, and once. */
+/** Any request may fail transiently, applied or not: the lock is acquired nevertheless, once. */
 import {
   ConnectionLossError,
   NotReadOnlyError,

@@ -4,12 +4,13 @@ import { compareBySequence } from '../kernel/sequence.ts';
 import type { LockSettings } from '../kernel/settings.ts';
 
 /**
- * Those who wait for a lock by their priority, and the one who has it.
+ * The waiters of a lock, by priority, and its holder.
  *
- *     /locks/orders                                  `held <name of its place>`, `died <the same>` or `free`; its version counts
- *       held                                         ephemeral: the client that made it has the lock
+ *     /locks/orders                                  `held <name of its place>`, `died <same>` or `free`; its version
+ *                                                    counts
+ *       held                                         ephemeral: the client that created it holds the lock
  *       _c_5b2f…-priority--5-0000000009              waits for `held`
- *       _c_0d1e…-priority-0-0000000007               waits for the one before it
+ *       _c_0d1e…-priority-0-0000000007               waits for the one ahead
  *                         ╰┬╯╰───┬────╯
  *                   priority  number
  */
@@ -19,54 +20,54 @@ export interface PriorityLine extends LockSettings {
   readonly lockDelayMs: number;
 }
 
-/** A client that has the lock or waits for it. */
+/** The holder or a waiter. */
 export interface PriorityContending extends Contending {
   /** With which it asked. */
   readonly priority: number;
 }
 
-/** The name of the znode that stands for the lock. */
+/** The name of the znode that represents the lock. */
 export const HELD = 'held';
 
-/** What the names of those who wait with this priority have between mark and number. */
+/** The text between mark and number in the names of waiters with this priority. */
 export function markerOf(priority: number): string {
   return `${MARKER}${priority}-`;
 }
 
-/** The names of those who wait, in their order. */
+/** The names of the waiters, in order. */
 export function waitersOf(children: readonly string[]): string[] {
   return children.filter((name) => WAITER.test(name)).sort(compareWaiters);
 }
 
-/** Which of the waiters the one at `index` waits for, or the holder; null when the lock is free for it. */
+/** The waiter, or holder, that the waiter at `index` waits for; null when the lock is free for it. */
 export function aheadOf(waiters: readonly string[], index: number, isHeld: boolean): string | null {
   return waiters[index - 1] ?? (isHeld ? HELD : null);
 }
 
-/** What the znode of the lock says while the one who waited under this name has it. */
+/** The data of the lock's znode while the client that waited under this name holds it. */
 export function formatHolder(name: string): string {
   return `${HOLDER}${name}`;
 }
 
-/** What it says once a client has noticed that the one who waited under this name holds it no more. */
+/** Its data once a client has noticed that the holder, who waited under this name, is gone. */
 export function formatDead(name: string): string {
   return `${DEAD}${name}`;
 }
 
-/** A holder died with the lock, and it was noticed when this was written. */
+/** A holder died with the lock, and this records that it was noticed. */
 export function saysDeath(data: string): boolean {
   return data.startsWith(DEAD);
 }
 
-/** What it says after the lock was given back. */
+/** Its data after a release. */
 export const FREE = 'free';
 
-/** The name under which the last one waited who got the lock; null when it was given back, or never taken. */
+/** The name under which the last holder waited; null when the lock was released, or never acquired. */
 export function parseHolder(data: string): string | null {
   return data.startsWith(HOLDER) ? data.slice(HOLDER.length) : null;
 }
 
-/** Who has the lock and who waits for it, in this order. Those who leave meanwhile are left out. */
+/** The holder and the waiters, in order. Contenders that leave meanwhile are omitted. */
 export async function inspectByPriority(
   client: Client,
   path: string,
@@ -110,7 +111,7 @@ async function read(
   }
 }
 
-/** By priority, among equals by age. The names decide where an Apache server has run out of numbers. */
+/** By priority, then by age. Names decide where an Apache server has run out of numbers. */
 function compareWaiters(a: string, b: string): number {
   return priorityOf(a) - priorityOf(b) || compareBySequence(a, b) || (a < b ? -1 : 1);
 }
@@ -120,7 +121,7 @@ function priorityOf(name: string): number {
 }
 
 const MARKER = 'priority-';
-/** The number has a sign where an Apache server has run out of them. */
+/** The number has a sign where an Apache server has run out of numbers. */
 const WAITER = /-priority-(-?\d+)--?\d{10}$/;
 const HOLDER = 'held ';
 const DEAD = 'died ';

@@ -1,5 +1,5 @@
 /**
- * Mutual exclusion and order under faults. A failure names its seed:
+ * Mutual exclusion and order under faults. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/locks/priority-lock.simulation.test.ts`.
  */
 import { describe, expect } from 'vitest';
@@ -12,7 +12,7 @@ import { PriorityLock } from './priority-lock.ts';
 
 describe('a lock with priorities in a storm', () => {
   simulateStorm(
-    'has one holder at a time, leaves nothing behind, and says so when no holder died',
+    'has one holder at a time, leaves nothing behind, and records that no holder died',
     6,
     (fleet, seed) => {
       const lockDelayMs = seed % 3 === 0 ? 200 : 0;
@@ -41,11 +41,11 @@ describe('a lock with priorities in a storm', () => {
 const WAITERS = 6;
 const ROUNDS = 8;
 
-simulate('goes to the best of those who waited when it was given back, in a service that works', 4, async (fleet) => {
+simulate('is acquired by the best waiter at the time of the release, without faults', 4, async (fleet) => {
   const random = fleet.world.random.fork('waiters');
   let given = 0;
   const clients = await fleet.connectAll(WAITERS);
-  /** Who waited in the first place just before the last release. */
+  /** The first waiter just before the last release. */
   let best: PriorityContending | null = null;
   const work = clients.map(async (client) => {
     const lock = new PriorityLock(client, '/lock');
@@ -53,7 +53,7 @@ simulate('goes to the best of those who waited when it was given back, in a serv
       await fleet.world.sleep(random.between(0, 60));
       const priority = random.between(-2, 2);
       const held = await lock.acquire({ priority });
-      // Who came after the release may be better, and is not when its priority is only the same.
+      // A contender that came after the release may be better, but not with an equal priority.
       if (best !== null && best.sessionId !== held.sessionId) expect(priority).toBeLessThan(best.priority);
       await fleet.world.sleep(random.between(0, 40));
       const [holder, next] = await lock.contenders();

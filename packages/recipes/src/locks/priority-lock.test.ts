@@ -6,12 +6,12 @@ import type { Station } from '../testing/station.ts';
 import { MultiLock } from './multi-lock.ts';
 import { PriorityLock } from './priority-lock.ts';
 
-/** Resolves when so many have the lock or wait for it. */
+/** Resolves when there are this many contenders. */
 async function untilContenders(station: Station, count: number): Promise<void> {
   while ((await new PriorityLock(station.client, '/lock').contenders()).length !== count) await station.sleep(10);
 }
 
-describe('a lock with priorities', () => {
+describe('a priority lock', () => {
   test('goes to the smallest priority, and among equals to the oldest, with growing tokens', () =>
     inWorld(7, async ([first, ...others]) => {
       const held = await new PriorityLock(first!.client, '/lock').acquire({ priority: 9 });
@@ -38,7 +38,7 @@ describe('a lock with priorities', () => {
       expect(await names(first!)).toEqual([]);
     }));
 
-  test('is not taken from its holder by one with a smaller priority', () =>
+  test('is not preempted by a smaller priority', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const held = await new PriorityLock(one.client, '/lock').acquire({ priority: 5 });
       let got = '';
@@ -70,7 +70,7 @@ describe('a lock with priorities', () => {
       expect(await new PriorityLock(two.client, '/lock').tryAcquire()).not.toBeNull();
     }));
 
-  test('gives up at its time limit or signal, also without a connection, and leaves nothing behind', () =>
+  test('leaves nothing behind at its timeout or signal, also without a connection', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
       await new PriorityLock(one.client, '/lock').acquire();
       const lock = new PriorityLock(two.client, '/lock');
@@ -111,7 +111,7 @@ describe('a lock with priorities', () => {
       }
     }));
 
-  test('leaves nothing behind when the caller gives up at any moment and the connection breaks', () =>
+  test('leaves nothing behind when the caller cancels at any moment and the connection breaks', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
       for (let step = 0; step < 24; step++) {
         const controller = new AbortController();
@@ -128,7 +128,7 @@ describe('a lock with priorities', () => {
       }
     }));
 
-  test('says who holds it, who waits, with which priority, and what they wrote', () =>
+  test('lists its holder and waiters, with their priorities and data', () =>
     inWorld(3, async ([one, two, three]) => {
       const lock = new PriorityLock(one.client, '/lock', { data: 'one' });
       expect(await lock.contenders()).toEqual([]);
@@ -150,7 +150,7 @@ describe('a lock with priorities', () => {
       });
     }));
 
-  test('is asked back', () =>
+  test('can be revoked', () =>
     inWorld(2, async ([one, two]) => {
       const lock = new PriorityLock(two.client, '/lock');
       expect(await lock.revoke()).toBe(false);
@@ -164,7 +164,7 @@ describe('a lock with priorities', () => {
       expect((await next).isHeld).toBe(true);
     }));
 
-  test('stands in a multi-lock', () =>
+  test('can be part of a multi-lock', () =>
     inWorld(2, async ([one, two]) => {
       const { client } = one;
       const both = new MultiLock(client, ['/mutex', new PriorityLock(client, '/lock')]);
@@ -177,7 +177,7 @@ describe('a lock with priorities', () => {
       await new PriorityLock(two.client, '/lock').acquire();
       await expect(held.guarded.set('/written', 'late')).rejects.toBeInstanceOf(NotHeldError);
       await held.release();
-      // What is another's by now stays.
+      // Another client's znode stays.
       expect(await names(two)).toEqual(['held']);
     }));
 
@@ -190,12 +190,12 @@ describe('a lock with priorities', () => {
     }));
 });
 
-describe('the holder of a lock with priorities', () => {
-  test('is refused by the service when another client holds it since, at the same path', () =>
+describe('the holder of a priority lock', () => {
+  test('is refused by the service when another client has acquired it since, at the same path', () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new PriorityLock(one.client, '/lock').acquire();
       await one.client.create('/written', '1');
-      // The write is on its way when the lock is taken away, and taken.
+      // The write is in flight when the lock is lost and acquired by another client.
       const [, failure] = await Promise.all([
         two.client
           .transaction()
@@ -212,7 +212,7 @@ describe('the holder of a lock with priorities', () => {
       expect(await names(two)).toEqual(['held']);
     }));
 
-  test('deletes nothing of another holder when it gives back what was taken from it', () =>
+  test('deletes nothing of another holder when it releases a lost lock', () =>
     inWorld(2, async ([one, two]) => {
       const lock = await new PriorityLock(one.client, '/lock').acquire();
       const [[, , theirs]] = await Promise.all([
@@ -228,11 +228,11 @@ describe('the holder of a lock with priorities', () => {
       expect(stat?.czxid).toBe(theirs.stat?.czxid);
     }));
 
-  test('gives it up when the same session comes back after it was lost', () =>
+  test('releases it when the same session comes back after it was lost', () =>
     inWorld(2, async ([one, two], { sleep, server }) => {
       const lock = await new PriorityLock(one.client, '/lock').acquire();
       const sessionId = one.client.session?.id;
-      // A service that is away for longer than the session timeout keeps its sessions.
+      // A service that is down for longer than the session timeout keeps its sessions.
       server.crash();
       await sleep(6000);
       expect(lock.isHeld).toBe(false);
@@ -267,7 +267,7 @@ describe('the holder of a lock with priorities', () => {
       expect(await names(two)).toEqual([]);
     }));
 
-  test('is followed at once after a release whose answer was lost', () =>
+  test('is followed at once after a release whose reply was lost', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
       const lock = new PriorityLock(one.client, '/lock', { lockDelayMs: 30_000 });
       for (let step = 0; step < 16; step++) {
@@ -284,7 +284,7 @@ describe('the holder of a lock with priorities', () => {
 });
 
 describe('a waiter by priority', () => {
-  test('looks again when a client had the lock between its list and its taking', () =>
+  test('looks again when another client held the lock between its list and its acquisition', () =>
     inWorld(2, async ([one, two], { sleep }) => {
       await two.client.ensurePath('/lock');
       const taken: boolean[] = [];
@@ -293,7 +293,7 @@ describe('a waiter by priority', () => {
         const acquired = new PriorityLock(one.client, '/lock').acquire({ signal: controller.signal });
         const ended = acquired.catch(() => null);
         await sleep(step / 4);
-        // A client gives the lock back, while a better one waits.
+        // Another client releases the lock, while a better one waits.
         const [better, givenBack] = await two.client
           .transaction()
           .create('/lock/_c_-priority--1-', '', { mode: 'ephemeral', sequential: true })
@@ -313,7 +313,7 @@ describe('a waiter by priority', () => {
       expect(taken.at(-1)).toBe(true);
     }));
 
-  test('makes another place when its znode is deleted by hand', () =>
+  test('creates another place when its znode is deleted by another client', () =>
     inWorld(2, async ([one, two]) => {
       const held = await new PriorityLock(one.client, '/lock').acquire();
       const acquired = new PriorityLock(two.client, '/lock').acquire();
@@ -327,7 +327,7 @@ describe('a waiter by priority', () => {
       expect((await acquired).isHeld).toBe(true);
     }));
 
-  test('that dies does not stand in the way of those behind it', () =>
+  test('that dies does not block those behind it', () =>
     inWorld(3, async ([one, two, three]) => {
       const held = await new PriorityLock(one.client, '/lock').acquire();
       const second = expect(new PriorityLock(two.client, '/lock').acquire({ priority: -1 })).rejects.toMatchObject({

@@ -12,18 +12,20 @@ import { giveBack, PriorityWaiter, type Taken } from './priority-waiter.ts';
 import { isRevocation, REVOKE } from './revocation.ts';
 
 export interface PriorityLockOptions extends LockOptions {
-  /** How long we leave a lock alone whose holder died, milliseconds. All who use the lock should set it. Default 0. */
+  /**
+   * How long a lock whose holder died is left alone, in milliseconds. All users of the lock should set it. Default 0.
+   */
   readonly lockDelayMs?: number | undefined;
 }
 
 export interface PriorityAcquireOptions extends CallOptions {
-  /** Smaller ones get it first: 32 bits with sign. Default 0. */
+  /** Smaller ones are first: 32 bits, signed. Default 0. */
   readonly priority?: number | undefined;
 }
 
 /**
- * A lock that one holder at a time has: when it is given back, the waiter with the smallest priority gets it, among equals
- * the one that has waited longest. Nothing is taken from a holder.
+ * A lock with one holder at a time: after a release, the waiter with the smallest priority acquires it, among equals
+ * the one that has waited longest. A holder is never preempted.
  *
  * @example
  * const lock = new PriorityLock(client, '/locks/printer');
@@ -44,10 +46,10 @@ export class PriorityLock {
   }
 
   /**
-   * Waits for the lock, through lost connections and sessions.
+   * Waits for the lock, across lost connections and sessions.
    *
-   * @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us
-   * @throws RangeError for a priority that is none
+   * @throws AbortedError, TimeoutError: nothing is held, and nothing of us is left in the line
+   * @throws RangeError for an invalid priority
    */
   async acquire(options: PriorityAcquireOptions = {}): Promise<Lock> {
     const lock = await this.#contend(options, this.#about('acquire'), false);
@@ -56,7 +58,7 @@ export class PriorityLock {
   }
 
   /**
-   * The lock if it is free, and no caller waits for it who would get it before us; otherwise null.
+   * Acquires the lock if it is free, and no waiter is ahead of us; otherwise null.
    *
    * @throws NoAuthError when the service does not let us leave the line: others wait for us until the session ends
    */
@@ -64,13 +66,13 @@ export class PriorityLock {
     return this.#contend(options, this.#about('tryAcquire'), true);
   }
 
-  /** Who has the lock and who waits for it, in this order. */
+  /** The holder and the waiters, in order. */
   contenders(options?: CallOptions): Promise<readonly PriorityContending[]> {
     return inspectByPriority(this.#client, this.path, options);
   }
 
   /**
-   * Asks the holder to give the lock back: its `revocation` is aborted.
+   * Requests the release of the lock: the holder's `revocation` is aborted.
    *
    * @returns false when it is free
    */
@@ -120,7 +122,7 @@ export class PriorityLock {
     return new Lock(this.#client, holding, revocation.signal);
   }
 
-  /** The lock's znode stays: its version is what distinguishes holders. */
+  /** The lock's znode stays: its version distinguishes holders. */
   #placesOf(priority: number): Line {
     const marker = markerOf(priority);
     const names = { layout: 'curator', marker, markers: [marker] } as const;

@@ -31,28 +31,29 @@ import {
   waitersOf,
 } from './priority-line.ts';
 
-/** The znode `held`, made by us. */
+/** The znode `held`, created by us. */
 export interface Taken extends OwnedZnode {
-  /** Of the lock's znode, since we have it. */
+  /** Of the lock's znode, while we hold it. */
   readonly version: number;
 }
 
 /*
  * Waiting by priority:
  *
- *     list     the children, with the version of the lock's znode. `held` is not among them and no client stands before us:
- *              it is our turn
- *     take     in one transaction: delete our place, write the lock's znode if it still has that version, make `held`
- *     watch    otherwise the one before us, or `held`; and our own place, which the client that squeezes in before us touches
+ *     list     the children, with the version of the lock's znode. If there is no `held` and no waiter ahead, it is our
+ *              turn
+ *     acquire  in one transaction: delete our place, write the lock's znode if it still has that version, create `held`
+ *     watch    otherwise the one ahead, or `held`; and our own place, which a client that enters ahead of us touches
  *
- * What makes it safe:
+ * Why it is safe:
  *
- * 1. Who has the lock is decided by the one znode `held`, not by the order: a waiter that comes later and stands before
- *    the holder's old place has nothing by that.
- * 2. Each taking changes the version that the next one has to know. So between a list and the taking that follows from it
- *    no client had the lock, and the client that waited when it was last given back stood in the list.
- * 3. Watches only wake. A touch that is lost, or comes for nothing, costs a list at another time.
- * 4. After a lost reply the lock's znode says who took it last, and its mzxid is the czxid of `held` if that is the same.
+ * 1. The holder is determined by the one znode `held`, not by the order: a waiter that comes later and sorts before the
+ *    holder's old place gains nothing from that.
+ * 2. Each acquisition changes the version that the next one requires. So between a list and the acquisition based on it
+ *    there was no other holder, and every client that waited at the last release was in the list.
+ * 3. Watches only wake. A touch that is lost, or superfluous, affects only when the next list is read.
+ * 4. After a lost reply the lock's znode shows who acquired it last, and its mzxid equals the czxid of `held` if that
+ *    belongs to the same acquisition.
  */
 export class PriorityWaiter {
   readonly #client: Client;
@@ -61,12 +62,12 @@ export class PriorityWaiter {
   readonly #place: OwnedZnode;
   readonly #name: string;
   readonly #heldPath: string;
-  /** A taking was sent, and its outcome is not known yet. */
+  /** An acquisition was sent, and its outcome is not known yet. */
   #isDoubtful = false;
   #hasTouched = false;
   #own: Watch | null = null;
   #ahead: Watch | null = null;
-  /** The version of the lock's znode at which the delay after a death is over. */
+  /** The version of the lock's znode for which the delay after a death is over. */
   #versionWaitedOut: number | null = null;
 
   constructor(attempt: Attempt, line: PriorityLine, place: OwnedZnode) {
@@ -81,7 +82,7 @@ export class PriorityWaiter {
   /**
    * Waits until the lock is ours.
    *
-   * @returns 'gone' when our place is lost, or the session; 'not-ours' when it would have to wait and `isTry`
+   * @returns 'gone' when our place or the session is lost; 'not-ours' when it would have to wait and `isTry`
    */
   async awaitTurn(isTry: boolean): Promise<Turn<Taken>> {
     try {
@@ -90,7 +91,7 @@ export class PriorityWaiter {
         if (turn !== null) return turn;
       }
     } catch (error) {
-      // The znode of the lock was deleted, and so our place.
+      // The znode of the lock was deleted, and with it our place.
       if (error instanceof NoNodeError) return 'gone';
       throw error;
     } finally {
@@ -101,7 +102,7 @@ export class PriorityWaiter {
     }
   }
 
-  /** Leaves the line. @returns once nothing of us is left, or it goes with the session */
+  /** Leaves the line. @returns once nothing of us is left, or it is going to be deleted with the session */
   async leave(): Promise<Refusal> {
     const sessionId = this.#place.stat.ephemeralOwner;
     const removed = removeZnode(this.#client, this.#place.path, sessionId);
@@ -114,7 +115,7 @@ export class PriorityWaiter {
     return removed;
   }
 
-  /** One round; null when it is to look again. */
+  /** One round; null when it has to look again. */
   async #look(isTry: boolean): Promise<Turn<Taken> | null> {
     const { lockDelayMs } = this.#line;
     const { lost } = this.#place;
@@ -123,7 +124,7 @@ export class PriorityWaiter {
       this.#isDoubtful = false;
       if (taken !== null) return this.#had(taken);
     }
-    // Before the list: who is not in it will touch us, and we hear that.
+    // Before the list: clients that are not in it will touch us, which we are then notified of.
     if (!isTry && !(await this.#watchOwn())) return 'gone';
     const list = await this.#list();
     if (list === null || lost.aborted) return 'gone';
@@ -149,7 +150,7 @@ export class PriorityWaiter {
     return lost.aborted ? 'gone' : null;
   }
 
-  /** The line as it is; null when we do not stand in it. */
+  /** The current line; null when we are not in it. */
   async #list(): Promise<{
     readonly waiters: readonly string[];
     readonly index: number;
@@ -179,7 +180,7 @@ export class PriorityWaiter {
         .create(this.#heldPath, data, { mode: 'ephemeral', acl })
         .commit(this.#attempt.next());
       if (made.stat === null) {
-        // A server up to 3.8.1 does not say: it is looked up like after a lost reply.
+        // A server up to 3.8.1 does not return it: it is looked up as after a lost reply.
         this.#isDoubtful = true;
         return null;
       }
@@ -196,7 +197,7 @@ export class PriorityWaiter {
     }
   }
 
-  /** `held`, if it is what a taking of ours has made. */
+  /** `held`, if it was created by an acquisition of ours. */
   async #find(options: CallOptions): Promise<Taken | null> {
     const read = { ...options, read: 'linearizable' } as const;
     try {
@@ -211,7 +212,7 @@ export class PriorityWaiter {
     }
   }
 
-  /** A holder died with the lock: then it is kept from us for a while. */
+  /** If a holder died with the lock, waits for the delay. */
   async #waitForDelay(version: number, isTry: boolean): Promise<'over' | 'not-ours' | 'gone' | null> {
     const { path, lockDelayMs } = this.#line;
     const { data, stat } = await this.#client.get(path, { ...this.#attempt.next(), codec: text });
@@ -229,26 +230,26 @@ export class PriorityWaiter {
     await this.#attempt.any([], { lost, delayMs: leftMs });
     if (lost.aborted) return 'gone';
     this.#versionWaitedOut = version;
-    // The client that has come meanwhile may stand before us.
+    // A client that came meanwhile may be ahead of us.
     return null;
   }
 
-  /** From now on every client knows how long it has been. */
+  /** Records the death, so that every client knows since when. */
   async #noteDeath(holder: string, version: number): Promise<void> {
     try {
       await this.#client.set(this.#line.path, formatDead(holder), { version, ...this.#attempt.next() });
     } catch (error) {
-      // A client has noticed it before us.
+      // Another client has noticed it before us.
       if (!(error instanceof BadVersionError)) throw error;
     }
   }
 
-  /** It is ours: for certain as well, unless the session was lost meanwhile, or the server has no quorum. */
+  /** It is ours, and certain to be, unless the session was lost meanwhile or the server has no quorum. */
   #had(taken: Taken): Turn<Taken> {
     return taken.lost.aborted || new Deadline(this.#client, NO_MARGIN).leftMs <= 0 ? this.#forgo(taken) : taken;
   }
 
-  /** It is ours, but not for certain. Nothing was done under it, so no client has to wait for a delay. */
+  /** It is ours, but not certain to be. Nothing was done under it, so that no delay is needed. */
   #forgo(taken: Taken): 'gone' {
     const { path, stat } = taken;
     const { ephemeralOwner: sessionId, czxid } = stat;
@@ -265,7 +266,7 @@ export class PriorityWaiter {
       ahead === HELD ? `${path} ${session} holds it` : `${holder}, and ${path} ${session} stands before us`;
   }
 
-  /** Wakes the one that has waited for a client before us until now, so that it waits for us. */
+  /** Wakes the waiter directly behind us, so that it waits for us. */
   #touchOnce(next: string | undefined): void {
     if (this.#hasTouched) return;
     this.#hasTouched = true;
@@ -287,17 +288,17 @@ export class PriorityWaiter {
   }
 }
 
-/** Deletes `held` and says that no holder died, unless another client has taken the lock since. */
+/** Deletes `held` and records that no holder died, unless another client has acquired the lock since. */
 export async function giveBack(client: Client, path: string, taken: Pick<Taken, 'path' | 'version'>): Promise<void> {
   await client.transaction().set(path, FREE, { version: taken.version }).delete(taken.path).commit();
 }
 
-/** A one-shot watch that can be waited for several times. */
+/** A one-shot watch that can be awaited several times. */
 interface Watch extends Disposable {
   readonly path: string;
   readonly sessionId: bigint;
   readonly changed: Promise<unknown>;
-  /** It has told its event. */
+  /** Its event has fired. */
   isSpent: boolean;
 }
 
@@ -315,7 +316,7 @@ async function watchZnode(attempt: Attempt, path: string): Promise<Watch | null>
   return watch;
 }
 
-/** Writes what stands there. The client that was quicker has woken it, too. */
+/** Rewrites the same data. A client that was faster has woken it, too. */
 async function touch(client: Client, path: string): Promise<void> {
   try {
     const { data, stat } = await client.get(path);

@@ -1,4 +1,6 @@
-/** A server without a quorum answers pings for as long as one likes, while the session is silent for all others and expires. */
+/**
+ * A server without a quorum answers pings without a limit, while for the ensemble the session is silent and expires.
+ */
 import { type CallOptions, type Client, connect, text } from '@meerkat/client';
 import { type ClientTap, makeClientClock, VirtualTransport } from '@meerkat/simulator';
 import { expect, test } from 'vitest';
@@ -19,16 +21,16 @@ interface Place {
   readonly sleep: (ms: number) => Promise<void>;
   /** Bytes that the client has sent so far. */
   readonly sentBytes: () => number;
-  /** Breaks the connection; the client that answers the next one has a quorum, or none. */
+  /** Breaks the connection; the next server has a quorum, or none. */
   readonly goTo: (quorum: 'with a quorum' | 'without a quorum') => Promise<void>;
 }
 
-/** A client whose server may say that it is read-only. What else it does, other servers would not. */
+/** A client whose server may report that it is read-only. It otherwise behaves as a normal server. */
 async function onServers(program: (place: Place) => Promise<void>): Promise<void> {
   const { world, ensemble } = new Fleet(1, { servers: 1 });
   let isReadOnly = false;
   let sentBytes = 0;
-  /** The last byte of a ConnectResponse says so: 4 bytes of length, and 37. */
+  /** The last byte of a ConnectResponse is the flag: 4 bytes of length, and 37. */
   const makeTap = (): ClientTap => {
     let receivedBytes = 0;
     return {
@@ -85,12 +87,12 @@ test.each<[string, Take]>([
     await goTo('with a quorum');
     expect(lostSignal.aborted).toBe(false);
     expect(held.isHeld).toBe(false);
-    // The same session has it no more, so that others get it: us, for instance.
+    // The same session no longer holds it, so that others can acquire it, for instance this client.
     expect((await take(client)).isHeld).toBe(true);
   }),
 );
 
-test('a waiter gets nothing from a server without a quorum, whatever that one knows', () =>
+test('a waiter acquires nothing from a server without a quorum, whatever that one knows', () =>
   onServers(async ({ client, sleep, goTo }) => {
     const before = await new Mutex(client, '/lock').acquire();
     let isThere = false;
@@ -117,7 +119,7 @@ test.each<[string, (client: Client) => Promise<Held>]>([
     const before = sentBytes();
     const taken = take(client);
     await sleep(3000);
-    // Three kilobytes are some twenty requests.
+    // Three kilobytes are about twenty requests.
     expect(sentBytes() - before).toBeLessThan(3000);
     await goTo('with a quorum');
     expect((await taken).isHeld).toBe(true);
@@ -155,7 +157,7 @@ test('the signal of the session ends a timeout after the last server with a quor
     expect(await full.tryTake()).not.toBeNull();
   }));
 
-/** null when it is said that it is not held any more. */
+/** null when it reports that it is no longer held. */
 async function downgraded(client: Client, call: CallOptions): Promise<Held | null> {
   const lock = new ReadWriteLock(client, '/it');
   try {
@@ -166,9 +168,9 @@ async function downgraded(client: Client, call: CallOptions): Promise<Held | nul
   }
 }
 
-test('nothing is deleted, taken or leased for a consumer of a queue while no server with a quorum has answered for long', () =>
+test('nothing is deleted, taken or leased for a queue consumer after a long time without a server with a quorum', () =>
   onServers(async ({ client, sleep, goTo }) => {
-    // The server of this world would carry it out.
+    // The server of this test would apply it.
     const plain = new IdQueue(client, '/plain', { codec: text, leases: false });
     const leased = new IdQueue(client, '/leased', { codec: text });
     for (const queue of [plain, leased]) await queue.put('7', 'a');

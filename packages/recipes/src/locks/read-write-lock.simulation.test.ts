@@ -1,5 +1,5 @@
 /**
- * Readers and writers under faults, with writers that become readers. A failure names its seed:
+ * Readers and writers under faults, with downgrades. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/locks/read-write-lock.simulation.test.ts`.
  */
 import { TimeoutError } from '@meerkat/client';
@@ -20,13 +20,13 @@ describe('a read/write lock in a storm', () => {
       const writing = await lock.acquireWrite(limits);
       if (random.chance(0.5)) return { held: writing, access: 'write' };
       await station.sleep(random.between(1, 100));
-      // Handles that should be over are checked on, whatever comes of the downgrade.
+      // Handles that should be over are checked, whatever the result of the downgrade.
       if (writing.isHeld) store.onAcquired(station.host, writing.reenter());
       try {
         const haste = random.chance(0.3) ? { timeoutMs: random.between(0, 20) } : drawLimits(random);
         return { held: await lock.downgrade(writing, haste), access: 'read' };
       } catch (error) {
-        // Nothing is held any more, and nothing has to be given back.
+        // Nothing is held, and nothing has to be released.
         if (!(error instanceof TimeoutError) && !(error instanceof NotHeldError)) throw error;
         await station.sleep(random.between(1, 1000));
         return null;

@@ -46,7 +46,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       expect(await names(one, '/rw')).toEqual([]);
     }));
 
-  test('becomes a lock for reading without another writer in between', () =>
+  test('is downgraded without another writer in between', () =>
     inWorld(3, async ([one, two, three], { sleep }) => {
       const [a, b, c] = [one, two, three].map(({ client }) => new ReadWriteLock(client, '/rw', { layout }));
       const writing = await a!.acquireWrite();
@@ -60,7 +60,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       await sleep(50);
       const reading = await a!.downgrade(writing);
       expect([writing.isHeld, reading.isHeld]).toEqual([false, true]);
-      // The znode of the new lock stands where the old one stood, before the writer that waits.
+      // The znode of the new lock has the place of the old one, before the waiting writer.
       expect(reading.path.slice(-10)).toBe(writing.path.slice(-10));
       expect(reading.token).toBe(writing.token);
       await sleep(100);
@@ -79,7 +79,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       expect(await names(one, '/rw')).toEqual([]);
     }));
 
-  test('becomes one also when the connection breaks at that moment', () =>
+  test('is downgraded also when the connection breaks at that moment', () =>
     inWorld(2, async ([one, two], { sleep, breakConnections }) => {
       const lock = new ReadWriteLock(one.client, '/rw', { layout });
       for (let afterMs = 0; afterMs < 10; afterMs++) {
@@ -93,7 +93,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       }
     }));
 
-  test('is not one for writing any more from the downgrade on, and is nothing any more when that fails', () =>
+  test('is no longer a write lock from the downgrade on, and is not held when that fails', () =>
     inWorld(2, async ([one, two], { sleep, cut, heal }) => {
       const lock = new ReadWriteLock(one.client, '/rw', { layout });
       for (let step = 0; step < 12; step++) {
@@ -103,7 +103,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
         if (step === 0) cut('host1');
         const downgraded = lock.downgrade(writing, { signal: controller.signal });
         downgraded.catch(() => {});
-        // A reader may get in before the answer comes.
+        // A reader may get in before the reply arrives.
         expect([writing.isHeld, inner.isHeld, inner.signal.aborted]).toEqual([false, false, true]);
         await sleep(step / 4);
         controller.abort();
@@ -116,7 +116,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       }
     }));
 
-  test('is nothing any more when the session is lost meanwhile', () =>
+  test('is not held when the session is lost during the downgrade', () =>
     inWorld(1, async ([one], { cut, heal }) => {
       const lock = new ReadWriteLock(one.client, '/rw', { layout });
       const writing = await lock.acquireWrite();
@@ -125,7 +125,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       heal();
     }));
 
-  test('becomes one also when the service refuses that at first for a reason that passes', () =>
+  test('is downgraded also when the service fails transiently at first', () =>
     inWorld(1, async ([one]) => {
       const { client, beforeRequest } = stepClient(one.client);
       const lock = new ReadWriteLock(client, '/rw', { layout });
@@ -136,7 +136,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       expect(await names(one, '/rw')).toHaveLength(1);
     }));
 
-  test('keeps the last number of an Apache server, which others get, too', () =>
+  test('is not downgraded with the last number of an Apache server, which others get, too', () =>
     inWorld(1, async ([one]) => {
       const { client } = one;
       const lock = new ReadWriteLock(client, '/rw', { layout });
@@ -149,7 +149,7 @@ describe.each(['curator', 'kazoo'] as const)('a read/write lock with the layout 
       await last.release();
     }));
 
-  test('is made of no other lock, whose number would stand before a writer here', () =>
+  test('refuses to downgrade the lock of another line, whose number would be ahead of a writer here', () =>
     inWorld(2, async ([one, two]) => {
       const other = await new ReadWriteLock(one.client, '/other', { layout }).acquireWrite();
       const lock = new ReadWriteLock(two.client, '/rw', { layout });

@@ -14,8 +14,8 @@ import { requestRevocation } from './revocation.ts';
 export type ReadWriteLockOptions = SharedLockOptions;
 
 /**
- * A lock that many readers have at a time, or one writer, in the order of asking: a writer waits for the client that stands before
- * it, a reader for the last writer before it.
+ * A lock with many readers at a time, or one writer, in the order of the requests: a writer waits for the contender
+ * ahead, a reader for the last writer ahead.
  *
  * @example
  * const lock = new ReadWriteLock(client, '/locks/catalogue');
@@ -40,43 +40,43 @@ export class ReadWriteLock {
     this.#readers = { ...line, marker: read, blocker: (names, index) => lastWriter(names, index, write) };
   }
 
-  /** @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us */
+  /** @throws AbortedError, TimeoutError: nothing is held, and nothing of us is left in the line */
   acquireRead(options: CallOptions = {}): Promise<Lock> {
     return this.#acquire('acquireRead', this.#readers, options);
   }
 
-  /** @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us */
+  /** @throws AbortedError, TimeoutError: nothing is held, and nothing of us is left in the line */
   acquireWrite(options: CallOptions = {}): Promise<Lock> {
     return this.#acquire('acquireWrite', this.#writers, options);
   }
 
-  /** null when a writer has it or waits for it. */
+  /** null when a writer holds or awaits it. */
   tryAcquireRead(options: CallOptions = {}): Promise<Lock | null> {
     return this.#tryAcquire('tryAcquireRead', this.#readers, options);
   }
 
-  /** null when any client has it or waits for it. */
+  /** null when any client holds or awaits it. */
   tryAcquireWrite(options: CallOptions = {}): Promise<Lock | null> {
     return this.#tryAcquire('tryAcquireWrite', this.#writers, options);
   }
 
-  /** Who has the lock and who waits for it, the oldest first. */
+  /** The holders and the waiters, the oldest first. */
   async contenders(options?: CallOptions): Promise<readonly ReadWriteContending[]> {
     const all = await inspect(this.#client, this.#all(), options);
     return all.map((one) => ({ ...one, wants: isMarked(nameOf(one.path), this.#writers.marker) ? 'write' : 'read' }));
   }
 
-  /** Asks those who hold it to give it back; see `Mutex.revoke`. */
+  /** Requests the release from the holders; see `Mutex.revoke`. */
   revoke(options: CallOptions = {}): Promise<boolean> {
     return requestRevocation(this.#client, this.#all(), options);
   }
 
   /**
-   * Makes a lock for reading of one for writing, in one step: no other writer has it in between, and readers that wait
-   * get in. The handle given, and all others of the lock for writing, are over from the call on.
+   * Turns a write lock into a read lock, in one step: no other writer gets in between, and waiting readers get in. The
+   * given handle, and all others of the write lock, are over from the call on.
    *
-   * @throws NotHeldError; AbortedError, TimeoutError: nothing is held any more, neither for reading nor for writing
-   * @throws BadArgumentsError when it is no lock for writing of this read/write lock; SequenceExhaustedError when it has the
+   * @throws NotHeldError; AbortedError, TimeoutError: nothing is held afterwards, neither for reading nor for writing
+   * @throws BadArgumentsError when it is no write lock of this read/write lock; SequenceExhaustedError when it has the
    *   last number of an Apache server: it stays what it is
    * @example
    * const writing = await lock.acquireWrite();
@@ -85,12 +85,13 @@ export class ReadWriteLock {
   async downgrade(writing: Lock, options: CallOptions = {}): Promise<Lock> {
     const { path } = writing;
     if (parentOf(path) !== this.path || !isMarked(nameOf(path), this.#writers.marker)) {
-      // In another line its number would stand before the client that holds the lock there.
+      // In another line its number would be ahead of the holder there.
       const detail = `it is no lock for writing of ${this.path}`;
       throw new BadArgumentsError({ operation: 'ReadWriteLock.downgrade', path, detail });
     }
     if (sequenceOf(nameOf(path)) === SEQUENCE_MAX) {
-      // The client that got it a second time reports by the order of creation who had it first, which would be the writer.
+      // A client that got the number a second time decides by the order of creation, in which it would be older than
+      // the reader.
       const consequence =
         'so that others would get in beside a reader with this one. Release it, and acquire it for reading';
       throw new SequenceExhaustedError(this.path, consequence);
@@ -115,7 +116,7 @@ export class ReadWriteLock {
     return new Attempt(this.#client, options, about, { awaitsQuorum: true });
   }
 
-  /** The line as a client sees it who stands nowhere in it. */
+  /** The line as seen by a client that is not in it. */
   #all(): Line {
     const { marker } = this.#writers;
     return {

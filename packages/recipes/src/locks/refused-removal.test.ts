@@ -1,4 +1,4 @@
-/** The client that may create znodes and not delete them keeps the others waiting, and is told. */
+/** A client that may create znodes but not delete them blocks the others, and is notified. */
 import { type Acl, acl, type Client, NoAuthError } from '@meerkat/client';
 import { afterEach, expect, test } from 'vitest';
 import { Election } from '../election/election.ts';
@@ -29,7 +29,7 @@ test.each<[string, (client: Client, options: { acl: Acl[] }) => Promise<unknown>
     const options = { acl: NO_DELETE };
     await two.client.create('/lock', '', options);
     await two.client.create('/lock/leases', '', options);
-    // A holder that the try comes to nothing for, in each of the layouts.
+    // A holder that makes the try fail, in each of the layouts.
     await two.client.create('/lock/held', '', { mode: 'ephemeral' });
     for (const name of ['lock-', '__WRIT__']) {
       await two.client.create(`/lock/${name}`, '', { mode: 'ephemeral', sequential: true });
@@ -39,14 +39,14 @@ test.each<[string, (client: Client, options: { acl: Acl[] }) => Promise<unknown>
   }),
 );
 
-test('a try for several locks that may not give back one that it got says so, and does not say null', () =>
+test('a try for several locks rejects, instead of returning null, when it may not release one that it got', () =>
   inWorld(2, async ([one, two]) => {
     await one.client.create('/a', '', { acl: NO_DELETE });
     await using _held = await new Mutex(two.client, '/b').acquire();
     await expect(new MultiLock(one.client, ['/a', '/b']).tryAcquire()).rejects.toBeInstanceOf(NoAuthError);
   }));
 
-test('what has ended by itself and may not be deleted is given back once that is allowed', () =>
+test('a holding that has ended and may not be deleted can be released once that is allowed', () =>
   inWorld(1, async ([one], { sleep, cut, heal }) => {
     const { client } = one;
     const lock = await new Mutex(client, '/lock', { acl: NO_DELETE, marginMs: 2000 }).acquire();
@@ -61,7 +61,7 @@ test('what has ended by itself and may not be deleted is given back once that is
     expect(await names(one)).toEqual([]);
   }));
 
-test('a multi-lock says so when all that may be given back is gone, and does not affect callers that do not wait for it', () =>
+test('a multi-lock rejects a refused release once the others are released, but only for callers that await it', () =>
   inWorld(2, async ([one, two], { sleep }) => {
     await two.client.create('/a', '', { acl: NO_DELETE });
     const { client, beforeRequest } = stepClient(one.client);
@@ -77,7 +77,7 @@ test('a multi-lock says so when all that may be given back is gone, and does not
     expect(await names(two, '/a')).toEqual([]);
   }));
 
-test('a leader that may not resign learns so, but first what its work failed with', () =>
+test('a leader that may not resign gets that error, unless its work failed before', () =>
   inWorld(1, async ([one]) => {
     const election = new Election(one.client, '/lock', { acl: NO_DELETE });
     await expect(election.run(() => Promise.resolve('done'))).rejects.toBeInstanceOf(NoAuthError);

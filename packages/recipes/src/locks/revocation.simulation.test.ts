@@ -1,5 +1,5 @@
 /**
- * Locks that are asked back under faults. A failure names its seed:
+ * Revocation of locks under faults. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/locks/revocation.simulation.test.ts`.
  */
 import { type CallOptions, type Client, ZooKeeperError } from '@meerkat/client';
@@ -20,14 +20,14 @@ import { isRevocation } from './revocation.ts';
 
 const HOLDERS = ['one', 'two', 'three'];
 
-/** What is asked back. */
+/** What is revoked. */
 interface Revocable {
   acquire(options: CallOptions): Promise<Lock>;
   revoke(): Promise<boolean>;
   contenders(): Promise<readonly Contending[]>;
 }
 
-/** One after the other, by the seed. */
+/** Selected by the seed. */
 const KINDS: readonly ((client: Client) => Revocable)[] = [
   (client) => new Mutex(client, '/lock', { layout: 'kazoo' }),
   (client) => new Mutex(client, '/lock'),
@@ -43,17 +43,17 @@ const KINDS: readonly ((client: Client) => Revocable)[] = [
 ];
 const PRIORITY = 3;
 
-/** A client had the lock. */
+/** The ownership of a lock by a client. */
 interface Tenure {
   readonly path: string;
   readonly token: bigint;
-  /** When its holder was asked for it, virtual milliseconds; null: never. */
+  /** When its holder was notified of the request, virtual milliseconds; null: never. */
   heardMs: number | null;
-  /** When it had ended for its holder. */
+  /** When its holder knew that it had ended. */
   endedMs: number;
 }
 
-/** Another client asked for the lock, and what he was told. */
+/** A request for the lock by another client, and its result. */
 interface Request {
   readonly sinceZxid: number;
   readonly untilZxid: number;
@@ -61,7 +61,7 @@ interface Request {
 }
 
 simulateStorm(
-  'a holder hears that its lock is asked for, and keeps it until it gives it back',
+  'a holder is notified that its lock is requested, and keeps it until it releases it',
   4,
   async (fleet, seed) => {
     const open = KINDS[seed % KINDS.length]!;
@@ -85,7 +85,7 @@ simulateStorm(
       });
       try {
         store.onAcquired(station.host, lock);
-        // Without a limit: a holder that does not hear it would have the lock until the world ends.
+        // Without a limit: a holder that is not notified would keep the lock until the end of the simulation.
         await whenAskedOrOver(lock);
         if (random.chance(0.3)) await station.sleep(random.between(1, 1000));
         if (lock.isHeld) store.writeOutside(lock);
@@ -98,7 +98,7 @@ simulateStorm(
     const ask = async ({ client, random, station }: Worker): Promise<void> => {
       await station.sleep(random.chance(0.5) ? random.between(1, 20) : random.between(1, 1500));
       const lock = open(client);
-      // Once has to be enough.
+      // One request has to be enough.
       const [first] = await lock.contenders();
       if (first !== undefined && isRevocation(first.data)) return;
       const { committedZxid: sinceZxid } = fleet;
@@ -147,20 +147,22 @@ function whenAskedOrOver({ revocation, signal }: Lock): Promise<void> {
   });
 }
 
-/** The client that is asked hears it, as long as it has the lock; and the client that hears it was asked. */
+/** A requested holder is notified as long as it has the lock; and a notified holder was requested. */
 function checkTenure({ path, token, heardMs, endedMs }: Tenure, tree: CommittedTree): void {
   const [zxid] = askedAt(path, token, tree);
   if (zxid === undefined) {
-    expect(heardMs, `${path} of ${token} was not asked for`).toBe(null);
+    expect(heardMs, `${path} of ${token} was not requested`).toBe(null);
     return;
   }
   const askedMs = tree.entryAt(zxid)!.header.time - EPOCH_MS;
-  expect(heardMs ?? askedMs, `when the holder of ${path} heard it`).toBeGreaterThanOrEqual(askedMs);
+  expect(heardMs ?? askedMs, `when the holder of ${path} was notified`).toBeGreaterThanOrEqual(askedMs);
   const untilMs = Math.min(heardMs ?? endedMs, endedMs);
-  expect(untilMs - askedMs, `until the holder of ${path} heard it`).toBeLessThan(HEARD_MS);
+  expect(untilMs - askedMs, `until the holder of ${path} was notified`).toBeLessThan(HEARD_MS);
 }
 
-/** Who is told that he has asked a holder has; who is told that there is no holder to ask, there was none all the time. */
+/**
+ * If the request is reported as sent, a holder got it; otherwise the lock was free, or its holder changed, meanwhile.
+ */
 function checkRequest({ sinceZxid, untilZxid, wasSent }: Request, tree: CommittedTree, line: LineHistory): void {
   const during = line.between(sinceZxid, untilZxid);
   const when = `from zxid ${sinceZxid} to ${untilZxid}`;
@@ -175,7 +177,7 @@ function checkRequest({ sinceZxid, untilZxid, wasSent }: Request, tree: Committe
   ).toBe(true);
 }
 
-/** Zxids at which another client asked for the lock whose znode this is, since that zxid. */
+/** Zxids, from `zxid` on, at which another client requested the lock with this znode. */
 function askedAt(path: string, token: bigint, tree: CommittedTree): number[] {
   const asked = tree.changesOf(path).filter(({ type, zxid }) => {
     if (type !== 'changed') return false;
@@ -185,5 +187,5 @@ function askedAt(path: string, token: bigint, tree: CommittedTree): number[] {
   return asked.map(({ zxid }) => zxid);
 }
 
-/** As long as a process stands still, and until a holder that hears nothing gives up. */
+/** As long as a process may be paused, and until a holder without replies has ended. */
 const HEARD_MS = 15_000;

@@ -1,5 +1,5 @@
 /**
- * Leases under faults. A failure names its seed:
+ * Leases under faults. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/locks/semaphore.simulation.test.ts`.
  */
 import { describe } from 'vitest';

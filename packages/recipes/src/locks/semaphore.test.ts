@@ -8,7 +8,7 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
   const leases = layout === 'curator' ? '/limit/leases' : '/limit';
   const locks = layout === 'curator' ? '/limit/locks' : '/limit-__lock__';
 
-  test('gives so many leases and no more, in the order of asking', () =>
+  test('grants at most leasesMax leases, in the order of the requests', () =>
     inWorld(5, async (stations, { sleep }) => {
       let active = 0;
       let most = 0;
@@ -54,7 +54,7 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
     }));
 
   test.each(['acquire', 'tryAcquire'] as const)(
-    'says that nothing is held, whenever the caller of %s gives up',
+    'reports that nothing is held, whenever the caller of %s cancels',
     (method) =>
       inWorld(1, async ([one], { sleep }) => {
         const semaphore = new Semaphore(one.client, '/limit', { layout, leasesMax: 1 });
@@ -78,7 +78,7 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
       }),
   );
 
-  test('is waited for through a lost session, by the one that has the lock and from the start', () =>
+  test("is awaited across session loss, both by the lock's holder and from the start", () =>
     inWorld(3, async ([one, two, three], { sleep, cut, heal }) => {
       const options = { layout, leasesMax: 1 };
       const lease = await new Semaphore(one.client, '/limit', options).acquire();
@@ -99,7 +99,7 @@ describe.each(['curator', 'kazoo'] as const)('a semaphore with the layout of %s'
       await (await third).release();
     }));
 
-  test('takes back the lease of the client that loses its session', () =>
+  test('gets back the lease of a client that loses its session', () =>
     inWorld(2, async ([one, two], { cut }) => {
       const lease = await new Semaphore(one.client, '/limit', { layout, leasesMax: 1 }).acquire();
       const next = new Semaphore(two.client, '/limit', { layout, leasesMax: 1 }).acquire();
@@ -117,7 +117,7 @@ test('a semaphore with the layout of kazoo refuses clients with another number o
     expect(() => new Semaphore(one.client, '/limit', { leasesMax: 0 })).toThrow('leasesMax is at least 1, not 0');
   }));
 
-test('a lease stays that was made after one that is in doubt, however late that is removed', () =>
+test('a lease stays when an earlier one in doubt is removed late', () =>
   inWorld(1, async ([one], { sleep }) => {
     const { client, relent } = doubtClient(one.client, '/limit/leases');
     const lease = await new Semaphore(client, '/limit', { leasesMax: 1 }).acquire();

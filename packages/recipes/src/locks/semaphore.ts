@@ -12,11 +12,11 @@ import type { Lock } from './lock.ts';
 import { Mutex } from './mutex.ts';
 
 export interface SemaphoreOptions extends SharedLockOptions {
-  /** How many may hold a lease at a time. All who use the semaphore must say the same. */
+  /** The maximum number of leases. All users of the semaphore must use the same number. */
   readonly leasesMax: number;
 }
 
-/** A client that has a lease, or waits as the next one for it. */
+/** A lease holder, or the next waiter. */
 export interface LeaseHolder {
   readonly path: string;
   readonly data: Uint8Array;
@@ -27,10 +27,11 @@ export interface LeaseHolder {
 }
 
 /**
- * A number of leases, given in the order of asking. A lease ends when it is given back, or with the session of its holder.
+ * A number of leases, granted in the order of the requests. A lease ends when it is released, or with the session of
+ * its holder.
  *
- * The client that wants one first takes a lock; only the holder of the lock looks at the leases and waits for one to become free.
- * So one waiter wakes when a lease is given back, and the others wait in the line of the lock.
+ * A client that wants one first acquires a lock; only the holder of the lock looks at the leases and waits for a free
+ * one. So one waiter wakes when a lease is released, and the others wait in the line of the lock.
  *
  * @example
  * const semaphore = new Semaphore(client, '/limits/reports', { leasesMax: 3 });
@@ -61,13 +62,13 @@ export class Semaphore {
     this.#leases = makeLeases(path, { ...settings, leasesMax });
     this.#mutex = new Mutex(client, this.#leases.lockPath, {
       ...settings,
-      // Only the lease is what the caller holds.
+      // The caller holds only the lease.
       marginMs: NO_MARGIN,
       data: settings.layout === 'kazoo' ? settings.data : undefined,
     });
   }
 
-  /** @throws AbortedError, TimeoutError: nothing is held, and no caller waits for us */
+  /** @throws AbortedError, TimeoutError: nothing is held, and nothing of us is left in the line */
   async acquire(options: CallOptions = {}): Promise<Holding> {
     const attempt = this.#attempt('acquire', options);
     return attempt.run(async () => {
@@ -80,11 +81,11 @@ export class Semaphore {
   }
 
   /**
-   * A lease if one is free; otherwise null. Null, too, while another client tries or is about to take one: of two that try at
-   * once for the last one it may be that none gets it.
+   * A lease if one is free; otherwise null. Null, too, while another client tries or is about to take one: of two that
+   * try concurrently for the last one, possibly none gets it.
    *
    * @throws AbortedError, TimeoutError: nothing is held
-   * @throws NoAuthError when the service does not let what the try has made be deleted: it stands until the session ends
+   * @throws NoAuthError when the service refuses to delete what the try has created: it stays until the session ends
    */
   async tryAcquire(options: CallOptions = {}): Promise<Holding | null> {
     const attempt = this.#attempt('tryAcquire', options);
@@ -98,7 +99,7 @@ export class Semaphore {
     });
   }
 
-  /** Who has a lease; with Curator's layout also the one that waits for the next. In no order. */
+  /** The lease holders; with Curator's layout also the next waiter. In no order. */
   async holders(options: CallOptions = {}): Promise<readonly LeaseHolder[]> {
     const { path } = this.#leases;
     try {
@@ -111,7 +112,7 @@ export class Semaphore {
     }
   }
 
-  /** @returns 'gone' when a client has deleted what was prepared */
+  /** @returns 'gone' when another client has deleted what was prepared */
   async #tryWithLock(attempt: Attempt): Promise<Holding | null | 'gone'> {
     const lock = await this.#mutex.tryAcquireWithin(attempt);
     if (lock === null) return null;
@@ -122,22 +123,22 @@ export class Semaphore {
       if (names === null) lease = 'gone';
       else if (names.length < this.#leasesMax) lease = await this.#createLast(lock, attempt);
     } finally {
-      // Without the limit of the caller: where that is at its end, the lock has to go all the same.
+      // Without the caller's deadline: the lock has to be released even when that has passed.
       released = lock.release();
     }
     try {
       await attempt.waitFor(released);
       return lease;
     } catch (error) {
-      // No client gets it.
+      // The caller never gets it.
       if (lease instanceof Holding) void lease.release();
       throw error;
     }
   }
 
   /**
-   * Without the lock: creates a lease, and takes it back if there are too many. The client that keeps its lease has seen all older
-   * ones, and not too many: so there never are too many.
+   * Without the lock: creates a lease, and deletes it if there are too many. A client that keeps its lease has seen all
+   * older ones, and not too many: so there never are too many.
    */
   async #tryBesideLock(attempt: Attempt): Promise<Holding | null | 'gone'> {
     const own = await this.#leases.create(attempt);
@@ -156,12 +157,12 @@ export class Semaphore {
     try {
       return await this.#await(lock, attempt);
     } finally {
-      // The next one may look at the leases; whether its deletion is confirmed does not concern ours.
+      // The next one may look at the leases; whether the lock's deletion is confirmed does not concern our lease.
       void lock.release();
     }
   }
 
-  /** With the lock: waits for a lease. @returns null when lock or lease were lost meanwhile */
+  /** With the lock: waits for a lease. @returns null when lock or lease was lost meanwhile */
   async #await(lock: Lock, attempt: Attempt): Promise<Holding | null> {
     if (!this.#leases.countsOwn) {
       return (await this.#awaitRoom(lock, null, attempt)) === 'gone' ? null : this.#createLast(lock, attempt);
@@ -171,7 +172,7 @@ export class Semaphore {
     return turn === 'ours' ? this.#hold(own) : null;
   }
 
-  /** @param own our lease, if it is there before there is room for it */
+  /** @param own our lease, if it is created before there is room for it */
   async #awaitRoom(lock: Lock, own: OwnedZnode | null, attempt: Attempt): Promise<'ours' | 'gone'> {
     const { path } = this.#leases;
     const othersMax = own === null ? this.#leasesMax - 1 : this.#leasesMax;
@@ -180,7 +181,8 @@ export class Semaphore {
         using listed = await attempt.through((call) => this.#client.children(path, { ...call, watch: true }));
         const { children } = listed;
         const isThere = own === null || children.includes(nameOf(own.path));
-        // Lost without the signal having told it yet, as on a server without a quorum, where no client gets a lease.
+        // Lost without the signal having reported it yet, as on a server without a quorum, where leases are not
+        // granted.
         if (!lock.isHeld || !isThere) return 'gone';
         if (children.length <= othersMax) return 'ours';
         const holders = children.filter((name) => own === null || name !== nameOf(own.path));
@@ -188,13 +190,16 @@ export class Semaphore {
         await attempt.any([listed.changed], { lost: lock.signal });
       }
     } catch (error) {
-      // The parent of all leases was deleted, and so ours.
+      // The parent of all leases was deleted, and with it ours.
       if (!(error instanceof NoNodeError)) throw error;
     }
     return 'gone';
   }
 
-  /** With the lock, when a lease is free: no other client makes one meanwhile, as long as lock and lease are of one session. */
+  /**
+   * With the lock, when a lease is free: no other client creates one meanwhile, as long as lock and lease are of one
+   * session.
+   */
   async #createLast(lock: Lock, attempt: Attempt): Promise<Holding | null> {
     const own = await this.#leases.create(attempt);
     if (own.stat.ephemeralOwner === lock.sessionId && lock.isHeld) return this.#hold(own);

@@ -1,5 +1,5 @@
 /**
- * What the first assumption of docs/recipes/README.md is for: the clock of a client that runs slower than that of the servers.
+ * Why docs/recipes/README.md makes its first assumption: a client whose clock is slower than that of the servers.
  */
 import { text } from '@meerkat/client';
 import { expect, test } from 'vitest';
@@ -11,19 +11,22 @@ import { Mutex } from './mutex.ts';
 const SESSION_MS = 4000;
 /** In 1000 ms of the servers the client counts 800. */
 const DRIFT_PER_MILLION = -200_000;
-/** So many of the client's milliseconds a session is over before the client thinks so. */
+/** By this many of the client's milliseconds, a session is over before the client considers it lost. */
 const DRIFT_MS = (SESSION_MS * -DRIFT_PER_MILLION) / 1_000_000;
 
 interface Outcome {
-  /** Whether the old holder is sure at the moment when another one has got the lock. */
+  /** Whether the old holder is still certain when another client has acquired the lock. */
   readonly isSureBesideAnother: boolean;
-  /** What stands in the service after the old one has tried to write. */
+  /** The data in the service after the old holder has tried to write. */
   readonly inside: string;
-  /** Whether a store outside takes what the old one writes. */
+  /** Whether an external store accepts the write of the old holder. */
   readonly isTakenOutside: boolean;
 }
 
-/** A holder with a slow clock is cut off, another client gets the lock and writes, and the old holder writes, too. */
+/**
+ * A holder with a slow clock is partitioned, another client acquires the lock and writes, and the old holder writes,
+ * too.
+ */
 async function playWithSlowClock(marginMs: number): Promise<Outcome> {
   const { world, ensemble } = new Fleet(1, { servers: 1 });
   return world.run(async () => {
@@ -50,12 +53,12 @@ async function playWithSlowClock(marginMs: number): Promise<Outcome> {
   });
 }
 
-test('a slow clock leaves two sure of a lock, and the old one can still write nothing', async () => {
+test('a slow clock causes two holders of a lock, but the old one still cannot write', async () => {
   const outcome = await playWithSlowClock(0);
   expect(outcome).toEqual({ isSureBesideAnother: true, inside: 'the next one', isTakenOutside: false });
 });
 
-test('a margin that makes good for the drift leaves one sure of a lock', async () => {
+test('with a margin for the drift there is one holder', async () => {
   const outcome = await playWithSlowClock(DRIFT_MS);
   expect(outcome).toEqual({ isSureBesideAnother: false, inside: 'the next one', isTakenOutside: false });
 });

@@ -17,12 +17,12 @@ export type MigrationOperation =
   | { readonly kind: 'delete'; readonly path: string; readonly version?: number | undefined }
   | { readonly kind: 'check'; readonly path: string; readonly version?: number | undefined };
 
-/** Writes that happen together. */
+/** Writes that are applied together. */
 export type Migration = readonly MigrationOperation[];
 
 /**
- * What is kept of a migration that was applied, to know it again: SHA-256 over, for each operation, its path, the number
- * of its op code, and its record in the text form that ZooKeeper's records have in Java. Curator's is the same.
+ * Identifies a migration that was applied: SHA-256 over, for each operation, its path, the number of its op code, and
+ * its record in the text form that ZooKeeper's records have in Java. Same as Curator's.
  *
  *     /a   1   '/a,#7a,v{s{31,s{'world,'anyone}}},0⏎       create with the data z, an ACL and the flags
  *     /a   5   '/a,#7a,3⏎                                  set on version 3
@@ -74,7 +74,7 @@ function flagsOf({ mode, sequential = false, ttlMs }: MigrationOperation & { kin
   return (ttlMs === undefined ? 0 : 5) + (sequential ? (ttlMs === undefined ? 2 : 1) : 0);
 }
 
-/** Begins with an apostrophe; what has a meaning in this form is escaped. */
+/** Begins with an apostrophe; characters with a meaning in this form are escaped. */
 function stringOf(text: string | null): string {
   return `'${(text ?? '').replace(/[\0\n\r,}%]/g, (character) => `%${hex(character.charCodeAt(0))}`)}`;
 }
@@ -83,7 +83,7 @@ function hex(code: number): string {
   return code.toString(16).toUpperCase().padStart(2, '0');
 }
 
-/** Each byte as Java's `Integer.toHexString` of a signed byte has it: without zeros in front, 0xff as ffffffff. */
+/** Each byte as formatted by Java's `Integer.toHexString` of a signed byte: without leading zeros, 0xff as ffffffff. */
 function bytesOf(data: Data): string {
   const bytes = typeof data === 'string' ? new TextEncoder().encode(data) : (data ?? []);
   if (bytes.length === 0) return '';

@@ -1,12 +1,12 @@
 /**
- * Four processes apply the same sets of migrations, each of which is visible when it is applied twice or out of order, while
- * servers and links fail, processes die, callers cancel, and znodes of lock holders are deleted by hand. In
- * every seed, by what was committed:
+ * Four processes apply the same sets of migrations, which show whether one is applied twice or out of order, under
+ * faults of servers and links, while processes die, callers cancel, and znodes of lock holders are deleted. In every
+ * seed, checked against the committed history:
  *
- * 1. each migration is applied exactly once, in order, in one txn with its note, and none of them in part;
- * 2. a call that is reported has found all of its set applied, and says how many of them it has applied itself; one that
- *    says that it has not done anything has not;
- * 3. a set is refused only when more has been applied; `appliedCount` says how many had been at some moment of the call.
+ * 1. each migration is applied exactly once, in order, in one txn with its note, and none of them partially;
+ * 2. a call that succeeds has found all of its set applied, and returns how many of them it has applied itself; one of
+ *    outcome 'not-applied' has applied none;
+ * 3. a set is refused only when more has been applied; `appliedCount` returns how many were at some moment of the call.
  */
 import { type Children, type Client, isZooKeeperError } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -18,7 +18,7 @@ import type { Migration } from './migration-digest.ts';
 import { MigrationMismatchError, type MigrationReport, Migrations } from './migrations.ts';
 
 const HOSTS = ['one', 'two', 'three', 'four'];
-/** A new one is begun so often that there is something to apply as long as there are faults. */
+/** New ones are started so often that there is something to apply as long as there are faults. */
 const SETS = Array.from({ length: 10 }, (_, i) => `set-${i}`);
 const SET_MS = 1500;
 /** Of each set. */
@@ -26,7 +26,7 @@ const COUNT = 8;
 
 simulate('each migration is applied once', 4, liveThrough);
 
-/** Two znodes each, of which the number says in which order they came to be. */
+/** Two znodes each, whose number shows in which order they were created. */
 function migrationsOf(set: string): readonly Migration[] {
   return Array.from({ length: COUNT }, (_, i) => [
     { kind: 'create', path: `/${set}/${i}-`, sequential: true },
@@ -87,7 +87,7 @@ async function applyOnce(fleet: Fleet, client: Client, set: string, size: number
   return { set, sessions, size, from, until: fleet.committedZxid, result };
 }
 
-/** Deletes what a holder holds by, as an operator does who takes it for stale. */
+/** Deletes a holder's znode, as an operator might who considers it stale. */
 async function interfere(fleet: Fleet, observer: Client, set: string): Promise<void> {
   const leases = `/migrations/locks/${set}/leases`;
   try {
@@ -131,7 +131,7 @@ async function liveThrough(fleet: Fleet): Promise<void> {
         });
       }
       const set = random.chance(0.2) ? random.pick(SETS.slice(0, begun)) : SETS[begun - 1]!;
-      // A part at a time, as releases of a program do.
+      // Part by part, as releases of a program do.
       const from = fleet.committedZxid;
       const applied = await new Migrations(client).appliedCount(set).catch(() => null);
       if (applied !== null) counts.push({ set, applied, from, until: fleet.committedZxid });

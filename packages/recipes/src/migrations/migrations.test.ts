@@ -23,7 +23,7 @@ const SECOND: Migration = [
 ];
 
 describe('migrations', () => {
-  test('are applied in order and once, and noted as Curator notes them', () =>
+  test('are applied in order and once, and recorded as Curator does', () =>
     runSolo(1, async (fleet) => {
       const client = await fleet.connectAs('app');
       const migrations = new Migrations(client);
@@ -38,7 +38,7 @@ describe('migrations', () => {
       await client.close();
     }));
 
-  test('are refused when what was applied has been changed, or is missing', () =>
+  test('are refused when an applied migration has been changed, or is missing', () =>
     runSolo(2, async (fleet) => {
       const client = await fleet.connectAs('app');
       const migrations = new Migrations(client);
@@ -50,7 +50,7 @@ describe('migrations', () => {
       await client.close();
     }));
 
-  test('are refused under a name that would lie among the notes of another set', () =>
+  test('are refused under a name that would collide with the notes of another set', () =>
     runSolo(2, async (fleet) => {
       const client = await fleet.connectAs('app');
       const migrations = new Migrations(client);
@@ -62,7 +62,7 @@ describe('migrations', () => {
       await client.close();
     }));
 
-  test('leave nothing of one that fails, keep those before it, and can continue when it is mended', () =>
+  test('leave nothing of one that fails, keep those before it, and can continue when it is fixed', () =>
     runSolo(3, async (fleet) => {
       const client = await fleet.connectAs('app');
       const migrations = new Migrations(client);
@@ -106,7 +106,7 @@ describe('migrations', () => {
       await end;
     }));
 
-  test('do not keep their caller for longer than he likes when the connection is away', () =>
+  test("respect the caller's timeout when there is no connection", () =>
     runSolo(6, async (fleet) => {
       const client = await fleet.connectAs('app', { sessionTimeoutMs: 20_000 });
       const set: Migration[] = Array.from({ length: 1000 }, (_, i) => [{ kind: 'create', path: `/m${i}` }]);
@@ -131,7 +131,7 @@ describe('migrations', () => {
       await client.close();
     }));
 
-  test('have certainly not been applied when their caller gives up while another client has the lock', () =>
+  test('have certainly not been applied when their caller cancels while another client holds the lock', () =>
     runSolo(6, async (fleet) => {
       const [client, other] = await Promise.all([fleet.connectAs('app'), fleet.connectAs('other')]);
       const lease = await new Semaphore(other, '/migrations/locks/shop', { leasesMax: 1 }).acquire();
@@ -149,7 +149,7 @@ describe('migrations', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test('are told why they were refused also when the time is over before the lock is given back', () =>
+  test('report why they were refused also when the timeout passes before the lock is released', () =>
     runSolo(7, async (fleet) => {
       const client = await fleet.connectAs('app', { sessionTimeoutMs: 20_000 });
       const [server] = fleet.ensemble.servers;
@@ -162,7 +162,7 @@ describe('migrations', () => {
       await client.close();
     }));
 
-  test('are not counted by who got no answer when another client has applied them', () =>
+  test('are not counted by a client without a reply when another client has applied them', () =>
     runSolo(4, async (fleet) => {
       const [client, other] = await Promise.all([fleet.connectAs('app'), fleet.connectAs('other')]);
       const transaction = client.transaction.bind(client);
@@ -181,14 +181,15 @@ describe('migrations', () => {
       await Promise.all([client.close(), other.close()]);
     }));
 
-  test('are counted by who has applied them also when that happens after the next look', () =>
+  test('are counted by the client that has applied them also when that happens after its next look', () =>
     runSolo(5, async (fleet) => {
       const client = await fleet.connectAs('app');
       const { transaction: begin, createProtected } = client;
       client.transaction = () => {
         client.transaction = begin;
         const made = begin.call(client);
-        // The session, which is given up for lost here, lives on with the lease, and a follower keeps the request for so long.
+        // The session, considered lost here, lives on with the lease, and a follower delays the request until after the
+        // next look.
         made.check = () => made as never;
         const commit = made.commit.bind(made);
         made.commit = () => {
@@ -206,7 +207,7 @@ describe('migrations', () => {
       await client.close();
     }));
 
-  test('are refused that servers close the connection for, since they are too large for them', () =>
+  test('are refused when servers close the connection because of their size', () =>
     runSolo(6, async (fleet) => {
       const client = await fleet.connectAs('app', { requestBytesMax: 8 * 1024 * 1024 });
       const large: Migration = [{ kind: 'create', path: '/large', data: 'a'.repeat(1_500_000) }];

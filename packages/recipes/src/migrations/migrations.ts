@@ -22,25 +22,25 @@ import { Semaphore } from '../locks/semaphore.ts';
 import { digestOf, type Migration } from './migration-digest.ts';
 
 export interface MigrationsOptions {
-  /** Below it, by the name of each set, is the lock under which it is applied. Default '/migrations/locks'. */
+  /** The parent of the locks, one per set by its name. Default '/migrations/locks'. */
   readonly lockPath?: string | undefined;
-  /** Below it, by the name of each set, is what was applied. Default '/migrations/meta'. */
+  /** The parent of the notes, by the name of each set. Default '/migrations/meta'. */
   readonly metaPath?: string | undefined;
 }
 
-/** What became of a set. */
+/** The result of applying a set. */
 export interface MigrationReport {
-  /** Migrations of the set that are applied now. */
+  /** The number of migrations of the set that are applied now. */
   readonly total: number;
   /** How many of them were applied by this call. */
   readonly applied: number;
 }
 
-/** The set is not a continuation of what was applied under its name: nothing was done. */
+/** The set does not continue what was applied under its name: nothing was done. */
 export class MigrationMismatchError extends Error {
   /** Of the set. */
   readonly id: string;
-  /** Which migration differs, from 0; the number of migrations in the set when more than these were applied. */
+  /** Index of the migration that differs; the number of migrations in the set when more than these were applied. */
   readonly index: number;
 
   constructor(id: string, index: number, detail: string) {
@@ -52,13 +52,13 @@ export class MigrationMismatchError extends Error {
 }
 
 /**
- * Changes of a tree that are applied in order and once, whichever process starts first: `apply` is called by every process when it
- * starts, with all migrations that there ever were.
+ * Changes of a tree that are applied in order and once, whichever process starts first: every process calls `apply` at
+ * its start, with all migrations so far.
  *
- * 1. Each migration is one transaction, together with the note that it was applied. One that fails leaves nothing, and
- *    those behind it are not tried.
- * 2. Two processes never apply the same one: they take a lock, and should a holder of it have been paused, the service
- *    refuses its transaction, which names the version of the list of notes that it has seen.
+ * 1. Each migration is one transaction, together with the note that it was applied. A failed one leaves nothing, and
+ *    later ones are not tried.
+ * 2. Two processes never apply the same one: they take a lock, and should its holder have been paused, the service
+ *    refuses its transaction, which is conditional on the version of the list of notes that it has seen.
  * 3. What was applied is compared by a hash: a set that was changed afterwards is refused.
  *
  * @example
@@ -81,12 +81,12 @@ export class Migrations {
   }
 
   /**
-   * Applies those migrations of a set that have not been applied yet, through lost connections and sessions.
+   * Applies those migrations of a set that have not been applied yet, across lost connections and sessions.
    *
-   * @param id of the set, the same for ever: the name of a znode, without slashes
+   * @param id of the set, which must never change: the name of a znode, without slashes
    * @throws MigrationMismatchError; TransactionError when the service refuses a migration: its `index` is that of the
-   * operation; RequestTooLargeError when servers close the connection because of its size; TimeoutError, AbortedError,
-   * ClosedError: what was applied is, and the rest is not; of outcome 'not-applied' when certainly nothing was by this call
+   *   operation; RequestTooLargeError when servers close the connection because of its size; TimeoutError,
+   *   AbortedError, ClosedError: a part may be applied; of outcome 'not-applied' when certainly none was by this call
    */
   async apply(id: string, migrations: readonly Migration[], options: CallOptions = {}): Promise<MigrationReport> {
     checkId(id);
@@ -98,7 +98,7 @@ export class Migrations {
     return run.report;
   }
 
-  /** Applies what is left of a set, under the lock. */
+  /** Applies the rest of a set, under the lock. */
   async #complete(run: MigrationRun, attempt: Attempt): Promise<void> {
     const lock = new Semaphore(this.#client, joinPath(this.#lockPath, run.id), { leasesMax: 1 });
     for (;;) {
@@ -108,7 +108,7 @@ export class Migrations {
         while (!(await run.isComplete())) await run.next(lease.path);
         return;
       } catch (error) {
-        // A client has it now: from the beginning.
+        // Another client has it now: start again.
         if (!(error instanceof NotHeldError)) throw error;
       } finally {
         await bestEffort(attempt, lease.release());
@@ -116,7 +116,7 @@ export class Migrations {
     }
   }
 
-  /** How many migrations of a set have been applied. */
+  /** The number of applied migrations of a set. */
   async appliedCount(id: string, options: CallOptions = {}): Promise<number> {
     checkId(id);
     const path = joinPath(this.#metaPath, id);
@@ -125,7 +125,7 @@ export class Migrations {
   }
 }
 
-/** With a slash in it, its lock and its notes would lie among those of another set. */
+/** With a slash in it, its lock and its notes would be among those of another set. */
 function checkId(id: string): void {
   if (id !== '' && !id.includes('/')) return;
   const detail = `the id of a set is a name without slashes, not '${id}'`;
@@ -140,15 +140,15 @@ class MigrationRun {
   readonly #metaPath: string;
   readonly #migrations: readonly Migration[];
   readonly #digests: readonly Uint8Array[];
-  /** How many were applied when it was looked at last, and by which version of the list that holds. */
+  /** How many were applied at the last look, and at which version of the list. */
   #done: Pick<Notes, 'version' | 'marks'> & { readonly count: number } = { count: 0, version: -1, marks: [] };
   #applied = 0;
   /**
-   * What those transactions would have left that were sent and not answered, and have left nothing yet: of a session that was
-   * given up for lost one may be applied after the next look.
+   * The marks of transactions that were sent without a reply and have not been applied so far: in a session that is
+   * considered lost, one may be applied after the next look.
    */
   readonly #doubtful: Set<string> = new Set();
-  /** Of the migration that is the next one. */
+  /** Of the next migration. */
   readonly #losses = new LossStreak();
 
   constructor(attempt: Attempt, id: string, metaPath: string, migrations: readonly Migration[]) {
@@ -164,7 +164,7 @@ class MigrationRun {
     return { total: this.#migrations.length, applied: this.#applied };
   }
 
-  /** Looks at what has been applied. @throws MigrationMismatchError */
+  /** Reads what has been applied. @throws MigrationMismatchError */
   async isComplete(): Promise<boolean> {
     const notes = await this.#readNotes();
     const count = notes.digests.length;
@@ -186,8 +186,8 @@ class MigrationRun {
   /**
    * Applies the next one, if no other client has.
    *
-   * @throws NotHeldError when the lock is not ours any more; RequestTooLargeError, since a server closes the connection without
-   *   a word when a request is larger than its limit: it would be sent for ever
+   * @throws NotHeldError when the lock is no longer ours; RequestTooLargeError, since a server closes the connection
+   *   without a reply when a request is larger than its limit: it would be retried forever
    */
   async next(leasePath: string): Promise<void> {
     const { count, version, marks } = this.#done;
@@ -219,7 +219,8 @@ class MigrationRun {
     }
     transaction
       .create(joinPath(this.#metaPath, NOTE), this.#digests[count] ?? null, { sequential: true })
-      // Raises the version that every other client has seen, and tells us that it was us should no answer come.
+      // Raises the version that other clients have seen, and identifies the transaction as ours should its reply be
+      // lost.
       .set(this.#metaPath, [mark, ...marks].slice(0, MARKS_MAX).join('\n'), { version })
       .check(leasePath);
     try {
@@ -233,11 +234,11 @@ class MigrationRun {
       if (!(error instanceof TransactionError)) throw error;
       const { index, operations, cause } = error;
       if (index < migration.length) {
-        // What we have added to the migration is an internal matter.
+        // The operations that we have added to the migration are an internal matter.
         const operation = `Migrations.apply (migration ${count + 1} of ${this.id})`;
         throw new TransactionError(index, operations.slice(0, migration.length), cause, operation);
       }
-      // Another client was faster: the next look says how far they have come.
+      // Another client was faster: the next look shows its progress.
       if (cause instanceof BadVersionError) return;
       if (cause instanceof NoNodeError) throw new NotHeldError(leasePath, 0n, 'its znode does not exist', { cause });
       throw error;
@@ -250,7 +251,7 @@ class MigrationRun {
       const { children, stat } = await this.#client.children(this.#metaPath, options);
       const names = children.toSorted(compareBySequence);
       const notes = await Promise.all(names.map((name) => this.#client.get(joinPath(this.#metaPath, name), options)));
-      // After the list: what is newer than its version does no harm, since our transaction is refused then.
+      // After the list: newer data than its version is harmless, since our transaction is refused then.
       const { data } = await this.#client.get(this.#metaPath, { ...options, codec: text });
       return { digests: notes.map((note) => note.data), version: stat.version, marks: data.split('\n') };
     } catch (error) {
@@ -260,7 +261,7 @@ class MigrationRun {
   }
 }
 
-/** Bytes, about. */
+/** Bytes, approximately. */
 function sizeOf(migration: Migration): number {
   const sizes = migration.map(
     (operation) => operation.path.length + ('data' in operation ? (operation.data?.length ?? 0) : 0),
@@ -268,18 +269,18 @@ function sizeOf(migration: Migration): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** What has been applied. */
+/** The applied migrations. */
 interface Notes {
   /** In order. */
   readonly digests: readonly Uint8Array[];
-  /** Of the list; −1: there is none. */
+  /** Of the list; −1: it does not exist. */
   readonly version: number;
-  /** Of the transactions that were applied last, the newest first. */
+  /** Of the latest transactions, the newest first. */
   readonly marks: readonly string[];
 }
 
-/** So many of the last transactions can be known again by those who have sent them. */
+/** The number of latest transactions that their senders can recognize. */
 const MARKS_MAX = 100;
 
-/** As Curator names them. */
+/** Named as in Curator. */
 const NOTE = 'meta-';

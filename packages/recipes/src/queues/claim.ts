@@ -1,7 +1,7 @@
 import type { CallOptions, TransactionError } from '@meerkat/client';
 import type { Guarded } from '../kernel/guarded.ts';
 
-/** An item that is ours, before its data are looked at. */
+/** An item that is ours, before its data is read. */
 export interface Claim {
   readonly name: string;
   readonly path: string;
@@ -14,20 +14,20 @@ export interface Claim {
   giveBack(options: CallOptions): Promise<void>;
 }
 
-/** How items are claimed. */
+/** A way of claiming items. */
 export interface Claimer {
-  /** Whether a claim leaves the place in the line of consumers in the same transaction. */
+  /** Whether a claim leaves our place in the line of consumers in the same transaction. */
   readonly leavesPlace: boolean;
   /**
-   * Continues until the outcome is known: it has no limit, so that nothing is claimed without our knowledge.
+   * Continues until the outcome is known, without a deadline, so that nothing is claimed without our knowledge.
    *
    * @param placePath our place in the line of consumers; null for none
-   * @returns null when another client was faster, or the session ended on the way or counts as lost already
+   * @returns null when another client was faster, or the session ended meanwhile or counts as lost
    */
   claim(name: string, placePath: string | null): Promise<Claim | null>;
 }
 
-/** Another client has the item: that is an answer. Everything else, such as missing rights, is reported. */
+/** null when another client has the item. Everything else, such as missing permissions, is thrown. */
 export function refused(error: TransactionError): null {
   const { code } = error.cause;
   if (code === 'NONODE' || code === 'NODEEXISTS') return null;

@@ -10,7 +10,7 @@ import { Queue } from './queue.ts';
 
 describe('a queue without leases', () => {
   test.each(['heals', 'is closed'])(
-    'lets no loop go before its item is in the queue again, unless the client %s',
+    'keeps a loop from ending before its item is in the queue again, unless the client %s',
     (end) =>
       withClients(async (fleet, client) => {
         const queue = new Queue(client, '/jobs', { codec: text, leases: false });
@@ -20,7 +20,7 @@ describe('a queue without leases', () => {
             expect(item.value).toBe('a');
             cutOff(fleet, 20_000);
             for (const open of fleet.world.network.openEnds) open.breakStream();
-            // It is not under way when the session ends.
+            // It is not in flight when the session ends.
             await fleet.world.sleep(100);
             break;
           }
@@ -43,7 +43,7 @@ describe('a queue without leases', () => {
   );
 
   test(
-    'has an item again that was given back while there was no connection, however long that took',
+    'has an item again that was given back while disconnected, however long that took',
     withClients(async (fleet, client) => {
       const { network } = fleet.world;
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
@@ -61,7 +61,7 @@ describe('a queue without leases', () => {
 });
 
 test(
-  'leaves no lease behind of an item that was deleted when the reply was lost',
+  'leaves no lease behind for an item that was deleted when the reply was lost',
   withClients(async (fleet, client) => {
     const other = await fleet.connect();
     const queue = new Queue(client, '/jobs', { codec: text });
@@ -82,7 +82,8 @@ test.each([true, false])('a wait continues when the session is lost while an ite
   withClients(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text, leases });
     await queue.put('a');
-    // The lease claims by a znode whose parent is missing at first, the other one reads the item before it is removed.
+    // With leases, a claim creates a znode whose parent is missing at first; without, it reads the item before it is
+    // removed.
     const { get, ensurePath } = client;
     let failures = 0;
     const fail = (path: string): boolean => (path === '/jobs-leases' || path.startsWith('/jobs/')) && failures++ === 0;
@@ -99,7 +100,7 @@ test.each([true, false])('a wait continues when the session is lost while an ite
 );
 
 describe('a session that ends while an item is claimed', () => {
-  /** Cuts a client off as soon as it claims something, for longer than its session lives. */
+  /** Partitions a client as soon as it claims something, for longer than its session lives. */
   function cutAtClaim({ world }: Fleet, client: Client): void {
     const begin = client.transaction.bind(client);
     client.transaction = () => {
@@ -112,7 +113,7 @@ describe('a session that ends while an item is claimed', () => {
   }
 
   test(
-    'does not make an item look as if it were not there',
+    'does not make an item look missing',
     withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -124,7 +125,7 @@ describe('a session that ends while an item is claimed', () => {
   );
 
   test(
-    'does not keep an item that is to be removed',
+    'does not prevent the removal of an item',
     withClients(async (fleet, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       await queue.put('7', 'a');
@@ -137,7 +138,7 @@ describe('a session that ends while an item is claimed', () => {
   );
 });
 
-test('giving an item back again, after a lost reply, does not take it from the next one who has it', async () => {
+test('giving an item back again, after a lost reply, does not take it from its next consumer', async () => {
   for (let breakMs = 0; breakMs < 8; breakMs += 0.5) {
     const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => {
@@ -160,13 +161,13 @@ test('giving an item back again, after a lost reply, does not take it from the n
 });
 
 test(
-  'giving an item back does not take it from a client that has it since the lease was deleted by hand',
+  'giving an item back does not take it from a client that leased it after the lease was deleted by hand',
   withClients(async (fleet, client) => {
     const other = await fleet.connect();
     const queue = new Queue(client, '/jobs', { codec: text });
     await queue.put('a');
     const item = await queue.take();
-    // The answer to the deletion is on its way for so long.
+    // The reply to the deletion is delayed that long.
     fleet.world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
     await other.delete('/jobs-leases/queue-0000000000');
     const next = await new Queue(other, '/jobs', { codec: text }).take();
@@ -179,14 +180,14 @@ test(
 );
 
 test(
-  'leaves no tallies behind when callers give up while the clock of the service is asked for',
+  'leaves no tallies behind when callers cancel while the clock of the service is read',
   withClients(async (fleet, client) => {
     const queue = new DelayQueue(client, '/later', { codec: text });
     await queue.put('first', { delayMs: 1 });
     fleet.world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
-    // The first has a tally already, and each of the others makes one of its own before its time is over.
+    // The first has a tally already, and each of the others creates its own before its timeout.
     for (const timeoutMs of [500, 1200, 1200, 1200]) {
-      // What the clock showed last is too old by then.
+      // The last clock reading is too old by then.
       await fleet.world.sleep(15_000);
       await expect(queue.put('slow', { delayMs: 1, timeoutMs })).rejects.toMatchObject({ code: 'TIMEOUT' });
     }

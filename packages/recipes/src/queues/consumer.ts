@@ -22,12 +22,12 @@ import type { Tally } from './tally.ts';
  * Taking items, without a herd.
  *
  * In the recipe of the manual every consumer watches the children of the queue: with 50 of them each new item makes 50
- * clients read the whole list, of which one gets the item. Here those who wait stand in a line, and only the first in it
- * reads and watches the list. The claim of the item and the leaving of the line are one transaction; its znode's deletion
- * wakes the next, and no other client.
+ * clients read the whole list, of which one gets the item. Here waiting consumers stand in a line, and only the first
+ * of it reads and watches the list. Claiming the item and leaving the line are one transaction; the deletion of its
+ * place wakes the next consumer, and no other.
  *
- * Who comes and finds items takes the first without the line, so that a queue which is never empty costs no more than a
- * list and a transaction for each item. The client that loses such a race once stands in the line.
+ * A consumer that finds items on arrival takes the first without the line, so that a queue which is never empty costs
+ * only a list and a transaction per item. A consumer that loses such a race once joins the line.
  */
 
 /** The consumers' side of a queue. */
@@ -39,7 +39,7 @@ export class Consumer {
   readonly #tally: Tally;
   readonly #hasLeases: boolean;
   readonly #line: Line;
-  /** Without leases: what is to be given back that came too late for the client that had asked for it, and is nowhere until then. */
+  /** Without leases: returns of items that came too late for their caller, and are nowhere until then. */
   readonly #late: Set<Promise<void>> = new Set();
 
   constructor(client: Client, parts: ConsumerParts) {
@@ -61,7 +61,7 @@ export class Consumer {
   /**
    * The first free item, as soon as there is one.
    *
-   * @throws of outcome 'unknown' when an item was perhaps deleted that is not in the queue again
+   * @throws of outcome 'unknown' when an item may have been deleted and is not in the queue again
    */
   take(options: CallOptions, about: About): Promise<Claim> {
     return this.#taking(options, about, async (attempt) => {
@@ -75,7 +75,7 @@ export class Consumer {
   }
 
   /**
-   * The first free item; null when there was none, or others got all that there was at some moment after the call.
+   * The first free item; null when there was none, or other clients claimed all of them, at some moment after the call.
    *
    * @throws as `take`
    */
@@ -84,7 +84,7 @@ export class Consumer {
   }
 
   /**
-   * Resolves when everything is in the queue again that came too late for its caller.
+   * Resolves when all items that came too late for their caller are in the queue again.
    *
    * @throws what has ended that, so that an item may be nowhere
    */
@@ -92,7 +92,7 @@ export class Consumer {
     await Promise.all(this.#late);
   }
 
-  /** Waiting has no effect, and a claim by a lease none that does not end by itself. */
+  /** Waiting has no effect, and that of a claim by a lease ends by itself. */
   async #taking<T>(options: CallOptions, about: About, take: (attempt: Attempt) => Promise<T>): Promise<T> {
     const attempt = new Attempt(this.#client, options, about, { awaitsQuorum: true });
     return attempt.run(() => take(attempt));
@@ -122,7 +122,7 @@ export class Consumer {
     }
   }
 
-  /** As the first in the line. @returns null when there may be something else now */
+  /** As the first of the line. @returns null when the situation may have changed */
   async #takeOrWait(place: OwnedZnode, attempt: Attempt): Promise<Claim | null> {
     const watches: Watched[] = [];
     try {
@@ -146,9 +146,9 @@ export class Consumer {
     return null;
   }
 
-  /** A claim that comes when the caller has given up already is given back. */
+  /** A claim that completes after the caller has cancelled is given back. */
   async #claim(name: string, placePath: string | null, attempt: Attempt): Promise<Claim | null> {
-    // Throws when there is no time left: nothing is claimed then.
+    // Throws when the deadline has passed: nothing is claimed then.
     attempt.next();
     const claiming = this.#claimer.claim(name, placePath);
     try {
@@ -176,13 +176,13 @@ export class Consumer {
     return attempt.through(() => this.#look(attempt, watches));
   }
 
-  /** What may be taken now. @param watches gets what says that it may have become more; null: no caller waits for that */
+  /** The items that may be taken now. @param watches receives watches for new ones; null: the caller does not wait */
   async #look(attempt: Attempt, watches: Watched[] | null): Promise<Sight> {
     const listings = [
       this.#list(this.#paths.items, attempt, watches),
       this.#hasLeases ? this.#list(this.#paths.leases, attempt, watches) : [],
     ] as const;
-    // If one is refused the caller takes off all watches, and the other one's has to be among them.
+    // If one is refused the caller removes all watches, so both have to be complete.
     await Promise.allSettled(listings);
     const [items, leases] = await Promise.all(listings);
     const taken = new Set(leases);
@@ -196,7 +196,7 @@ export class Consumer {
     return { names, dueInMs };
   }
 
-  /** A caller that waits makes what is missing; the client that only looks takes it for empty. */
+  /** A waiting caller creates a missing znode; for one that does not wait it counts as empty. */
   async #list(path: string, attempt: Attempt, watches: Watched[] | null): Promise<readonly string[]> {
     for (;;) {
       const call = attempt.next();
@@ -214,9 +214,10 @@ export class Consumer {
   }
 
   /**
-   * The items with these names, none of which is held, deleted: how many there were.
+   * Deletes the items with matching names that are not held.
    *
-   * @throws as `Claim.done`; of outcome 'not-applied' when none was
+   * @returns their number
+   * @throws as `Claim.done`; of outcome 'not-applied' when none was deleted
    */
   remove(matches: (name: string) => boolean, options: CallOptions, about: About): Promise<number> {
     return this.#taking(options, about, (attempt) => this.#remove(matches, attempt));
@@ -229,7 +230,7 @@ export class Consumer {
       const lost = this.#client.lostSignal;
       const wanted = names.filter(matches);
       for (const name of wanted) if (await this.#removeOne(name, attempt)) count++;
-      // As above: whatever is still there is looked for once more.
+      // As above: look once more for items that still exist.
       if (wanted.length === 0 || !lost.aborted) return count;
       await attempt.reconnect();
     }
@@ -238,20 +239,20 @@ export class Consumer {
   async #removeOne(name: string, attempt: Attempt): Promise<boolean> {
     const claim = await this.#claim(name, null, attempt);
     if (claim === null) return false;
-    // Without a lease the claim was the removal, and it may not come to be given back.
+    // Without a lease the claim was the removal, and giving back may fail.
     if (!this.#hasLeases) attempt.doubt();
     try {
       await claim.done(attempt.next());
       attempt.doubt();
       return true;
     } catch (error) {
-      // No other client knows of the claim: the item would be kept from everyone as long as the session lives.
+      // No caller knows of the claim: the item would be blocked as long as the session lives.
       ignoreRejection(claim.giveBack({}));
       throw attempt.noted(error);
     }
   }
 
-  /** The names of all items, held ones included, in the order of the queue. */
+  /** The names of all items, including held ones, in the order of the queue. */
   async names(options: CallOptions, about: About): Promise<readonly string[]> {
     const attempt = new Attempt(this.#client, options, about);
     const names = await attempt.through(() => this.#list(this.#paths.items, attempt, null));
@@ -273,7 +274,7 @@ export interface ConsumerParts {
 
 interface Sight {
   readonly names: readonly string[];
-  /** Milliseconds until the next item is due; infinite when nothing is. */
+  /** Milliseconds until the next item is due; infinite when there is none. */
   readonly dueInMs: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Queues with delays under faults, while the consumers' own clocks are wrong. A failure names its seed:
+ * Delay queues under faults, while the consumers' own clocks are wrong. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/queues/delay-queue.simulation.test.ts`.
  */
 import { json } from '@meerkat/client';
@@ -13,9 +13,9 @@ import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { DelayQueue } from './delay-queue.ts';
 
 test.each(seeds(4))(
-  'no client is given an item before its time, and none is lost (seed %i)',
+  'no item is delivered before its time, and none is lost (seed %i)',
   async (seed) => {
-    /** Before which moment no client may have a job, milliseconds since 1970. */
+    /** The time before which a job must not be delivered, milliseconds since 1970. */
     const promised = new Map<string, number>();
     const options = { codec: json<Job>(), ...(seed % 2 === 0 ? { itemsMax: 6 } : {}) };
     const { history } = await runQueueStorm({
@@ -32,12 +32,12 @@ test.each(seeds(4))(
         return queue.put(job, { ...call, ...(world.random.chance(0.5) ? { delayMs } : { at }) });
       },
       compare: (a, b) => dueMsOf(a) - dueMsOf(b) || sequenceOf(a.name)! - sequenceOf(b.name)!,
-      // A caller that asks the service for its clock learns of the past.
+      // A clock reading from the service is in the past when it arrives.
       dueMs: (item) => dueMsOf(item) - EPOCH_MS + LAG_MS,
     });
     for (const item of history?.items ?? []) {
       const key = keyOf(item.job);
-      expect(dueMsOf(item), `when ${key} is due`).toBeGreaterThanOrEqual(promised.get(key)!);
+      expect(dueMsOf(item), `the due time of ${key}`).toBeGreaterThanOrEqual(promised.get(key)!);
       for (const { fromMs } of item.leases) expect(fromMs, `${key} is taken`).toBeGreaterThanOrEqual(dueMsOf(item));
     }
   },
@@ -46,7 +46,7 @@ test.each(seeds(4))(
 
 const LAG_MS = 5000;
 
-/** As its name says. */
+/** As given by its name. */
 function dueMsOf({ name }: ItemHistory): number {
   const [, due] = /^queue-\|([0-9A-F]+)\|\d{10}$/.exec(name)!;
   return Number.parseInt(due!, 16);

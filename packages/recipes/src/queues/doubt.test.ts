@@ -7,8 +7,8 @@ import { type Fleet, withClients } from '../testing/fleet.ts';
 import { DelayQueue } from './delay-queue.ts';
 import { Queue } from './queue.ts';
 
-describe('what is in doubt', () => {
-  /** The next transaction leaves, and before its answer the connection breaks for so long. */
+describe('an operation in doubt', () => {
+  /** The next transaction is sent, and the connection breaks for this long before its reply. */
   function loseNextReply({ world }: Fleet, client: Client, durationMs: number): void {
     aroundNextCommit(client, (commit) => {
       const committed = commit();
@@ -23,7 +23,7 @@ describe('what is in doubt', () => {
   }
 
   test(
-    'stays so when the client is closed',
+    'stays in doubt when the client is closed',
     withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -37,7 +37,7 @@ describe('what is in doubt', () => {
   );
 
   test(
-    'does not keep those who wait for longer than they like',
+    'does not block waiting callers beyond their timeout',
     withClients(async (fleet, client) => {
       const latch = new CountDownLatch(client, '/latch', 5);
       await latch.countDown();
@@ -50,7 +50,7 @@ describe('what is in doubt', () => {
   );
 
   test(
-    'stays so when the client is closed, for an item that is done, too',
+    'stays in doubt when the client is closed, also for the done of an item',
     withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -64,11 +64,11 @@ describe('what is in doubt', () => {
   );
 
   test(
-    'does not keep those who come behind it for longer than they like',
+    'does not block later callers beyond their timeout',
     withClients(async (fleet, client) => {
       const queue = new DelayQueue(client, '/later', { codec: text });
       await queue.put('a');
-      // What the clock of the service showed is too old by then.
+      // The last clock reading is too old by then.
       await fleet.world.sleep(15_000);
       const startedMs = fleet.world.nowMs;
       loseNextReply(fleet, client, 60_000);
@@ -82,7 +82,7 @@ describe('what is in doubt', () => {
 });
 
 test.each([Number.POSITIVE_INFINITY, 10])(
-  'puts nothing that was given up before anything was sent (itemsMax: %d)',
+  'puts nothing that was cancelled before anything was sent (itemsMax: %d)',
   (itemsMax) =>
     withClients(async (fleet, client) => {
       const { network } = fleet.world;
@@ -107,7 +107,7 @@ test.each([Number.POSITIVE_INFINITY, 10])(
 );
 
 test(
-  'puts nothing that is the first of its transaction and was given up before anything was sent',
+  'puts nothing that is the first of its transaction and was cancelled before anything was sent',
   withClients(async (fleet, client) => {
     const { network } = fleet.world;
     const queue = new Queue(client, '/jobs', { codec: text });
@@ -127,7 +127,7 @@ test(
   }),
 );
 
-test.each([true, false])('an item that was given back is not done any more (leases: %s)', (leases) =>
+test.each([true, false])('an item that was given back can no longer be done (leases: %s)', (leases) =>
   withClients(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text, leases });
     await queue.put('a');
@@ -145,7 +145,7 @@ test.each([true, false])('an item that was given back is not done any more (leas
 );
 
 test(
-  'a put is not taken for one that was refused when a server without a quorum answers in the doubt',
+  'a put in doubt does not count as refused when a server without a quorum answers',
   withClients(async (_, client) => {
     const queue = new Queue(client, '/jobs', { codec: text });
     await queue.put('a');

@@ -1,5 +1,6 @@
 /*
- * How Curator's DistributedQueue and its kin lay one or several items into a znode. Numbers are big-endian.
+ * The format in which Curator's DistributedQueue and related queues store one or several items in a znode. Numbers are
+ * big-endian.
  *
  *     00 01 00 01                  version 1.1
  *     01  <length: 4 bytes>  …     an item, any number of times
@@ -23,7 +24,7 @@ export function writeEnvelope(items: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** The items of a znode. @throws Error when the data is no such envelope */
+/** The items of a znode. @throws Error when the data is not such an envelope */
 export function readEnvelope(data: Uint8Array | null): Uint8Array[] {
   const bytes = data ?? new Uint8Array(0);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,5 +1,5 @@
 /**
- * Queues whose items have ids under faults, while a client removes items by their ids. A failure names its seed:
+ * Id queues under faults, while a client removes items by their ids. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/queues/id-queue.simulation.test.ts`.
  */
 import { json } from '@meerkat/client';
@@ -15,7 +15,7 @@ const IDS = ['a', 'b/1', 'b/2', 'c|d'];
 /** Half of the items have the first id. */
 const idOf = ({ producer, number }: Job): string => IDS[number % 2 === 0 ? 0 : 1 + ((number + producer) % 3)]!;
 
-/** An answer of the queue, and between which two zxids it was given. */
+/** A reply of the queue, and the two zxids between which it was given. */
 interface Answer<T> {
   readonly id: string;
   readonly sinceZxid: number;
@@ -24,7 +24,7 @@ interface Answer<T> {
 }
 
 test.each(seeds(4))(
-  'an item is done or removed, once, and what no client has taken is removed (seed %i)',
+  'an item is done or removed, once, and remove misses no free item (seed %i)',
   async (seed) => {
     const removed: Answer<number>[] = [];
     const found: Answer<boolean>[] = [];
@@ -69,7 +69,7 @@ test.each(seeds(4))(
       const countOf = (jobs: Iterable<string>): number => [...jobs].filter((key) => idOf(jobOf(key)) === id).length;
       const removals = removed.filter((answer) => answer.id === id).reduce((sum, { value }) => sum + value, 0);
       const told = countOf(books.done.keys()) + removals;
-      expect(told, `${id} is done or removed, and once`).toBeLessThanOrEqual(items);
+      expect(told, `${id} is done or removed once`).toBeLessThanOrEqual(items);
       if (doubtful.has(id)) continue;
       expect(told + countOf(books.doubtfulDones), `none of ${id} is lost`).toBeGreaterThanOrEqual(items);
     }

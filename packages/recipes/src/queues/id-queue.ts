@@ -2,12 +2,12 @@ import type { CallOptions, Client } from '@meerkat/client';
 import { ItemQueue, type QueueOptions } from './item-queue.ts';
 import { fifoNaming, fixId, idOf, idStem } from './layout.ts';
 
-/** Only Curator has such a queue. */
+/** Only Curator has a compatible queue. */
 export type IdQueueOptions<T> = Omit<QueueOptions<T>, 'layout'>;
 
 /**
- * A queue, first in first out, whose items have an id by which they can be found and removed as long as no client has taken
- * them. Several items may have the same.
+ * A FIFO queue whose items have an id, by which they can be found and removed until they are taken. Ids need not be
+ * unique.
  *
  * @example
  * await queue.put('order-7', job);
@@ -18,7 +18,7 @@ export class IdQueue<T = Uint8Array> extends ItemQueue<T> {
     super(client, path, fifoNaming('curator'), options);
   }
 
-  /** @param id slashes and vertical bars in it become underscores, as Curator has it. @throws as `Queue.put` */
+  /** @param id slashes and vertical bars in it become underscores, as in Curator. @throws as `Queue.put` */
   async put(id: string, value: T, options: CallOptions = {}): Promise<void> {
     await this.putAt(idStem(id), [value], options);
   }
@@ -26,8 +26,8 @@ export class IdQueue<T = Uint8Array> extends ItemQueue<T> {
   /**
    * Removes the items with this id that are not taken yet.
    *
-   * @returns how many there were
-   * @throws as `QueueItem.done`: some of them may be there still
+   * @returns their number
+   * @throws as `QueueItem.done`: some of them may still exist
    */
   remove(id: string, options: CallOptions = {}): Promise<number> {
     const fixed = fixId(id);
@@ -35,7 +35,7 @@ export class IdQueue<T = Uint8Array> extends ItemQueue<T> {
     return this.consumer.remove((name) => idOf(name) === fixed, options, about);
   }
 
-  /** Whether there is an item with this id, also one that was taken under a lease. */
+  /** Whether there is an item with this id, also one that is taken under a lease. */
   async has(id: string, options: CallOptions = {}): Promise<boolean> {
     const fixed = fixId(id);
     const names = await this.consumer.names(options, { operation: 'IdQueue.has', path: this.path });

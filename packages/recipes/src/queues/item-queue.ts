@@ -20,27 +20,28 @@ import { RemovalClaimer } from './removal-claimer.ts';
 import { Tally } from './tally.ts';
 
 export interface QueueOptions<T> {
-  /** How a value lies in a znode. Default: bytes. */
+  /** How values are stored in a znode. Default: bytes. */
   readonly codec?: Codec<T> | undefined;
-  /** Whose queue it is. Default 'curator'. */
+  /** The library that it is shared with. Default 'curator'. */
   readonly layout?: QueueLayout | undefined;
   /**
-   * With leases an item stays in the queue until it is `done`, and comes back when its consumer dies. Without, it is
-   * deleted when it is taken. Has to be the same for all consumers, those in other languages included: Curator's with
-   * a lock path and kazoo's LockingQueue have leases, all others have none. Default true.
+   * With leases an item stays in the queue until it is `done`, and is available again when its consumer dies. Without,
+   * it is deleted when it is taken. Has to be the same for all consumers, including those of other libraries: Curator's
+   * with a lock path and kazoo's LockingQueue have leases, all others have none. Default true.
    */
   readonly leases?: boolean | undefined;
-  /** Where leases are: Curator's lock path. Default `<path>-leases`, in kazoo's layout `<path>/taken`. */
+  /** The parent of the leases: Curator's lock path. Default `<path>-leases`, in kazoo's layout `<path>/taken`. */
   readonly leasesPath?: string | undefined;
   /**
-   * How long before the client's deadline a lease ends by itself, milliseconds; see docs/recipes/README.md. Default 0.
+   * Safety margin: how long before the client's deadline a lease ends, in milliseconds; see docs/recipes/README.md.
+   * Default 0.
    */
   readonly marginMs?: number | undefined;
-  /** Producers wait while there are so many items, those that are taken included. Default: no limit. */
+  /** Producers wait while there are this many items, including taken ones. Default: no limit. */
   readonly itemsMax?: number | undefined;
 }
 
-/** What all queues have: consumers, and the znodes behind them. */
+/** Common to all queues: consumers and znodes. */
 export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   readonly path: string;
   readonly layout: QueueLayout;
@@ -68,8 +69,8 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
    * The first free item; waits until there is one.
    *
    * @throws AbortedError, TimeoutError, ClosedError: nothing was taken, or it is given back, so that `outcome` is
-   *   'not-applied'. Without leases it is 'unknown' while an item is being deleted: it is put into the queue again when that
-   *   has happened, unless the client is closed before
+   *   'not-applied'. Without leases it is 'unknown' while an item is being deleted: it is put into the queue again when
+   *   that has happened, unless the client is closed before
    * @example
    * await using item = await queue.take({ timeoutMs: 60_000 });
    */
@@ -77,21 +78,21 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
     return this.#open(await this.consumer.take(options, this.#about('take')));
   }
 
-  /** The first free item; null when there is none, or others were faster with all that there was when it looked. */
+  /** The first free item; null when there is none, or other clients were faster with all that it found. */
   async tryTake(options: CallOptions = {}): Promise<QueueItem<T> | null> {
     const claim = await this.consumer.tryTake(options, this.#about('tryTake'));
     return claim === null ? null : this.#open(claim);
   }
 
-  /** How many items there are, those that are taken under a lease included. */
+  /** The number of items, including those that are taken under a lease. */
   async size(options: CallOptions = {}): Promise<number> {
     return (await this.consumer.names(options, this.#about('size'))).length;
   }
 
   /**
-   * Item after item, until the loop is left, the signal is aborted or the client is closed. An item that is not `done`
-   * when the loop continues is given back; without leases the loop waits until that is done, also with what came too late for
-   * the signal, and rejects when the client is closed before: the item is nowhere else.
+   * One item after the other, until the loop is left, the signal is aborted or the client is closed. An item that is
+   * not `done` when the loop continues is given back; without leases the loop waits for that, also for an item that
+   * came too late for the signal, and rejects when the client is closed before: the item is nowhere else.
    *
    * @example
    * for await (const item of queue.items({ signal })) {
@@ -148,7 +149,7 @@ export abstract class ItemQueue<T> implements AsyncIterable<QueueItem<T>> {
   }
 }
 
-/** The caller or the client has ended it, and no item may be lost with it. */
+/** Ended by the caller or the client, with no item that may be lost. */
 function isEnd(error: unknown): boolean {
   if (error instanceof AbortedError) return true;
   return error instanceof ClosedError && error.outcome === 'not-applied';

@@ -9,7 +9,7 @@ import { PriorityQueue } from './priority-queue.ts';
 
 describe('a priority queue', () => {
   test(
-    'gives the smallest priority first, in both layouts',
+    'delivers the smallest priority first, in both layouts',
     withClients(async (_, client) => {
       const curator = new PriorityQueue(client, '/curator', { codec: text });
       for (const priority of [5, -1, 0, 2 ** 31 - 1, -(2 ** 31), 5]) await curator.put(`${priority}`, { priority });
@@ -26,7 +26,7 @@ describe('a priority queue', () => {
 
 describe('a delay queue', () => {
   test(
-    'gives nothing before its time by the clock of the servers, and then the earliest first',
+    'delivers nothing before its time by the clock of the servers, and then the earliest first',
     withClients(async (fleet, client) => {
       const queue = new DelayQueue(client, '/later', { codec: text });
       await queue.put('c', { delayMs: 3000 });
@@ -55,7 +55,7 @@ describe('a delay queue', () => {
   );
 
   test(
-    'keeps an item back for all of its delay, however long the service takes to answer its producer',
+    'withholds an item for its whole delay, however long the service takes to answer its producer',
     withClients(async (fleet, client) => {
       const { world } = fleet;
       world.network.slowDown('zk1', 'client1', { ...DEFAULT_LINK, delayMinMs: 800, delayMaxMs: 900 });
@@ -72,7 +72,7 @@ describe('a delay queue', () => {
   );
 
   test(
-    'looks and asks what time it is for no longer than its caller likes in all',
+    "respects the caller's timeout for looking and reading the clock together",
     withClients(async ({ world }, client) => {
       await new DelayQueue(client, '/later', { codec: text }).put('a', { delayMs: 60_000 });
       const queue = new DelayQueue(client, '/later', { codec: text });
@@ -84,7 +84,7 @@ describe('a delay queue', () => {
   );
 
   test(
-    'puts and asks what time it is for no longer than its caller likes in all',
+    "respects the caller's timeout for putting and reading the clock together",
     withClients(async ({ world }, client) => {
       const queue = new DelayQueue(client, '/later', { codec: text, itemsMax: 1 });
       await queue.put('a', { delayMs: 60_000 });
@@ -100,7 +100,7 @@ describe('a delay queue', () => {
 
 describe('an id queue', () => {
   test(
-    'keeps no item from others that it may not remove',
+    'does not block an item that it may not remove',
     withClients(async (fleet, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       await queue.put('7', 'a');
@@ -113,7 +113,7 @@ describe('an id queue', () => {
   );
 
   test(
-    'removes an item for no longer than its caller likes, and brings to its end what was begun',
+    "respects the caller's timeout for a removal, and completes a removal that has begun",
     withClients(async (fleet, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       await queue.put('7', 'a');
@@ -140,7 +140,7 @@ describe('an id queue', () => {
     [1, 'not-applied'],
     [3, 'unknown'],
   ] as const)(
-    'says whether a removal of two items, given up in transaction %i, may have removed one: %s',
+    'reports whether a removal of two items, cancelled in transaction %i, may have removed one: %s',
     async (number, outcome) => {
       for (const end of ['abort', 'close'] as const) {
         await withClients(async (_, client) => {
@@ -152,7 +152,7 @@ describe('an id queue', () => {
           const begin = client.transaction.bind(client);
           let count = 0;
           client.transaction = () => {
-            // Of each item the first creates the lease, and the second deletes it with the item.
+            // For each item the first creates the lease, and the second deletes it with the item.
             if (++count === number) {
               if (end === 'abort') controller.abort();
               else void client.close();
@@ -166,7 +166,7 @@ describe('an id queue', () => {
   );
 
   test(
-    'finds and removes what no client has taken',
+    'finds and removes items that are not taken',
     withClients(async (_, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       await queue.put('7', 'first');

@@ -10,10 +10,13 @@ import {
   priorityStem,
 } from './layout.ts';
 
-/* Expected names are those that Curator 5.4.0 and kazoo 2.8.0 make; interop/recipes/queues.long.test.ts meets the real ones. */
+/*
+ * Expected names are those of Curator 5.4.0 and kazoo 2.8.0; interop/recipes/queues.long.test.ts tests with the real
+ * ones.
+ */
 
 describe('names of items', () => {
-  test('say the priority as Curator and kazoo do', () => {
+  test('contain the priority as in Curator and kazoo', () => {
     expect(priorityStem('curator', 7)).toBe('queue-100000007');
     expect(priorityStem('curator', -1)).toBe('queue-0FFFFFFFF');
     expect(priorityStem('kazoo', 7)).toBe('entry-007-');
@@ -21,7 +24,7 @@ describe('names of items', () => {
     expect(() => priorityStem('curator', 2 ** 31)).toThrow(RangeError);
   });
 
-  test('say the time and the id as Curator does', () => {
+  test('contain the time and the id as in Curator', () => {
     expect(delayStem(0x18c2f0a3b40)).toBe('queue-|18C2F0A3B40|');
     expect(delayStem(255)).toBe('queue-|000000FF|');
     expect(DELAY_NAMING.dueMsOf('queue-|18C2F0A3B40|0000000012')).toBe(0x18c2f0a3b40);
@@ -33,7 +36,7 @@ describe('names of items', () => {
 });
 
 describe('the order of items', () => {
-  test('is that of their creation, also where the counter went round, and leaves out what is no item', () => {
+  test('is that of their creation, also after the counter has wrapped around, and skips other znodes', () => {
     const names = ['queue-0000000001', 'other', 'queue-4294967295', 'queue-x', 'qn-0000000000', 'queue-0000000000'];
     expect(orderedItems(fifoNaming('curator'), names)).toEqual([
       'queue-4294967295',
@@ -42,14 +45,14 @@ describe('the order of items', () => {
     ]);
   });
 
-  test('is that of the priorities first', () => {
+  test('is by priority first', () => {
     const curator = ['queue-1000000070000000001', 'queue-0FFFFFFFF0000000003', 'queue-1000000070000000000'];
     expect(orderedItems(priorityNaming('curator'), curator)).toEqual([curator[1], curator[2], curator[0]]);
     const kazoo = ['entry-100-0000000000', 'entry-007-0000000005', 'entry-007-0000000004'];
     expect(orderedItems(priorityNaming('kazoo'), kazoo)).toEqual([kazoo[2], kazoo[1], kazoo[0]]);
   });
 
-  test('is that of the times first', () => {
+  test('is by time first', () => {
     const names = ['queue-|000000FF|0000000000', 'queue-|00000010|0000000001'];
     expect(orderedItems(DELAY_NAMING, names)).toEqual([names[1], names[0]]);
   });

@@ -3,7 +3,7 @@ import { checkLayout } from '../kernel/layout.ts';
 import { compareSequences, sequenceOf, withoutSequence } from '../kernel/sequence.ts';
 
 /**
- * Whose queue it is: what the znodes are called, and what they hold.
+ * The layout of a queue: the names of the znodes and their data.
  *
  * | layout | shared with | items | leases | data |
  * |---|---|---|---|---|
@@ -14,9 +14,9 @@ import { compareSequences, sequenceOf, withoutSequence } from '../kernel/sequenc
  */
 export type QueueLayout = 'curator' | 'curator-simple' | 'kazoo' | 'kazoo-locking';
 
-/** What a queue's items are ordered by, and how their names say so. */
+/** How a queue's items are ordered, and how their names encode that. */
 export interface ItemNaming {
-  /** Every item's name begins so; other znodes are not items, and are left alone. */
+  /** The prefix of every item's name; other znodes are ignored. */
   readonly prefix: string;
   /** Smaller ones come first; among equals the older. */
   rankOf(name: string): number;
@@ -24,11 +24,14 @@ export interface ItemNaming {
   dueMsOf(name: string): number;
 }
 
-/** Where a queue's znodes are. */
+/** The paths of a queue's znodes. */
 export interface QueuePaths {
   readonly items: string;
   readonly leases: string;
-  /** Ours alone: `consumers` and `producers` that wait, and `tallies`. Beside the queue, where no client takes them for items. */
+  /**
+   * Used by this package only: waiting `consumers` and `producers`, and `tallies`. Beside the queue, so that they are
+   * not taken for items.
+   */
   readonly lines: string;
   readonly consumers: string;
   readonly producers: string;
@@ -49,7 +52,7 @@ export function makePaths(path: string, layout: QueueLayout, leasesPath: string 
   };
 }
 
-/** Curator lays items into an envelope, in all of its queues but the simple one. */
+/** Curator wraps items in an envelope, in all of its queues but the simple one. */
 export function hasEnvelope(layout: QueueLayout): boolean {
   return layout === 'curator';
 }
@@ -67,13 +70,13 @@ export function isKazoo(layout: QueueLayout): boolean {
   return layout === 'kazoo' || layout === 'kazoo-locking';
 }
 
-/** First in, first out. kazoo's items have a priority all the same: 100 by default. */
+/** First in, first out. kazoo's items have a priority nevertheless: 100 by default. */
 export function fifoNaming(layout: QueueLayout): ItemNaming {
   if (isKazoo(layout)) return priorityNaming(layout);
   return { prefix: PREFIXES[layout], rankOf: () => 0, dueMsOf: () => 0 };
 }
 
-/** What stands before the number in the name of an item. */
+/** The part of an item's name before the number. */
 export function fifoStem(layout: QueueLayout): string {
   return isKazoo(layout) ? priorityStem(layout, KAZOO_PRIORITY_DEFAULT) : PREFIXES[layout];
 }
@@ -101,7 +104,7 @@ export function priorityStem(layout: QueueLayout, priority: number): string {
   return `${PREFIXES[layout]}${priority >= 0 ? '1' : '0'}${hex8(priority >>> 0)}`;
 }
 
-/** `queue-|18C2F0A3B40|0000000012`: the time before which it is not to be taken, in hexadecimal digits. */
+/** `queue-|18C2F0A3B40|0000000012`: the time before which it must not be taken, in hexadecimal digits. */
 export const DELAY_NAMING: ItemNaming = {
   prefix: PREFIXES.curator,
   rankOf: dueMsOf,
@@ -121,7 +124,7 @@ export function idStem(id: string): string {
   return `${PREFIXES.curator}|${fixId(id)}|`;
 }
 
-/** What Curator makes of an id: a name of a znode without separators in it. */
+/** An id as encoded by Curator: a znode name without separators. */
 export function fixId(id: string): string {
   return id.replaceAll('/', '_').replaceAll('|', '_');
 }
@@ -133,7 +136,7 @@ export function idOf(name: string): string | null {
   return first < 0 || second < 0 ? null : name.slice(first + 1, second);
 }
 
-/** The items among the children of a queue, in the order in which they are to be taken. */
+/** The items among the children of a queue, in order. */
 export function orderedItems(naming: ItemNaming, children: readonly string[]): string[] {
   const items: Array<{ readonly name: string; readonly rank: number; readonly sequence: number }> = [];
   for (const name of children) {
@@ -144,7 +147,7 @@ export function orderedItems(naming: ItemNaming, children: readonly string[]): s
   return items.map(({ name }) => name);
 }
 
-/** As Curator reads it: what stands between the last two separators; 0 when that is no number. */
+/** As parsed by Curator: the text between the last two separators; 0 when that is not a number. */
 function dueMsOf(name: string): number {
   const last = name.lastIndexOf('|');
   const first = last > 0 ? name.lastIndexOf('|', last - 1) : -1;

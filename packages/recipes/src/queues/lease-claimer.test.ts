@@ -7,11 +7,11 @@ import { IdQueue } from './id-queue.ts';
 import { Queue } from './queue.ts';
 
 /**
- * From now on a server without a quorum answers, which refuses writes and `sync`; the first transaction is applied before,
- * and its reply is lost if one says so.
+ * From now on the client is connected to a server without a quorum, which refuses writes and `sync`; the first
+ * transaction is applied before, and with `losesReply` its reply is lost.
  *
- * @param meets what the server is the first to be asked for
- * @returns ends it
+ * @param meets the first request that reaches the server
+ * @returns a function that ends this
  */
 function loseQuorum(client: Client, losesReply: boolean, meets: 'the look' | 'the claim' = 'the claim'): () => void {
   const { transaction: begin, get, set, children } = client;
@@ -75,11 +75,11 @@ describe('a claim on a server without a quorum', () => {
   );
 
   test(
-    'waits also for what time it is',
+    'waits also for the clock reading',
     withClients(async (fleet, client) => {
       const queue = new DelayQueue(client, '/later', { codec: text });
       await queue.put('a', { delayMs: 1 });
-      // What the clock of the service showed is too old by then.
+      // The last clock reading is too old by then.
       await fleet.world.sleep(15_000);
       const restore = loseQuorum(client, false);
       const taking = queue.take({ timeoutMs: 10_000 });

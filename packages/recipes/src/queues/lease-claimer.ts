@@ -23,8 +23,8 @@ import { LeasedClaim, type LeaseOrder } from './leased-claim.ts';
 /**
  * Claims items by an ephemeral znode of the same name, as Curator's lock path and kazoo's LockingQueue do.
  *
- *     check   <items>/<name>     it is still there: kazoo and Curator find out later
- *     create  <leases>/<name>    ephemeral; it holds a uuid by which we know it again when the reply was lost
+ *     check   <items>/<name>     it still exists: kazoo and Curator find out later
+ *     create  <leases>/<name>    ephemeral; holds a uuid by which we recognize it when the reply was lost
  *     delete  our place in the line of consumers, so that the next one continues at once
  */
 export class LeaseClaimer implements Claimer {
@@ -51,11 +51,11 @@ export class LeaseClaimer implements Claimer {
     const doubt = new Uncertainty();
     try {
       const claim = await this.#create(lease, placePath, doubt);
-      // The same session may come back with a lease that is given up here, or may have it still without the item.
+      // The same session may come back with a lease that is abandoned here, or may still have it without the item.
       if (claim === null && (lost.aborted || doubt.exists)) void this.#forget(lease);
       return claim;
     } catch (error) {
-      // It may have been made before, of an item that the service refuses to show, say.
+      // It may have been created before, for instance for an item that the service refuses to show.
       void this.#forget(lease);
       throw error;
     }
@@ -79,7 +79,7 @@ export class LeaseClaimer implements Claimer {
     }
   }
 
-  /** Makes the lease, unless it is known to be there, and its parent where that is known to be missing. */
+  /** Creates the lease, unless it is known to exist, and its parent where that is known to be missing. */
   async #send(claiming: Claiming): Promise<void> {
     const { lease, place } = claiming;
     if (claiming.isThere) return;
@@ -94,9 +94,10 @@ export class LeaseClaimer implements Claimer {
   }
 
   /**
-   * Takes over the lease that we have made, and reads the item.
+   * Takes over the lease that we have created, and reads the item.
    *
-   * @param made the stat of the lease as its creation told it; null when it told nothing, and the lease may be another's
+   * @param made the stat returned by the creation of the lease; null without one, when the lease may be another
+   *   client's
    */
   async #open(lease: LeaseOrder, made: Stat | null): Promise<Claim | null> {
     const client = this.#client;
@@ -110,7 +111,7 @@ export class LeaseClaimer implements Claimer {
       }
       const claim = new LeasedClaim(client, lease, stat, item);
       if (item !== null) return claim;
-      // A consumer that knows nothing of leases has taken it.
+      // A consumer without leases has taken it.
       await claim.giveBack({});
       return null;
     } catch (error) {
@@ -119,13 +120,13 @@ export class LeaseClaimer implements Claimer {
     }
   }
 
-  /** The stat of the lease, if it is the one that we have made. */
+  /** The stat of the lease, if it is ours. */
   async #find({ leasePath, uuid }: LeaseOrder): Promise<Stat | null> {
     const { data, stat } = await this.#client.get(leasePath, { codec: nullableBytes });
     return isOf(data, uuid) ? stat : null;
   }
 
-  /** It may be there, or come to be: without us it would keep the item from everyone as long as the session lives. */
+  /** Removes a lease that may exist, or may still be created: it would block the item as long as the session lives. */
   async #forget({ leasePath, uuid, sessionId }: LeaseOrder): Promise<void> {
     const client = this.#client;
     await persist(client, sessionId, async () => {
@@ -135,23 +136,23 @@ export class LeaseClaimer implements Claimer {
   }
 }
 
-/** A claim under way. */
+/** A claim in progress. */
 interface Claiming {
   readonly lease: LeaseOrder;
-  /** Our place in the line of consumers, which goes with the claim; null when there is none, or not any more. */
+  /** Our place in the line of consumers, which is left with the claim; null when there is none, or it has been left. */
   place: string | null;
-  /** The lease was made: by us, or by another client. */
+  /** The lease was created: by us, or by another client. */
   isThere: boolean;
   isParentMissing: boolean;
-  /** The stat of the lease as its creation told it. */
+  /** The stat returned by the creation of the lease. */
   made: Stat | null;
 }
 
-/** What a refusal means for the next attempt. @returns false when another client has the item @throws what `refused` does */
+/** Whether to retry after a refusal. @returns false when another client has the item @throws what `refused` does */
 function canGoOn(claiming: Claiming, error: TransactionError, doubt: Uncertainty): boolean {
   const { cause, index } = error;
   if (index === 1 && cause instanceof NodeExistsError) {
-    // Made by an earlier attempt of ours, or by another client.
+    // Created by an earlier attempt of ours, or by another client.
     claiming.isThere = doubt.exists;
     return doubt.exists;
   }

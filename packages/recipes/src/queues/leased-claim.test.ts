@@ -7,7 +7,7 @@ import { Queue } from './queue.ts';
 
 describe('an item under a lease', () => {
   test(
-    'takes no other one with it that has its name since the queue was deleted and recreated',
+    'does not affect another item that has its name since the queue was deleted and recreated',
     withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
@@ -15,7 +15,7 @@ describe('an item under a lease', () => {
       const item = await queue.take();
       await other.deleteRecursive('/jobs');
       await new Queue(other, '/jobs', { codec: text }).put('b');
-      // All that the service has to send has arrived.
+      // All replies and events of the service have arrived.
       await client.sync();
       await expect(item.done()).rejects.toThrow('the item was deleted by another client');
       expect((await client.children('/jobs')).children).toEqual([item.name]);
@@ -25,7 +25,7 @@ describe('an item under a lease', () => {
   );
 
   test(
-    'takes no such one with it either when it was put while the connection was lost',
+    'does not affect such an item either when it was put while the connection was lost',
     withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
@@ -42,7 +42,7 @@ describe('an item under a lease', () => {
   );
 
   test(
-    'is refused at once when its lease is over, also while there is no connection to look with',
+    'is refused at once when its lease is over, also while disconnected',
     withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -58,7 +58,7 @@ describe('an item under a lease', () => {
   );
 
   test(
-    'is done also when its data were changed',
+    'is done also when its data was changed',
     withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
@@ -72,14 +72,14 @@ describe('an item under a lease', () => {
   );
 
   test(
-    'is given back once, and no lease of another with it, when the answer is lost and a client has leased the item since',
+    'is given back once, deleting no lease of another client, when the reply is lost and it is leased again',
     withClients(async (fleet, client) => {
       const { network } = fleet.world;
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
       const item = await queue.take();
-      // The deletion arrives, and its answer does not.
+      // The deletion arrives, but its reply does not.
       for (const { host } of fleet.ensemble.servers) network.block(host, 'client1');
       const given = item.giveBack();
       await using leased = await new Queue(other, '/jobs', { codec: text }).take();

@@ -18,7 +18,7 @@ import { NotHeldError } from '../kernel/not-held-error.ts';
 import type { Margin } from '../kernel/settings.ts';
 import type { Claim } from './claim.ts';
 
-/** A lease that is to be, or is. */
+/** A lease to be created, or existing. */
 export interface LeaseOrder {
   readonly name: string;
   /** Of the item. */
@@ -26,7 +26,7 @@ export interface LeaseOrder {
   readonly leasePath: string;
   readonly uuid: string;
   readonly sessionId: bigint;
-  /** The client's signal of the loss of that session. */
+  /** The client's signal for the loss of that session. */
   readonly lost: AbortSignal;
   readonly marginMs: Margin;
 }
@@ -39,12 +39,12 @@ export class LeasedClaim implements Claim {
   readonly #client: Client;
   readonly #leasePath: string;
   readonly #holding: Holding;
-  /** The zxid of the creation of the item: what has its name later is another one. */
+  /** The czxid of the item: a later znode of its name is another item. */
   readonly #czxid: bigint | undefined;
-  /** The item is another one perhaps, since it was deleted or has changed its data. */
+  /** The znode may be another item, since it was deleted or its data changed. */
   #isDubious = false;
   #isDone = false;
-  /** `done` is under way; a second call would find what the first one has deleted. */
+  /** `done` is in progress; a second call would find that the first one has deleted the item. */
   #finishing: Promise<void> | null = null;
   #returning: Promise<void> | null = null;
 
@@ -61,7 +61,7 @@ export class LeasedClaim implements Claim {
       { path: leasePath, stat, lost },
       {
         marginMs,
-        // The next one who leases the item creates a znode of the same name, also where a client has deleted ours by hand.
+        // The next client that leases the item creates a znode of the same name, also when ours was deleted by hand.
         isNameShared: true,
       },
     );
@@ -94,7 +94,7 @@ export class LeasedClaim implements Claim {
   async done(options: CallOptions): Promise<void> {
     if (this.#isDone) return;
     const about = { operation: 'QueueItem.done', path: this.path };
-    // Once begun it continues in the background, so that it is known at some time what has become of the item.
+    // Once begun it continues in the background, so that the fate of the item will be known.
     this.#finishing ??= this.#finish().finally(() => {
       this.#finishing = null;
     });
@@ -105,7 +105,7 @@ export class LeasedClaim implements Claim {
     let isDoubtful = false;
     for (;;) {
       try {
-        // What has happened meanwhile is reported after what waits for the connection is sent.
+        // Events of what happened meanwhile arrive after the requests that wait for the connection are sent.
         if (this.#client.state !== 'connected') this.#isDubious = true;
         if (this.#isDubious && !isDoubtful && this.isHeld) await this.#look();
         await this.#holding.guarded.commit((transaction) => transaction.delete(this.path).delete(this.#leasePath));
@@ -119,7 +119,7 @@ export class LeasedClaim implements Claim {
     this.#holding.leave('it is done');
   }
 
-  /** @returns false to try again @throws what it has failed for, when it is not done or it cannot be known */
+  /** @returns false to retry @throws the failure, when it is not done or that cannot be known */
   async #isDoneDespite(error: unknown, isDoubtful: boolean): Promise<boolean> {
     if (isPassing(error) && this.#isOwnSession()) {
       await this.#client.whenConnected().catch((end: unknown) => {
@@ -150,9 +150,9 @@ export class LeasedClaim implements Claim {
   }
 
   /**
-   * No other client deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. (Or a client has deleted
-   * the lease by hand in this moment, and another one has done the item: both look the same.) null: it cannot be known, as the
-   * session is over.
+   * No other client deletes it while the lease lasts: if it is gone, our own earlier attempt was applied. (Or the lease
+   * was deleted by hand at this moment, and another client has done the item: both look the same.) null: it cannot be
+   * known, as the session is over.
    */
   async #isInQueue(): Promise<boolean | null> {
     try {
@@ -179,7 +179,7 @@ export class LeasedClaim implements Claim {
     await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#returning);
   }
 
-  /** What the service has refused may be tried again. */
+  /** What the service has refused may be retried. */
   #settle(returning: Promise<void>): Promise<void> {
     returning.catch(() => {
       this.#returning = null;
@@ -187,7 +187,7 @@ export class LeasedClaim implements Claim {
     return returning;
   }
 
-  /** Without the lease a `done` for which its caller waits no longer would fail, or not know whether it has succeeded. */
+  /** Without the lease, a `done` that runs in the background would fail, or not know whether it has succeeded. */
   async #returnAfter(finishing: Promise<void>): Promise<void> {
     await finishing.catch(() => {});
     if (!this.#isDone) await this.#holding.release();

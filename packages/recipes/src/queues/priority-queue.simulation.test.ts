@@ -1,5 +1,5 @@
 /**
- * Queues with priorities under faults. A failure names its seed:
+ * Priority queues under faults. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/queues/priority-queue.simulation.test.ts`.
  */
 import { json } from '@meerkat/client';
@@ -14,7 +14,7 @@ const LAYOUTS = ['curator', 'kazoo', 'kazoo-locking'] as const;
 const KAZOO_LOCKING = { items: '/jobs/entries', leases: '/jobs/taken', lines: '/jobs/lines' };
 
 test.each(seeds(4))(
-  'no client is given an item while there is one with a better priority, and none is lost (seed %i)',
+  'no item is delivered while there is one with a better priority, and none is lost (seed %i)',
   async (seed) => {
     const layout = LAYOUTS[seed % LAYOUTS.length]!;
     const options = { layout, codec: json<Job>(), leases: seed % 5 !== 0, ...(seed % 2 === 0 ? { itemsMax: 4 } : {}) };

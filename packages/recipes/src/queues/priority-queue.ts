@@ -3,7 +3,7 @@ import { ItemQueue, type QueueOptions } from './item-queue.ts';
 import { priorityNaming, priorityStem } from './layout.ts';
 
 export interface PutOptions extends CallOptions {
-  /** Smaller ones are taken first: 32 bits with sign, in kazoo's layouts 0 to 999. Default 0, in kazoo's layouts 100. */
+  /** Smaller ones are taken first: 32 bits, signed; in kazoo's layouts 0 to 999. Default 0, in kazoo's layouts 100. */
   readonly priority?: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export class PriorityQueue<T = Uint8Array> extends ItemQueue<T> {
     super(client, path, priorityNaming(layout), options);
   }
 
-  /** @throws RangeError for a priority that the layout does not know; otherwise as `Queue.put` */
+  /** @throws RangeError for a priority that the layout does not support; otherwise as `Queue.put` */
   put(value: T, options: PutOptions = {}): Promise<void> {
     return this.putAll([value], options);
   }

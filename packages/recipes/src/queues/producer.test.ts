@@ -7,7 +7,7 @@ import { IdQueue } from './id-queue.ts';
 import { Queue } from './queue.ts';
 
 describe('a producer', () => {
-  /** Lets transactions go only when the gate is opened. */
+  /** Delays transactions until the gate is opened. */
   function holdTransactions(client: Client): () => void {
     const begin = client.transaction.bind(client);
     let open = (): void => {};
@@ -30,7 +30,7 @@ describe('a producer', () => {
   }
 
   test(
-    'puts more items at once than go together with others',
+    'puts more items at once than fit into a shared transaction',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       const values = Array.from({ length: 250 }, (_unused, i) => `${i}`);
@@ -40,7 +40,7 @@ describe('a producer', () => {
   );
 
   test(
-    'continues with a put for which the queue has to be made while another one is given up',
+    'continues with a put that has to create the queue while another one is cancelled',
     withClients(async (fleet, client) => {
       const ensurePath = client.ensurePath.bind(client);
       client.ensurePath = async (path, options) => {
@@ -57,7 +57,7 @@ describe('a producer', () => {
   );
 
   test(
-    'reports a queue that cannot be made',
+    'reports a queue that cannot be created',
     withClients(async (_, client) => {
       const refused = new NoAuthError({ operation: 'ensurePath', path: '/jobs' });
       const ensurePath = client.ensurePath.bind(client);
@@ -68,7 +68,7 @@ describe('a producer', () => {
   );
 
   test(
-    'puts nothing later that was given up before it was refused',
+    'puts nothing later that was cancelled before it was refused',
     withClients(async (fleet, client) => {
       const options = { codec: text, itemsMax: 1 };
       const other = new Queue(await fleet.connect(), '/jobs', options);
@@ -87,7 +87,7 @@ describe('a producer', () => {
   );
 
   test(
-    'puts what has room as soon as what had none is given up',
+    'puts items that fit as soon as a larger put ahead of them is cancelled',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, itemsMax: 3 });
       await queue.putAll(['a', 'b']);
@@ -100,7 +100,7 @@ describe('a producer', () => {
   );
 
   test(
-    'makes a full queue again that is deleted while it waits for room',
+    'recreates a full queue that is deleted while it waits for room',
     withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new Queue(client, '/jobs', { codec: text, itemsMax: 1 });
@@ -119,7 +119,7 @@ describe('a producer', () => {
   );
 
   test(
-    'is not refused for what another one has put that cannot be sent',
+    'is not refused because of another put that cannot be sent',
     withClients(async (_, client) => {
       const queue = new IdQueue(client, '/orders', { codec: text });
       const puts = [queue.put('6', 'a'), queue.put('\u0000', 'b'), queue.put('8', 'c')];
@@ -131,7 +131,7 @@ describe('a producer', () => {
 });
 
 describe('a reply that is lost', () => {
-  /** A connection that breaks when the next request has been sent: whether it is applied, chance decides. */
+  /** Breaks the connection when the next request has been sent: it may or may not be applied. */
   async function breakSoon(fleet: Fleet, afterMs: number): Promise<void> {
     await fleet.world.sleep(afterMs);
     for (const end of fleet.world.network.openEnds) if (end.host === 'client1') end.breakStream();
@@ -161,9 +161,9 @@ describe('a reply that is lost', () => {
   });
 });
 
-describe('servers that take less than the client thinks', () => {
+describe('servers that accept less than the client assumes', () => {
   test.each([Number.POSITIVE_INFINITY, 10])(
-    'refuse an item that is too large for them, and none beside it (itemsMax: %d)',
+    'refuse an item that is too large for them, but not the others (itemsMax: %d)',
     (itemsMax) =>
       withClients(async (fleet) => {
         const client = await fleet.connect({ requestBytesMax: 8 * 1024 * 1024 });
@@ -189,7 +189,7 @@ describe('servers that take less than the client thinks', () => {
     }),
   );
 
-  test.each([1, 2])('do not make a put doubtful whose doubt is ended with %d lost replies', (deletionsMax) =>
+  test.each([1, 2])('do not leave a put in doubt when the doubt is resolved after %d lost replies', (deletionsMax) =>
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -217,7 +217,7 @@ describe('servers that take less than the client thinks', () => {
   );
 
   test(
-    'do not make a put go out twice whose replies are lost as often',
+    'do not cause a put to be applied twice whose replies are lost as often',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');

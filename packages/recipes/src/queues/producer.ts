@@ -29,13 +29,13 @@ import type { Progress, Tally } from './tally.ts';
 /*
  * Putting items, each exactly once (`tally.ts`), and in the order of the calls.
  *
- * What is put while a transaction is under way waits and then goes out together, in one transaction. So the order is kept
- * whatever connections do, and many puts at one time cost little more than one.
+ * Puts during a transaction are queued and then sent together, in one transaction. So the order is kept whatever
+ * connections do, and many concurrent puts cost little more than one.
  *
- * A queue with `itemsMax` is never longer than that by what is put here: every put also sets the znode of the lines at a
- * version that was read before the items were counted. The client that puts in between makes it fail, and it counts again. (The client that
- * puts with Curator or kazoo knows nothing of that; Curator's own limit is not exact either.) Producers that find the
- * queue full stand in a line, of which the first alone watches the items.
+ * A queue with `itemsMax` never exceeds that because of puts here: every put also sets the znode of the lines at a
+ * version that was read before the items were counted. A concurrent put makes it fail, and it counts again. (Producers
+ * that use Curator or kazoo do not take part in that; Curator's own limit is not exact either.) Producers that find the
+ * queue full stand in a line, of which only the first watches the items.
  */
 
 /** The producers' side of a queue. */
@@ -47,7 +47,7 @@ export class Producer {
   readonly #line: Line;
   #pending: Pending[] = [];
   #isRunning = false;
-  /** Aborted when that is given up for which room is waited for. */
+  /** Aborted when the put that waits for room is cancelled. */
   #withdrawal = new AbortController();
   /** At the head of the producers that wait for room. */
   #place: OwnedZnode | null = null;
@@ -62,7 +62,7 @@ export class Producer {
 
   /**
    * @param items all of them are put, next to each other, or none
-   * @throws AbortedError, TimeoutError: of outcome 'unknown' when they were under way already
+   * @throws AbortedError, TimeoutError: of outcome 'unknown' when they were in flight already
    */
   async put(items: readonly NewItem[], options: CallOptions, about: About): Promise<void> {
     if (items.length === 0) return;
@@ -96,7 +96,7 @@ export class Producer {
     }
     const isFirst = this.#pending[0] === pending;
     this.#pending = this.#pending.filter((other) => other !== pending);
-    // It is for the first that room is waited for; the next one may need less.
+    // The wait for room is for the first put; the next one may need less.
     if (isFirst) this.#withdrawal.abort();
   }
 
@@ -110,7 +110,7 @@ export class Producer {
     this.#isRunning = false;
   }
 
-  /** Nothing of what waits now was sent: it is refused for the same reason that the next attempt would have. */
+  /** Rejects all queued puts: none was sent, and their next attempt would fail for the same reason. */
   #refuseAll(error: unknown): void {
     if (this.#withdrawal.signal.aborted) return;
     for (const pending of this.#pending.splice(0)) pending.reject(error);
@@ -123,7 +123,7 @@ export class Producer {
   /**
    * As many as fit, from the first on.
    *
-   * @param itemsMax for how many there is room; the first may be larger than what else goes together
+   * @param itemsMax number of items for which there is room; a single put may be larger than the usual limit of a batch
    */
   #nextBatch(itemsMax: number): Pending[] {
     const batch: Pending[] = [];
@@ -155,11 +155,11 @@ export class Producer {
     else await this.#send(batch, lines.version);
   }
 
-  /** Waits in the line, and then until the children of the queue are not those of this version any more. */
+  /** Waits in the line, and then until the children of the queue change from this version. */
   async #awaitChange(cversion: number): Promise<void> {
     const { signal } = this.#withdrawal;
     const about = { operation: 'put', path: this.#paths.items };
-    // The same session may come back with the znode, behind which everyone would wait, we among them.
+    // The same session may come back with the znode, behind which all producers would wait, including us.
     if (this.#place?.lost.aborted === true) this.#leaveLine();
     if (this.#place === null) {
       this.#place = await contend(this.#line, new Attempt(this.#client, { signal }, about, { awaitsQuorum: true }));
@@ -176,7 +176,7 @@ export class Producer {
     }
   }
 
-  /** @param linesVersion what the znode of the lines must still have; null where the queue has no limit */
+  /** @param linesVersion the required version of the znode of the lines; null where the queue has no limit */
   async #send(batch: readonly Pending[], linesVersion: number | null): Promise<void> {
     const sent = new Set(batch);
     this.#pending = this.#pending.filter((pending) => !sent.has(pending));
@@ -211,22 +211,22 @@ export class Producer {
         for (const pending of batch) pending.reject(error);
         return;
       }
-      // It does not say whose item it is that cannot be sent.
+      // The error does not show which item cannot be sent.
       for (const pending of batch) pending.isAlone = true;
       this.#putBack(batch);
       return;
     }
-    // Nothing of it has happened.
+    // Nothing was applied.
     const { cause } = error;
     const isBound = linesVersion !== null && error.index === 0;
     if (cause instanceof NoNodeError) {
-      // Back first: they share in whatever ends the making of the paths.
+      // Put back first: they share the failure of creating the paths.
       this.#putBack(batch);
       await this.#ensurePaths();
     } else if (isBound && cause instanceof BadVersionError) this.#putBack(batch);
     else {
       const guilty = isBound ? batch[0] : pendingAt(batch, error.index - (linesVersion === null ? 0 : 1));
-      // Of a sequential znode only that can exist already which has the number that an Apache server gives again and again.
+      // A sequential znode can exist already only with the number that an exhausted Apache server returns repeatedly.
       guilty?.reject(
         cause instanceof NodeExistsError ? new SequenceExhaustedError(this.#paths.items, NO_NUMBER) : cause,
       );
@@ -234,7 +234,7 @@ export class Producer {
     }
   }
 
-  /** They wait for their turn again, but for those that were given up meanwhile: these could come very late. */
+  /** They wait for their turn again, except for cancelled ones: these could be put very late. */
   #putBack(batch: readonly Pending[]): void {
     for (const pending of batch) pending.sending = null;
     this.#pending = [...batch.filter(({ isGivenUp }) => !isGivenUp), ...this.#pending];
@@ -257,16 +257,16 @@ export class Producer {
   }
 }
 
-/** An item that is to be. */
+/** An item to be put. */
 export interface NewItem {
   /** Its name without the number. */
   readonly stem: string;
   readonly data: Uint8Array | null;
 }
 
-/** A transaction on its way. */
+/** A transaction in flight. */
 interface Sending extends Progress {
-  /** Ends it as long as nothing of it has left. */
+  /** Ends it as long as nothing was sent. */
   readonly end: AbortController;
 }
 
@@ -274,11 +274,11 @@ interface Sending extends Progress {
 class Pending {
   readonly items: readonly NewItem[];
   readonly settled: Promise<void>;
-  /** It is part of a transaction; null: it waits for its turn. */
+  /** The transaction that it is part of; null: it waits for its turn. */
   sending: Sending | null = null;
-  /** No caller waits for it any more. */
+  /** Its caller has cancelled. */
   isGivenUp = false;
-  /** It goes out without others, so that it is known whose fault it is when it cannot. */
+  /** It is sent alone, so that a failure can be attributed to it. */
   isAlone = false;
   #resolve!: () => void;
   #reject!: (error: unknown) => void;
@@ -289,7 +289,7 @@ class Pending {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // A caller that has given up waiting does not learn of it.
+    // A caller that has cancelled does not handle its rejection.
     this.settled.catch(() => {});
   }
 
@@ -302,7 +302,7 @@ class Pending {
   }
 }
 
-/** Whose item stands at this place of a transaction. */
+/** The call that the operation at this index of a transaction belongs to. */
 function pendingAt(batch: readonly Pending[], index: number): Pending | undefined {
   let left = index;
   return batch.find(({ items }) => {

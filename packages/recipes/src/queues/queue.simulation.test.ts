@@ -1,5 +1,5 @@
 /**
- * Nothing is lost, doubled or out of order under faults. A failure names its seed:
+ * Nothing is lost, duplicated or reordered under faults. A failure prints its seed:
  * `SEEDS=17 npx vitest run packages/recipes/src/queues/queue.simulation.test.ts`.
  */
 import { json } from '@meerkat/client';
@@ -11,7 +11,7 @@ import { seeds, testTimeoutMs } from '../testing/seeds.ts';
 import { Queue } from './queue.ts';
 
 test.each(seeds(4))(
-  'no item is lost, and none is in two hands, whatever goes wrong (seed %i)',
+  'no item is lost, and none has two holders, under any faults (seed %i)',
   async (seed) => {
     const options = {
       codec: json<Job>(),
@@ -19,7 +19,7 @@ test.each(seeds(4))(
       leases: seed % 5 !== 0,
       ...(seed % 2 === 0 ? { itemsMax: 4 } : {}),
     };
-    /** Where in the queue each item of a producer stood. */
+    /** The position of each item in the queue, by producer. */
     const places = new Map<string, number>();
     await runQueueStorm({
       seed,
@@ -31,7 +31,7 @@ test.each(seeds(4))(
       compare: (a, b) => sequenceOf(a.name)! - sequenceOf(b.name)!,
       onTaken: ({ value, name }) => places.set(keyOf(value), sequenceOf(name)!),
     });
-    // Without leases what is given back stands at the end.
+    // Without leases an item that is given back is at the end.
     for (let producer = 0; options.leases && producer < PRODUCERS; producer++) {
       const numbers = Array.from({ length: ITEMS_MAX }, (_, number) => places.get(keyOf({ producer, number })));
       const seen = numbers.filter((place) => place !== undefined);

@@ -6,7 +6,7 @@ import { Queue } from './queue.ts';
 
 describe('a queue', () => {
   test(
-    'gives items in the order in which they were put, in every layout',
+    'delivers items in the order in which they were put, in every layout',
     withClients(async (_, client) => {
       for (const layout of ['curator', 'curator-simple', 'kazoo', 'kazoo-locking'] as const) {
         for (const leases of [true, false]) {
@@ -23,7 +23,7 @@ describe('a queue', () => {
   );
 
   test(
-    'gives an item to no other client while a client has it, and at its old place when it is given back',
+    'delivers an item to no other client while it is held, and at its old place when it is given back',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.putAll(['a', 'b', 'c']);
@@ -43,7 +43,7 @@ describe('a queue', () => {
   );
 
   test(
-    'has what it has leased, also when the server refuses to read the item at first',
+    'delivers a leased item also when the server refuses to read it at first',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -62,7 +62,7 @@ describe('a queue', () => {
   );
 
   test(
-    'keeps no item from others that the service refuses to show',
+    'does not block an item that the service refuses to show',
     withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -80,7 +80,7 @@ describe('a queue', () => {
   );
 
   test(
-    'gives back what the scope is left with, and what the session ends with',
+    'gives back items at the end of the scope and of the session',
     withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -120,7 +120,7 @@ describe('a queue', () => {
   );
 
   test(
-    'tells a consumer whose item was deleted under its hands',
+    'notifies a consumer whose item was deleted by another client',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -133,7 +133,7 @@ describe('a queue', () => {
   );
 
   test(
-    'has an item done once for all who say so at the same time',
+    'completes an item once for concurrent calls of done',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.put('a');
@@ -144,7 +144,7 @@ describe('a queue', () => {
   );
 
   test(
-    'is a loop, which gives back what is not done',
+    'can be iterated, which gives back items that are not done',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await queue.putAll(['a', 'b']);
@@ -162,7 +162,7 @@ describe('a queue', () => {
   );
 
   test(
-    'leaves nothing behind when a wait is given up',
+    'leaves nothing behind when a wait is cancelled',
     withClients(async (fleet, client) => {
       const queue = new Queue(client, '/jobs', { codec: text });
       await expect(queue.take({ timeoutMs: 200 })).rejects.toMatchObject({ code: 'TIMEOUT' });
@@ -174,7 +174,7 @@ describe('a queue', () => {
       await fleet.world.sleep(1000);
       expect((await client.children('/jobs-lines/consumers')).children).toEqual([]);
       await queue.put('a');
-      // However early it is given up, whatever was taken comes back.
+      // However early it is cancelled, a taken item comes back.
       for (let ms = 0; ms < 10; ms++) await queue.take({ timeoutMs: ms / 2 }).catch(() => {});
       await fleet.world.sleep(1000);
       for (let ms = 0; ms < 10; ms++) {
@@ -189,12 +189,12 @@ describe('a queue', () => {
   );
 
   test(
-    'reports data that are no item, and lets them be removed',
+    'reports data that is no item, and lets it be removed',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: json<number>() });
       await queue.put(1);
       await client.create('/jobs/queue-', 'no envelope', { sequential: true });
-      // An envelope of two items, as Curator's putMulti writes it, built by hand.
+      // An envelope of two items, as written by Curator's putMulti, built by hand.
       const two = Uint8Array.of(0, 1, 0, 1, 1, 0, 0, 0, 1, 0x31, 1, 0, 0, 0, 2, 0x32, 0x33, 2);
       await client.create('/jobs/queue-', two, { sequential: true });
       await (await queue.take()).done();
@@ -210,7 +210,7 @@ describe('a queue', () => {
   );
 
   test(
-    'has values that are undefined where the codec says so',
+    'has undefined values if the codec returns them',
     withClients(async (_, client) => {
       const signals: Codec<undefined> = { encode: () => null, decode: () => undefined };
       const queue = new Queue(client, '/signals', { codec: signals });
@@ -221,7 +221,7 @@ describe('a queue', () => {
   );
 
   test(
-    'lets producers wait while it is full, in their order',
+    'makes producers wait while it is full, in order',
     withClients(async (fleet, client) => {
       const options = { codec: text, itemsMax: 3 };
       const other = await fleet.connect();
@@ -253,7 +253,7 @@ describe('a queue', () => {
   );
 
   test(
-    'does not let a producer wait behind its own place when the same session comes back after it was lost',
+    'does not make a producer wait behind its own place when the same session comes back after it was lost',
     withClients(async (fleet, client) => {
       const options = { codec: text, itemsMax: 3 };
       const consuming = await fleet.connect();
@@ -264,7 +264,7 @@ describe('a queue', () => {
       await fleet.world.sleep(1000);
       const sessionId = client.session?.id;
       const { lostSignal } = client;
-      // A service that is away for longer than the session timeout keeps its sessions.
+      // A service that is down for longer than the session timeout keeps its sessions.
       const [server] = fleet.ensemble.servers;
       server!.crash();
       await fleet.world.sleep(6000);
@@ -288,7 +288,7 @@ describe('a queue', () => {
     }),
   );
 
-  test('makes no herd: of 50 consumers that wait, one reads the list for each item', async () => {
+  test('causes no herd: of 50 waiting consumers, one reads the list for each item', async () => {
     const fleet = new Fleet(1, { servers: 1 });
     await fleet.run(async () => {
       const clients = await fleet.connectAll(50);
@@ -315,7 +315,7 @@ describe('a queue', () => {
         await fleet.world.sleep(200);
       }
       expect(taken).toHaveLength(20);
-      // The one who takes it, the next one that comes to the head, and that one again when the item is done.
+      // The consumer that takes it, the next one at the head, and that one again when the item is done.
       expect(lists / 20).toBeLessThanOrEqual(4);
     });
   });

@@ -3,10 +3,10 @@ import { ItemQueue, type QueueOptions } from './item-queue.ts';
 import { fifoNaming, fifoStem } from './layout.ts';
 
 /**
- * A queue: first in, first out.
+ * A FIFO queue.
  *
- * What one producer puts is taken in the order in which it was put. Several consumers work at the same time, so that the
- * order in which they come to an end is theirs.
+ * Items of one producer are taken in the order in which they were put. Several consumers work concurrently, so the
+ * order of completion may differ.
  *
  * @example
  * const queue = new Queue<Job>(client, '/jobs', { codec: json<Job>() });
@@ -24,8 +24,8 @@ export class Queue<T = Uint8Array> extends ItemQueue<T> {
   /**
    * Puts an item at the end, exactly once; waits while the queue is full.
    *
-   * @throws AbortedError, TimeoutError: of outcome 'not-applied' while it waited for its turn; SessionLostError of outcome
-   *   'unknown' when the session ended before the answer
+   * @throws AbortedError, TimeoutError: of outcome 'not-applied' while it waited for its turn; SessionLostError of
+   *   outcome 'unknown' when the session ended before the reply
    */
   put(value: T, options: CallOptions = {}): Promise<void> {
     return this.putAll([value], options);

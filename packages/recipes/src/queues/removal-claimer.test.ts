@@ -12,7 +12,7 @@ describe('an item without a lease', () => {
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
       await queue.put('a');
       const item = await queue.take();
-      // A person may do that, and the service does where Curator has made the queue, which is a container then.
+      // A person may do that, and the service does if Curator has created the queue, which is a container then.
       await client.delete('/jobs');
       await item.giveBack();
       expect(await drain(queue)).toEqual(['a']);
@@ -20,7 +20,7 @@ describe('an item without a lease', () => {
   );
 
   test(
-    'is in the queue again when a loop has ended that it came too late for',
+    'is in the queue again when a loop has ended for which it came too late',
     withClients(async (fleet, client) => {
       const rest = new Queue(client, '/jobs', { codec: text, leases: false });
       const outcomes = new Set<unknown>();
@@ -50,7 +50,7 @@ describe('an item without a lease', () => {
   );
 
   test(
-    'is reported as in doubt when its taker gives up or the client ends before the answer',
+    'is reported as in doubt when the caller cancels or the client is closed before the reply',
     withClients(async (fleet, client) => {
       for (const end of ['timeout', 'close', 'close a loop'] as const) {
         const mortal = await fleet.connectAs('mortal');
@@ -75,7 +75,7 @@ describe('an item without a lease', () => {
   );
 
   test(
-    'is taken and removed also when its data are changed in that moment',
+    'is taken and removed also when its data is changed at that moment',
     withClients(async (fleet, client) => {
       const other = await fleet.connect();
       const queue = new IdQueue(client, '/orders', { codec: bytes, leases: false });
@@ -97,7 +97,7 @@ describe('an item without a lease', () => {
   );
 
   test(
-    'is given back when there is a quorum again, which the server that a loop is left on has not',
+    'is given back when there is a quorum again, after a loop ended on a server without one',
     withClients(async (_, client) => {
       const queue = new Queue(client, '/jobs', { codec: text, leases: false });
       await queue.put('a');

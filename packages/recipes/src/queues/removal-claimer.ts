@@ -17,7 +17,7 @@ import { type Claim, type Claimer, refused } from './claim.ts';
 import type { QueuePaths } from './layout.ts';
 import type { Tally } from './tally.ts';
 
-/** Claims items by deleting them, for queues whose other consumers do that: what a consumer has when it dies is lost. */
+/** Claims items by deleting them, for queues whose other consumers do that: items of a consumer that dies are lost. */
 export class RemovalClaimer implements Claimer {
   readonly leavesPlace = false;
   readonly #client: Client;
@@ -39,14 +39,14 @@ export class RemovalClaimer implements Claimer {
         const { data, stat } = await attempt.through((call) =>
           this.#client.get(path, { ...call, codec: nullableBytes }),
         );
-        // With the tally the deletion happens once, and whether it was ours is known also when the reply was lost.
+        // With the tally the deletion is applied once, and whether it was ours is known also when the reply was lost.
         await this.#tally.commit((transaction) => transaction.delete(path, { version: stat.version }));
         return new RemovedClaim(this.#client, { name, path, data, token: stat.czxid }, this.#tally);
       } catch (error) {
         if (error instanceof NoNodeError) return null;
         if (error instanceof NotReadOnlyError) await attempt.reconnect();
         else if (!(error instanceof TransactionError)) throw error;
-        // Its data were changed since they were read: it is there still.
+        // Its data was changed since it was read: it still exists.
         else if (!(error.cause instanceof BadVersionError)) return refused(error);
       }
     }
@@ -100,13 +100,13 @@ class RemovedClaim implements Claim {
   async giveBack(options: CallOptions): Promise<void> {
     if (this.#isDone) return;
     if (this.isHeld) this.#end.abort(new NotHeldError(this.path, this.token, 'it was given back'));
-    // It is nowhere until then, so it continues when the caller has no time left.
+    // It is nowhere until then, so it continues after the caller's deadline.
     this.#returning ??= this.#settle(this.#putBack());
     const about = { operation: 'QueueItem.giveBack', path: this.path };
     await new Attempt(this.#client, options, about, { isUnderWay: true }).waitFor(this.#returning);
   }
 
-  /** What has certainly not happened may be tried again. */
+  /** What has certainly not been applied may be retried. */
   #settle(returning: Promise<void>): Promise<void> {
     returning.catch((error: unknown) => {
       if (error instanceof ZooKeeperError && error.outcome === 'not-applied') this.#returning = null;
@@ -120,7 +120,7 @@ class RemovedClaim implements Claim {
     let isParentMissing = false;
     for (;;) {
       try {
-        // It was the last item, and the queue was deleted; or the service has, if it is a container.
+        // It was the last item, and the queue was deleted; or the service did so, if it is a container.
         if (isParentMissing) await attempt.through((call) => this.#client.ensurePath(parentOf(this.path), call));
         isParentMissing = false;
         await this.#tally.commit((transaction) => transaction.create(stem, this.data, { sequential: true }));

@@ -22,38 +22,39 @@ import { standOwned } from '../kernel/owned-znode.ts';
 import { removeZnode } from '../kernel/removal.ts';
 
 /*
- * Doing something exactly once where the reply may be lost, and where what was done cannot be recognized afterwards.
+ * Exactly-once transactions where the reply may be lost, and where the effect cannot be recognized afterwards.
  *
- * A protected create is of no use for an item of a queue: when its creator looks for it, a consumer may have taken it
- * already, and a missing item looks like one that was never made. Nor may the names that Curator and kazoo read have a
- * mark. So each client that puts and takes has an ephemeral znode of its own, its tally, whose version counts what it has
- * done: every transaction begins with a set of the tally at the version that it has.
+ * A protected create does not work for an item of a queue: when its creator looks for it, a consumer may have taken it
+ * already, and a missing item looks like one that was never created. Nor may the names that Curator and kazoo read
+ * contain a mark. So each client that puts and takes has its own ephemeral znode, its tally, whose version counts its
+ * transactions: every transaction begins with a set of the tally at its current version.
  *
  *     set    /jobs-lines/tallies/_c_5b2f…-tally   expects version 7, makes it 8
- *     create /jobs/queue-                         happens with it, or not at all
+ *     create /jobs/queue-                         applied with it, or not at all
  *
- * When the reply is lost the same transaction is sent again. If the first was applied, the tally has moved on and the second
- * is refused with BADVERSION: that is the answer "done, once". If not, the second does it. No other client writes the tally,
- * and the service applies transactions whole and in one order, so there is no third case, also when the first one is
- * still under way.
+ * When the reply is lost the same transaction is sent again. If the first was applied, the tally has a later version
+ * and the second is refused with BADVERSION, which means "applied, once". If not, the second is applied. No other
+ * client writes the tally, and the service applies transactions atomically and in one order, so there is no third case,
+ * also when the first one is still in flight.
  *
- * Only when the session ends with the tally in the doubt, it cannot be known any more; the caller is told so (`unknown`).
+ * Only when the session ends with the tally while in doubt, the outcome cannot be known; the caller is told so
+ * (`unknown`).
  */
 
-/** Does transactions exactly once, one after the other. */
+/** Applies transactions exactly once, one after the other. */
 export class Tally {
   readonly #client: Client;
   readonly #parent: string;
   readonly #makeParent: (call: CallOptions) => Promise<void>;
-  /** The one before has ended, in whatever way. */
+  /** Settles when the previous transaction has ended, in whatever way. */
   #previous: Promise<unknown> = Promise.resolve();
   #own: OwnTally | null = null;
-  /** What the clock of the service showed last, and ours before and after. */
+  /** The last clock reading of the service, with our clock before and after. */
   #heard: { readonly serverMs: number; readonly askedMs: number; readonly heardMs: number } | null = null;
 
   /**
-   * @param parent the znode below which the tally is made; a container that is made with it
-   * @param makeParent makes it in another way than with all that is missing above it; `commit` throws what it throws
+   * @param parent of the tally; a container that is created with it
+   * @param makeParent creates it in another way than with all missing ancestors; `commit` throws what it throws
    */
   constructor(
     client: Client,
@@ -69,11 +70,12 @@ export class Tally {
    * Applies what `build` adds, exactly once, however often the connection is lost.
    *
    * @returns null when it was applied and the results were lost
-   * @throws TransactionError when the service refuses it, with `index` counting what `build` has added; SessionLostError
-   *   of outcome 'unknown' when the session ended before the answer; AbortedError, TimeoutError, ClosedError, of outcome
-   *   'not-applied' while nothing was sent; RequestTooLargeError also when servers close the connection because of it
-   * @param progress reports how far it is
-   * @param about what errors say that was called
+   * @throws TransactionError when the service refuses it, with `index` counting what `build` has added;
+   *   SessionLostError of outcome 'unknown' when the session ended before the reply; AbortedError, TimeoutError,
+   *   ClosedError, of outcome 'not-applied' while nothing was sent; RequestTooLargeError also when servers close the
+   *   connection because of its size
+   * @param progress updated with its progress
+   * @param about the operation named in errors
    */
   commit<Results extends readonly TransactionResult[]>(
     build: (transaction: Transaction<[]>) => Transaction<Results>,
@@ -90,7 +92,7 @@ export class Tally {
   }
 
   /**
-   * What the clock of the service shows now. One clock for all clients, whatever theirs show.
+   * The current time of the service: one clock for all clients, whatever their own.
    */
   async serverTime(options: CallOptions = {}): Promise<ServerTime> {
     const heardMs = this.#heard?.heardMs;
@@ -105,7 +107,7 @@ export class Tally {
     }
     const nowMs = this.#monotonicMs();
     const { serverMs, askedMs, heardMs: lastMs } = this.#heard!;
-    // The service counts whole milliseconds: what it shows has begun already.
+    // The service counts whole milliseconds: the one that it reports has begun already.
     return { earliestMs: Math.floor(serverMs + nowMs - lastMs), latestMs: Math.ceil(serverMs + 1 + nowMs - askedMs) };
   }
 
@@ -122,7 +124,7 @@ export class Tally {
         this.#hear(stat.mtime, askedMs);
         return;
       } catch (error) {
-        // An attempt may have been applied without its answer: the version is not known, so another tally is begun.
+        // An attempt may have been applied without a reply: the version is not known, so another tally is used.
         this.#giveUp();
         if (error instanceof NotReadOnlyError) await attempt.reconnect();
         else if (!(error instanceof NoNodeError)) throw error;
@@ -130,7 +132,7 @@ export class Tally {
     }
   }
 
-  /** @param askedMs our clock before the request was sent that was answered with this */
+  /** @param askedMs our clock before the request was sent */
   #hear(serverMs: number, askedMs: number): void {
     this.#heard = { serverMs, askedMs, heardMs: this.#monotonicMs() };
   }
@@ -145,10 +147,10 @@ export class Tally {
     progress: Progress,
   ): Promise<Results | null> {
     let isDoubtful = false;
-    /** Connections in a row that ended while it was in flight. */
+    /** Consecutive connections that ended while it was in flight. */
     let losses = 0;
     for (;;) {
-      // What waits in the client for a connection counts as sent.
+      // A request that waits in the client for a connection counts as sent.
       if (!isDoubtful) await this.#client.whenConnected(attempt.next());
       const own = isDoubtful && this.#own !== null ? this.#own : await this.#open(attempt);
       const transaction = this.#client.transaction().set(own.path, '', { version: own.version });
@@ -175,9 +177,9 @@ export class Tally {
         const isUnknown = error.outcome === 'unknown';
         isDoubtful ||= isUnknown;
         progress.mayBeApplied = isDoubtful;
-        // A server without a quorum does not know what has become of it.
+        // A server without a quorum does not know the outcome.
         const isIgnorant = isDoubtful && error instanceof NotReadOnlyError;
-        // The caller has given up, or the client ended.
+        // The caller has cancelled, or the client was closed.
         const isEnd = !isIgnorant && !isPassing(error);
         if (isEnd && isDoubtful) this.#giveUp();
         if (isEnd) throw error;
@@ -201,7 +203,7 @@ export class Tally {
     }
   }
 
-  /** @returns 'applied' when it was an earlier attempt that was; 'again' when certainly none was */
+  /** @returns 'applied' when an earlier attempt was applied; 'again' when certainly none was */
   #onRefused(refusal: TransactionError, own: OwnTally, isDoubtful: boolean, about: About): 'applied' | 'again' {
     const { index, operations, cause } = refusal;
     if (index > 0) throw new TransactionError(index - 1, operations.slice(1), cause);
@@ -220,9 +222,9 @@ export class Tally {
   }
 
   /**
-   * Ends the doubt. A server closes the connection without a word when a request is larger than its limit, so that sending it
-   * again would never end. The deletion of the tally is small, and reports by its version what has become of the request; after
-   * it nothing that is still under way is applied.
+   * Resolves the doubt. A server closes the connection without a reply when a request is larger than its limit, so
+   * retrying it would never end. The deletion of the tally is small, and shows by its version whether the request was
+   * applied; after it, no request still in flight can be applied.
    *
    * @returns null when the connection was lost again
    */
@@ -247,12 +249,12 @@ export class Tally {
     }
   }
 
-  /** Of a tally that is missing: it was deleted by `#settle`, whose answer was lost, and not with its session. */
+  /** For a missing tally: it was deleted by `#settle`, whose reply was lost, and not with its session. */
   #isEnded(own: OwnTally): boolean {
     return own.isEnding && this.#client.session?.id === own.sessionId && !this.#client.lostSignal.aborted;
   }
 
-  /** In doubt the limit of the caller does not count: what was begun is brought to its end, behind his back if need be. */
+  /** In doubt the caller's deadline does not apply: what was begun is completed, in the background if need be. */
   async #recover(attempt: Attempt, isDoubtful: boolean): Promise<void> {
     const waiting = isDoubtful ? new Attempt(this.#client, {}, attempt.about) : attempt;
     await waiting.reconnect();
@@ -267,24 +269,24 @@ export class Tally {
     return this.#own;
   }
 
-  /** Its version is not known any more, or may change behind our back: the next one is another one. */
+  /** Its version is no longer known, or may change without our knowledge: the next transaction uses another one. */
   #giveUp(): void {
     if (this.#own !== null) void removeZnode(this.#client, this.#own.path, this.#own.sessionId);
     this.#own = null;
   }
 }
 
-/** Between which two moments the clock of the service is, milliseconds since 1970: the way of one request lies between them. */
+/** The bounds of the service's clock, milliseconds since 1970: they differ by the time of one request. */
 export interface ServerTime {
-  /** For the client that must not be too early. */
+  /** For a client that must not be too early. */
   readonly earliestMs: number;
-  /** For the client that says when something is to be. */
+  /** For a client that sets a time in the future. */
   readonly latestMs: number;
 }
 
-/** How far a `commit` is. */
+/** The progress of a `commit`. */
 export interface Progress {
-  /** It is under way, or was without an answer. */
+  /** It is in flight, or was without a reply. */
   mayBeApplied: boolean;
 }
 
@@ -296,12 +298,12 @@ interface OwnTally {
   isEnding: boolean;
 }
 
-/** After that the clock of the service is asked for again: clocks drift, and leaders change. */
+/** After this, the clock of the service is read again: clocks drift, and leaders change. */
 const SERVER_TIME_AGE_MS_MAX = 10_000;
 
-/** From so many losses in a row on the doubt is ended before it is sent again. */
+/** From this many consecutive losses on, the doubt is resolved before a retry. */
 const LOSSES_SETTLED_FROM = 2;
-/** After so many nothing is sent any more: by then the service has answered smaller requests several times in between. */
+/** After this many it is not retried: by then the service has answered smaller requests several times in between. */
 const LOSSES_MAX = 5;
 const CLOSED = `the connection was lost ${LOSSES_MAX} times in a row while this was in flight, and smaller requests were answered`;
 

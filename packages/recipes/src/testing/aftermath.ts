@@ -4,22 +4,23 @@ import { committedSince0 } from './committed.ts';
 import type { Fleet } from './fleet.ts';
 
 /**
- * Waits until all servers work together and have the same. Before anything is written it also sees to it that all of them
- * have a log from the very beginning: one that comes later gets a snapshot in its place, and may pass it on to the others.
+ * Waits until all servers work together and have the same state. Called before the first write, it also ensures that
+ * all of them have a log from the very beginning: a later one gets a snapshot instead, and may pass it on to the
+ * others.
  */
 export async function untilWhole({ world, ensemble }: Fleet): Promise<void> {
   expect(await world.until(() => ensemble.isAtRest, 60_000), 'all servers work together').toBe(true);
 }
 
-/** What was committed, once everything is healed; null when no server has the beginning any more. */
+/** The committed history, once all faults are healed; null when no server has its beginning. */
 export async function committedIn(fleet: Fleet): Promise<CommittedTree | null> {
   await untilWhole(fleet);
   return committedSince0(fleet.ensemble);
 }
 
 /**
- * What a znode that no client deletes has held, one state for each txn that wrote it; null when no server has the beginning any
- * more.
+ * The history of a znode that no client deletes, one state per txn that wrote it; null when no server has the
+ * beginning.
  */
 export async function historyOf(fleet: Fleet, path: string): Promise<ZnodeState[] | null> {
   const tree = await committedIn(fleet);
@@ -28,7 +29,7 @@ export async function historyOf(fleet: Fleet, path: string): Promise<ZnodeState[
   return writes.map(({ zxid }) => tree.stateAt(path, zxid)!);
 }
 
-/** Nothing is left below these znodes, once sessions that were given up have ended by themselves. */
+/** Expects that nothing is left below these znodes, once abandoned sessions have expired. */
 export async function expectEmpty(fleet: Fleet, paths: readonly string[]): Promise<void> {
   const observer = await fleet.connectAs('judge');
   for (const path of paths) {

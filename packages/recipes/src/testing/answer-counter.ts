@@ -1,9 +1,9 @@
 import type { Client } from '@meerkat/client';
 
-/** A client whose answers are counted. */
+/** A client whose replies are counted. */
 export interface AnswerCounter {
   readonly client: Client;
-  /** Calls back with the nth answer from now on, before it is seen: no other client can come in between. */
+  /** Calls back with the nth reply from now on, before it is delivered: no other client can come in between. */
   onAnswer(nth: number, callback: () => void): void;
 }
 

@@ -1,22 +1,25 @@
-/** What producers and consumers of a queue believe, by the key of each item; checked where two of them are sure of one. */
+/**
+ * The results that producers and consumers of a queue got, by the key of each item; checks that no item has two
+ * holders.
+ */
 export class Books {
   /** Puts that were reported to have succeeded, and those of unknown outcome. */
   readonly put = new Set<string>();
   readonly doubtfulPuts = new Set<string>();
   readonly done = new Map<string, number>();
   readonly doubtfulDones = new Set<string>();
-  /** What was put together. */
+  /** Items that were put together. */
   readonly batches: (readonly string[])[] = [];
-  /** Those who were told that an item is not theirs to be done. */
+  /** Calls of `done` that were refused. */
   readonly refusals: { readonly name: string; readonly token: bigint }[] = [];
-  /** What consumers have got, and what was committed for certain when they asked for it. */
+  /** Items that consumers got, and the last zxid that was certainly committed when they asked. */
   readonly takes: { readonly name: string; readonly token: bigint; readonly sinceZxid: number }[] = [];
   /**
-   * Those who asked and were told that there is nothing to take, and what was committed at most when they were told so.
-   * `sinceMs` is the virtual time of the question.
+   * Calls that found nothing to take, and the last zxid that may have been committed when they returned. `sinceMs` is
+   * the virtual time of the call.
    */
   readonly misses: { readonly sinceZxid: number; readonly untilZxid: number; readonly sinceMs: number }[] = [];
-  /** Who has an item in hand at this moment, as far as the holders are certain. */
+  /** The current holders, as far as they are certain. */
   readonly #holders = new Map<string, { readonly token: bigint; readonly isHeld: () => boolean }>();
   readonly #tokens = new Map<string, bigint>();
 

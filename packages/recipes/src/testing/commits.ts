@@ -3,10 +3,10 @@ import { type Client, ConnectionLossError } from '@meerkat/client';
 type Results = readonly unknown[];
 
 /**
- * Stands between a client and the commits of its transactions from now on.
+ * Intercepts the commits of a client's transactions from now on.
  *
- * @param around sends the commit, or not, and reports what the client is told
- * @returns ends that
+ * @param around sends the commit, or not, and returns the client's result
+ * @returns a function that ends this
  */
 export function aroundCommits(client: Client, around: (send: () => Promise<Results>) => Promise<Results>): () => void {
   const begin = client.transaction.bind(client);
@@ -21,7 +21,7 @@ export function aroundCommits(client: Client, around: (send: () => Promise<Resul
   };
 }
 
-/** The same for the next commit of the next transaction alone. */
+/** The same for the next commit of the next transaction only. */
 export function aroundNextCommit(client: Client, around: (send: () => Promise<Results>) => Promise<Results>): void {
   const begin = client.transaction.bind(client);
   client.transaction = () => {
@@ -36,7 +36,7 @@ export function aroundNextCommit(client: Client, around: (send: () => Promise<Re
   };
 }
 
-/** What a client is told whose transaction, or its reply, was lost with the connection. */
+/** The error of a client whose transaction, or its reply, was lost with the connection. */
 export function lostCommit(): ConnectionLossError {
   return new ConnectionLossError({ operation: 'transaction', path: null, outcome: 'unknown' });
 }

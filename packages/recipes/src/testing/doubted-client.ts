@@ -1,8 +1,8 @@
 import { type Client, NoNodeError, parentOf, type ReadOptions, ThrottledError } from '@meerkat/client';
 
 /**
- * A client that does not know of its first creation below a parent whether it came to be, before it learns that the parent is
- * missing. What a recipe does then to remove it is put off until `relent`.
+ * A client whose first creation below a parent is in doubt, before it learns that the parent is missing. A recipe's
+ * attempts to remove the znode are delayed until `relent`.
  */
 export interface DoubtedClient {
   readonly client: Client;

@@ -1,7 +1,7 @@
 import type { ItemQueue } from '../queues/item-queue.ts';
 import type { Fleet } from './fleet.ts';
 
-/** Takes everything that is there, in its order. */
+/** Takes all items, in order. */
 export async function drain<T>(queue: ItemQueue<T>): Promise<T[]> {
   const values: T[] = [];
   for (;;) {
@@ -12,7 +12,7 @@ export async function drain<T>(queue: ItemQueue<T>): Promise<T[]> {
   }
 }
 
-/** Keeps the first client from the service for so long. */
+/** Partitions the first client from the service for this long. */
 export function cutOff({ world }: Fleet, durationMs: number): void {
   world.network.block('client1', 'zk1');
   world.network.block('zk1', 'client1');

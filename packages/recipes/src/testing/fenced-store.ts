@@ -3,42 +3,42 @@ import { expect } from 'vitest';
 import type { Held } from '../kernel/holding.ts';
 import { compareBySequence } from '../kernel/sequence.ts';
 
-/** As what a client holds it: `write` alone, `read` beside other readers. */
+/** The kind of ownership: `write` alone, `read` beside other readers. */
 export type Access = 'write' | 'read';
 
 /**
- * The checker of everything that holders have for themselves. It keeps two stores:
+ * The checker of exclusive ownership. It has two stores:
  *
- * - one outside of the service, which takes a write only with a token that is not smaller than any it has seen;
- * - one inside, a list of sequential znodes that holders append to with `guarded`.
+ * - an external one, which accepts a write only with a token that is not smaller than any it has seen;
+ * - one in the service, a list of sequential znodes that holders append to with `guarded`.
  *
- * and holds: those who are sure at the same time that they hold it may do so together; the client that has just got it for writing
- * has a larger token than all who wrote before; no client writes inside once a client with a larger token has.
+ * It checks that all clients that are certain at the same time may hold it together; that a new writer has a larger
+ * token than all that wrote before; that no client writes to the list once a client with a larger token has.
  */
 export class FencedStore {
   readonly #path: string;
   readonly #mayHold: (holders: readonly Access[]) => boolean;
   readonly #holders = new Map<string, { readonly held: Held; readonly access: Access }>();
   #highest = 0n;
-  /** Acquisitions that were checked. */
+  /** Number of checked acquisitions. */
   acquired = 0;
-  /** Writes inside that the service took. */
+  /** Number of accepted writes to the list. */
   written = 0;
 
   /**
-   * @param path exists; the parent of the list inside
-   * @param mayHold who may hold it together. Default: one writer, or any number of readers
+   * @param path exists; the parent of the list
+   * @param mayHold whether these may hold it together. Default: one writer, or any number of readers
    */
   constructor(path: string, mayHold: (holders: readonly Access[]) => boolean = oneWriterOrReaders) {
     this.#path = path;
     this.#mayHold = mayHold;
   }
 
-  /** A client has just got it. */
+  /** A client has just acquired it. */
   onAcquired(host: string, held: Held, access: Access = 'write'): void {
     this.acquired++;
     if (access === 'write' && held.isHeld) {
-      expect(held.token, `${host} comes after all who wrote`).toBeGreaterThan(this.#highest);
+      expect(held.token, `${host} comes after all earlier writers`).toBeGreaterThan(this.#highest);
     }
     this.#holders.set(host, { held, access });
     this.check();
@@ -48,16 +48,16 @@ export class FencedStore {
     this.#holders.delete(host);
   }
 
-  /** Those who are sure may be. */
+  /** Checks that all certain holders may hold it together. */
   check(): void {
     const sure = [...this.#holders].filter(([, { held }]) => held.isHeld);
-    // Looked at so often that words are only made where they are needed.
+    // Called so often that messages are only formatted when needed.
     if (this.#mayHold(sure.map(([, { access }]) => access))) return;
     const hosts = sure.map(([host, { access }]) => `${host} (${access})`).join(', ');
     expect.fail(`${hosts} hold it together`);
   }
 
-  /** A write outside, as a holder that thinks it holds makes it. */
+  /** An external write by a holder that believes to hold it. */
   writeOutside({ token }: Held): boolean {
     if (token < this.#highest) return false;
     this.#highest = token;
@@ -69,7 +69,7 @@ export class FencedStore {
     this.written++;
   }
 
-  /** What has been written inside: tokens that never go back. */
+  /** Checks the list: tokens never decrease. */
   async checkWritten(client: Client): Promise<void> {
     const { children } = await client.children(this.#path);
     expect(children.length).toBeGreaterThanOrEqual(this.written);
@@ -77,7 +77,7 @@ export class FencedStore {
     for (const name of [...children].sort(compareBySequence)) {
       const { data } = await client.get(`${this.#path}/${name}`);
       const token = BigInt(new TextDecoder().decode(data));
-      expect(token, `${name} comes from the holder of its time`).toBeGreaterThanOrEqual(last);
+      expect(token, `${name} was written by the holder at that time`).toBeGreaterThanOrEqual(last);
       last = token;
     }
   }

@@ -10,13 +10,13 @@ import {
 } from '@meerkat/simulator';
 import { committedSince0 } from './committed.ts';
 
-/** What goes wrong by default: servers that die, links that break, sessions that end. */
+/** The default faults: servers that die, links that break, sessions that end. */
 export const FAULTS: readonly FaultKind[] = ['crash', 'power', 'partition', 'isolate', 'break', 'pause', 'slow'];
 
-/** New sessions are known to one server alone, until they have an ephemeral. */
+/** New sessions are known to one server only, until they create an ephemeral znode. */
 const LOCAL_SESSIONS = { localSessionsEnabled: true, localSessionsUpgradingEnabled: true } as const;
 
-/** Of the servers. */
+/** Options of the servers. */
 export type CoreOptions = NonNullable<EnsembleShape['core']>;
 
 type EnsembleShape = Parameters<VirtualWorld['startEnsemble']>[0];
@@ -26,15 +26,15 @@ export interface WorldOptions {
   readonly servers?: number | undefined;
   readonly core?: CoreOptions | undefined;
   readonly ensemble?: EnsembleShape['ensemble'];
-  /** Of a server that ended by itself, milliseconds. Default: it stays away until it is started. */
+  /** Delay before a server that ended by itself restarts, milliseconds. Default: it stays down until it is started. */
   readonly restartDelayMs?: number | undefined;
   /** Of all links. */
   readonly link?: NonNullable<ConstructorParameters<typeof VirtualWorld>[0]>['link'];
 }
 
 /**
- * The world of the tests of recipes: an ensemble and clients upon it, what can go wrong, and what was committed. A third of
- * the seeds have local sessions.
+ * The environment of the recipe tests: an ensemble with clients, fault injection, and the committed history. A third of
+ * the seeds use local sessions.
  */
 export class Fleet {
   readonly world: VirtualWorld;
@@ -42,7 +42,7 @@ export class Fleet {
   readonly #nemesis: Nemesis;
   #clientCount = 0;
 
-  /** With LINES=1 it says what happens. */
+  /** With LINES=1 it prints what happens. */
   constructor(seed: number, { servers = 3, core = {}, ensemble, restartDelayMs, link }: WorldOptions = {}) {
     const onLine = process.env['LINES'] === '1' ? (line: string) => console.log(line) : undefined;
     this.world = new VirtualWorld({ seed, onLine, ...(link === undefined ? {} : { link }) });
@@ -57,17 +57,17 @@ export class Fleet {
     this.#nemesis = new Nemesis(this.world, this.ensemble);
   }
 
-  /** Of the clients that have no other name. */
+  /** Of the clients without another name. */
   get hosts(): readonly string[] {
     return Array.from({ length: this.#clientCount }, (_, i) => `client${i + 1}`);
   }
 
-  /** What is committed at this moment for certain: a caller that asks from now on sees that much, and no client has seen more. */
+  /** The last zxid that is certainly committed: later calls see at least this much, and no client has seen more. */
   get committedZxid(): number {
     return Math.max(...this.ensemble.servers.map(({ committedEverZxid }) => committedEverZxid));
   }
 
-  /** Runs a program in virtual time; whatever it has left connected does not matter any more. */
+  /** Runs a program in virtual time; connections that it leaves open do not matter. */
   run<T>(program: () => Promise<T>, limitMs?: number): Promise<T> {
     return this.world.run(program, limitMs);
   }
@@ -86,7 +86,7 @@ export class Fleet {
     return Promise.all(Array.from({ length: count }, () => this.connect(options)));
   }
 
-  /** Connections that break again and again for so long, so that many replies are lost and no session is. */
+  /** Connections that break repeatedly for this long, so that many replies are lost but no session is. */
   unleashBreaks(durationMs: number, pauseMs = 100): void {
     const servers = this.ensemble.servers.map(({ host }) => host);
     const plan = { kinds: ['break'], durationMs, servers, clients: [], pauseMs } as const;
@@ -94,10 +94,10 @@ export class Fleet {
   }
 
   /**
-   * Faults by chance for so long, among the servers and clients.
+   * Random faults of servers and clients for this long.
    *
    * @param clients their hosts, or how many of `client1` …
-   * @param pauseMs between two of them on average; null: drawn
+   * @param pauseMs between two faults on average; null: drawn
    */
   unleash(
     durationMs: number,
@@ -111,7 +111,7 @@ export class Fleet {
     this.#nemesis.unleash(planFaults(this.world.random.fork('faults'), plan));
   }
 
-  /** Now and then a client is cut off, often for longer than its session lives. */
+  /** Sometimes a client is partitioned, often for longer than its session lives. */
   unleashCuts(durationMs: number, clientCount: number): void {
     const random = this.world.random.fork('cuts');
     const others = this.ensemble.servers.map(({ host }) => host);
@@ -125,8 +125,8 @@ export class Fleet {
   }
 
   /**
-   * Every kind of fault of servers and links for so many virtual milliseconds. Now and then a client is cut off for longer than
-   * its session lives.
+   * Every kind of fault of servers and links for this many virtual milliseconds. Sometimes a client is partitioned for
+   * longer than its session lives.
    */
   async storm(clients: readonly string[], durationMs: number): Promise<void> {
     const servers = this.ensemble.servers.map(({ host }) => host);
@@ -156,21 +156,21 @@ export class Fleet {
     if (!this.ensemble.isWhole) throw new Error('the ensemble does not recover');
   }
 
-  /** Everything that was committed, once all is healed; null when no server has the beginning any more. */
+  /** The committed history, once all faults are healed; null when no server has its beginning. */
   async committedTree(): Promise<CommittedTree | null> {
     await this.recover();
     if (!(await this.world.until(() => this.ensemble.isAtRest, 60_000))) throw new Error('a txn stays on its way');
     return committedSince0(this.ensemble);
   }
 
-  /** The process behind a client dies: its session lives on until it times out. */
+  /** The process of a client dies: its session lives on until it times out. */
   async kill(client: Client): Promise<void> {
     // Between two sessions there is none to leave behind.
     await client.detach().catch(() => client.close({ timeoutMs: 1 }));
   }
 }
 
-/** Runs a program in a world of its own. A failure names the seed. */
+/** Runs a program in its own world. A failure prints the seed. */
 export async function runFleet(
   seed: number,
   program: (fleet: Fleet) => Promise<void>,
@@ -184,7 +184,7 @@ export async function runFleet(
   }
 }
 
-/** The same with one server, in a world without faults but those of the program. */
+/** The same with one server, in a world whose only faults are those of the program. */
 export function runSolo(seed: number, program: (fleet: Fleet) => Promise<void>): Promise<void> {
   return runFleet(seed, program, { servers: 1 });
 }

@@ -11,14 +11,14 @@ import {
 const PING = 11;
 const WATCH_EVENT_XID = -1;
 
-/** Counts frames of all connections, each a length and a record. */
+/** Counts the frames of all connections; each is a length and a record. */
 export class FrameCounter {
   /** Requests, by op code. */
   readonly sent = new Map<number, number>();
   /** Watch events. */
   events = 0;
 
-  /** Connects so many clients whose frames are counted. */
+  /** Connects this many clients whose frames are counted. */
   connectAll(world: VirtualWorld, ensemble: VirtualEnsemble, count: number): Promise<Client[]> {
     return Promise.all(
       Array.from({ length: count }, (_, i) =>

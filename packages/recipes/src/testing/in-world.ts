@@ -2,7 +2,10 @@ import type { VirtualServer } from '@meerkat/simulator';
 import { Fleet } from './fleet.ts';
 import { openStation, type Station } from './station.ts';
 
-/** Runs a program with some stations on one server that never fails. A server that crashes stays away until it is started. */
+/**
+ * Runs a program with some stations on one server that never fails. A server that is crashed stays down until it is
+ * started.
+ */
 export async function inWorld<T, Count extends number>(
   count: Count,
   program: (stations: Stations<Count>, tools: Tools) => Promise<T>,
@@ -27,7 +30,7 @@ export async function inWorld<T, Count extends number>(
   });
 }
 
-/** So many stations that the compiler knows each of the first few. */
+/** A tuple type, so that the compiler knows the first few stations exist. */
 export type Stations<Count extends number> = readonly [...Named<Count>, ...Station[]];
 
 type Named<Count extends number, Some extends readonly Station[] = []> = number extends Count

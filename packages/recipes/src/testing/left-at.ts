@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 
-/** How many others are reported when a signal aborts, as far as Node.js shows it: its sets are of a kind of their own. */
+/** The number of dependent signals, as far as Node.js shows it: its sets are of a special kind. */
 export function leftAt(signal: AbortSignal): number {
   const kept = Object.getOwnPropertySymbols(signal).map((key): unknown => Reflect.get(signal, key));
   const sizes = kept.map((each) =>

@@ -3,9 +3,9 @@ import { expect } from 'vitest';
 import type { Fleet } from './fleet.ts';
 
 /**
- * Does something with a time limit or a signal, by chance, and looks whether it ends in time.
+ * Runs a call with a random timeout or signal, and checks that it ends in time.
  *
- * @param haste how probable a limit is
+ * @param haste probability of a limit
  */
 export async function underLimit<T>(
   { world }: Fleet,

@@ -1,17 +1,17 @@
 import type { CommittedTree } from '@meerkat/simulator';
 
-/** Who stood first in a line from a zxid on. */
+/** The first of a line from a zxid on. */
 export interface First {
   readonly fromZxid: number;
   /** null: none. */
   readonly path: string | null;
-  /** As the zxid of its creation is told to clients; null for none. */
+  /** Its czxid as reported to clients; null for none. */
   readonly token: bigint | null;
 }
 
 /**
- * Who stood first in a line at what time, by what the servers have committed and not by what clients say: the oldest always does, of
- * those znodes that stand in it.
+ * Which znode was first in a line at which time, from the committed history rather than from what clients report:
+ * always the oldest one in the line.
  */
 export class LineHistory {
   readonly firsts: readonly First[];
@@ -22,7 +22,7 @@ export class LineHistory {
       .flatMap((path) => tree.changesOf(path))
       .filter(({ type }) => type === 'created' || type === 'deleted')
       .sort((a, b) => a.position - b.position);
-    // A map keeps the order in which its entries came.
+    // A map keeps insertion order.
     const standing = new Map<string, bigint>();
     const firsts: First[] = [{ fromZxid: 0, path: null, token: null }];
     for (const { type, path, zxid } of changes) {
@@ -40,7 +40,7 @@ export class LineHistory {
     return this.firsts.findLast(({ fromZxid }) => fromZxid <= zxid)!;
   }
 
-  /** Those who stood first at some time from right after one zxid to right after another. */
+  /** All that were first at some time from right after one zxid to right after another. */
   between(sinceZxid: number, untilZxid: number): readonly First[] {
     const from = this.firsts.indexOf(this.at(sinceZxid));
     return this.firsts.slice(from, this.firsts.indexOf(this.at(untilZxid)) + 1);

@@ -1,15 +1,15 @@
 import type { Client } from '@meerkat/client';
 import type { Fleet } from './fleet.ts';
 
-/** Which sessions their clients have taken for lost, and when. */
+/** Which sessions their clients considered lost, and when. */
 export class LostSessions {
-  /** How far was committed then. */
+  /** The last zxid committed at that time. */
   readonly #zxids = new Map<bigint, number>();
 
   /**
-   * From now on, of all sessions that this client has.
+   * From now on, for all sessions of this client.
    *
-   * @returns ends that: what a client that is closed in an orderly way had is no excuse for anything
+   * @returns a function that ends this: sessions of a client that is closed properly do not count as lost
    */
   follow(client: Client, fleet: Fleet): () => void {
     const known = new Set<AbortSignal>();
@@ -32,7 +32,7 @@ export class LostSessions {
     };
   }
 
-  /** How far was committed when a session was first taken for lost; infinite if it never was. */
+  /** The last zxid committed when a session was first considered lost; infinite if it never was. */
   zxidOf(sessionId: bigint): number {
     return this.#zxids.get(sessionId) ?? Number.POSITIVE_INFINITY;
   }

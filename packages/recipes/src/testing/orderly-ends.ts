@@ -6,11 +6,11 @@ import type { Fleet } from './fleet.ts';
 import { LostSessions } from './lost-sessions.ts';
 
 /**
- * The checker of locks with a delay after a death, whose parent's data say whether a holder died: `held …` from the taking on,
- * `free` from a release on. The client that comes next after `held …` waits for the whole delay.
+ * The checker of locks with a delay after a death, whose parent's data records whether a holder died: `held …` after an
+ * acquisition, `free` after a release. The next client after `held …` waits for the whole delay.
  *
- * It holds: the client that has given the lock back while it was his, or has given up waiting for it, and had not lost his session,
- * leaves `free` behind, in the txn that deletes the znode which stood for him.
+ * It checks that a client that released the lock while it was certain to hold it, or cancelled its wait, without having
+ * lost its session, leaves `free` behind, in the txn that deletes its znode.
  */
 export class OrderlyEnds {
   readonly #parent: string;
@@ -30,12 +30,14 @@ export class OrderlyEnds {
     this.#taken.add(token);
   }
 
-  /** It was his for certain when he did so. */
+  /** Called when a client that was certain to hold it released it. */
   onGivenBack({ token }: Held): void {
     this.#givenBack.add(token);
   }
 
-  /** @param marked whether the parent said at some time that the znode of this name, made at this zxid, stands for the holder */
+  /**
+   * @param marked whether the parent's data has named, at some time, the znode of this name and czxid as the holder's
+   */
   check(tree: CommittedTree, marked: (name: string, czxid: number, words: ReadonlySet<string>) => boolean): void {
     const sayingAt = (zxid: number): string => new TextDecoder().decode(tree.stateAt(this.#parent, zxid)?.data ?? NONE);
     const words = new Set(tree.changesOf(this.#parent).map(({ zxid }) => sayingAt(zxid)));
@@ -48,7 +50,7 @@ export class OrderlyEnds {
         const isLost = zxid > this.#lost.zxidOf(owner) || tree.sessions.get(owner)?.closedZxid === zxid;
         const isLapsed = this.#taken.has(token) && !this.#givenBack.has(token);
         if (isLost || isLapsed || !marked(path.slice(this.#parent.length + 1), czxid, words)) continue;
-        expect(sayingAt(zxid), `what is said of the lock when ${path} is deleted at ${zxid}`).toBe('free');
+        expect(sayingAt(zxid), `the state of the lock when ${path} is deleted at ${zxid}`).toBe('free');
       }
     }
   }

@@ -5,9 +5,9 @@ import type { ItemHistory, QueueHistory } from './queue-history.ts';
 import { keyOf } from './queue-job.ts';
 
 /**
- * What producers and consumers were told, of themselves.
+ * Checks the results of producers and consumers against each other.
  *
- * @param isAllDone no client takes items off in another way, and none is lost
+ * @param isAllDone items are removed in no other way, and none is lost
  */
 export function checkBeliefs(books: Books, isAllDone: boolean): void {
   for (const key of isAllDone ? books.put : []) {
@@ -20,7 +20,7 @@ export function checkBeliefs(books: Books, isAllDone: boolean): void {
   expect(books.put.size).toBeGreaterThan(0);
 }
 
-/** What was put was made once; without leases it may be recreated, by the client that has it and gives it back. */
+/** A put item was created once; without leases it may be recreated, by a client that gives it back. */
 export function checkPuts(books: Books, { items }: QueueHistory, hasLeases: boolean): void {
   const lives = new Map<string, ItemHistory[]>();
   for (const item of items.toSorted((a, b) => a.fromZxid - b.fromZxid)) {
@@ -42,48 +42,50 @@ export function checkPuts(books: Books, { items }: QueueHistory, hasLeases: bool
   for (const key of made) expect(books.put.has(key) || books.doubtfulPuts.has(key), `${key} was put`).toBe(true);
 }
 
-/** Each is taken off by a client that has the lease, and who is not told that he has not. */
+/** Each is removed by a client that has the lease and was not told the contrary. */
 export function checkEnds(books: Books, { items }: QueueHistory): void {
   const refused = new Set(books.refusals.map(({ name, token }) => `${name} ${token}`));
   for (const { name, job, toZxid, enderId, leases } of items) {
     const key = keyOf(job);
-    expect(toZxid, `${key} is taken off`).toBeLessThan(Number.POSITIVE_INFINITY);
+    expect(toZxid, `${key} is removed`).toBeLessThan(Number.POSITIVE_INFINITY);
     const last = leases.find((lease) => lease.toZxid === toZxid);
-    expect(last?.sessionId, `who takes ${key} off has the lease`).toBe(enderId);
-    expect(refused.has(`${name} ${last?.fromZxid}`), `${key} is done, and its holder told that it is not`).toBe(false);
+    expect(last?.sessionId, `the client that removes ${key} has the lease`).toBe(enderId);
+    expect(refused.has(`${name} ${last?.fromZxid}`), `${key} is done, but its holder was told otherwise`).toBe(false);
   }
 }
 
-/** A lease is ended by its holder, or with his session, and never by a client that had the item before. */
+/** A lease is ended by its holder, or with the holder's session, and never by an earlier consumer of the item. */
 export function checkLeases({ items }: QueueHistory): void {
   for (const { name, leases } of items) {
     for (const { sessionId, enderId } of leases) {
-      if (enderId !== null) expect(enderId, `who ends a lease of ${name} is its holder`).toBe(sessionId);
+      if (enderId !== null) expect(enderId, `a lease of ${name} is ended by its holder`).toBe(sessionId);
     }
   }
 }
 
-/** Without leases what was put is done, unless the session of the last one who took it off was taken for lost. */
+/**
+ * Without leases an item that was put is done, unless the session of the last client that took it was considered lost.
+ */
 export function checkLosses(books: Books, { items }: QueueHistory, lost: LostSessions): void {
   for (const key of books.put) {
     if (books.done.has(key) || books.doubtfulDones.has(key)) continue;
     const own = items.filter(({ job }) => keyOf(job) === key);
-    // The client that had it when the others found nothing any more has given it back.
+    // The client that had it when the others found the queue empty has given it back.
     if (own.some(({ enderId }) => enderId === null)) continue;
     const isExcused = own.some(({ enderId }) => lost.zxidOf(enderId!) < Number.POSITIVE_INFINITY);
-    expect(isExcused, `${key} was put, and is lost though no client who had it was`).toBe(true);
+    expect(isExcused, `${key} was put, and is lost although the session of no holder was`).toBe(true);
   }
 }
 
-/** How the items of a queue are ordered. */
+/** The order of a queue's items. */
 export interface ItemOrder {
-  /** Negative: of two items that any client may take, `a` is taken first. */
+  /** Negative: of two free items, `a` is taken first. */
   readonly compare: (a: ItemHistory, b: ItemHistory) => number;
-  /** When any client may take it at last, virtual milliseconds. Default: at once. */
+  /** The time from which it is certainly free, virtual milliseconds. Default: at once. */
   readonly dueMs?: ((item: ItemHistory) => number) | undefined;
 }
 
-/** No client is given an item while a better one may be taken, or is told that there is none. */
+/** No item is delivered while a better one is free, and the queue is not reported empty while an item is. */
 export function checkOrder(
   books: Books,
   history: QueueHistory,
@@ -93,7 +95,7 @@ export function checkOrder(
   const namesOf = (items: readonly ItemHistory[]): string => items.map(({ name }) => name).join();
   for (const { name, token, sinceZxid } of books.takes) {
     const taken = history.item(name);
-    // It is taken by the making of the lease, or by its deletion.
+    // It is taken by creating the lease, or by deleting the item.
     const takenZxid = hasLeases ? Number(token) : taken.toZxid;
     const better = history.free(sinceZxid, takenZxid).filter((other) => compare(other, taken) < 0);
     expect(namesOf(better), `better than ${name}, and free from zxid ${sinceZxid} to ${takenZxid}`).toBe('');

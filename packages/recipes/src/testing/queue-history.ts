@@ -1,32 +1,32 @@
 import type { CommittedTree } from '@meerkat/simulator';
 import type { Job } from './queue-job.ts';
 
-/** A client had an item, whether he came to know it or not. */
+/** A client had an item, whether it learned that or not. */
 export interface Lease {
   readonly fromZxid: number;
-  /** Infinite while no client has ended it. */
+  /** Infinite while it exists. */
   readonly toZxid: number;
   readonly sessionId: bigint;
-  /** Who has ended it; null while it is there. */
+  /** The session that ended it; null while it exists. */
   readonly enderId: bigint | null;
-  /** When it was made, by the clock of the leader. */
+  /** When it was created, by the clock of the leader. */
   readonly fromMs: number;
 }
 
-/** What became of an item. */
+/** The history of an item. */
 export interface ItemHistory {
   readonly name: string;
   readonly job: Job;
   readonly fromZxid: number;
   readonly fromMs: number;
-  /** Infinite while it is there. */
+  /** Infinite while it exists. */
   readonly toZxid: number;
-  /** Who has deleted it; null while it is there. */
+  /** The session that deleted it; null while it exists. */
   readonly enderId: bigint | null;
   readonly leases: readonly Lease[];
 }
 
-/** What became of the items of a queue, by what the servers have committed and not by what clients say. */
+/** The history of a queue's items, from the committed history rather than from what clients report. */
 export class QueueHistory {
   readonly items: readonly ItemHistory[];
   readonly #byName: ReadonlyMap<string, ItemHistory>;
@@ -43,7 +43,7 @@ export class QueueHistory {
     return item;
   }
 
-  /** Items that were in the queue, and in no client's hands, at every moment from after one zxid to right after another. */
+  /** Items that were in the queue, and not held, at every moment from after one zxid to right after another. */
   free(sinceZxid: number, untilZxid: number): ItemHistory[] {
     return this.items.filter(
       ({ fromZxid, toZxid, leases }) =>
@@ -54,7 +54,7 @@ export class QueueHistory {
   }
 }
 
-/** Nothing for a znode that is no item, the containers in which kazoo keeps its items for instance. */
+/** Empty for a znode that is no item, such as the containers of kazoo's items. */
 function readItem(tree: CommittedTree, path: string, leasePath: string): ItemHistory[] {
   const [life, ...others] = livesOf(tree, path);
   if (life === undefined) return [];
@@ -70,12 +70,12 @@ function readItem(tree: CommittedTree, path: string, leasePath: string): ItemHis
   return [{ name: path.slice(path.lastIndexOf('/') + 1), job, ...life, fromMs, enderId, leases }];
 }
 
-/** The session that has asked for a txn, or whose end it is. */
+/** The session that requested a txn, or whose end it is. */
 function enderOf(tree: CommittedTree, zxid: number): bigint | null {
   return tree.entryAt(zxid)?.header.sessionId ?? null;
 }
 
-/** From when to when there was a znode at a path, each time. */
+/** The lifetimes of the znodes at a path. */
 function livesOf(tree: CommittedTree, path: string): { readonly fromZxid: number; readonly toZxid: number }[] {
   const lives: { fromZxid: number; toZxid: number }[] = [];
   for (const { type, zxid } of tree.changesOf(path)) {
@@ -85,7 +85,7 @@ function livesOf(tree: CommittedTree, path: string): { readonly fromZxid: number
   return lives;
 }
 
-/** Whatever the layout lays around it. */
+/** Independent of the layout's envelope. */
 function readJob(data: Uint8Array | null): Job | null {
   const text = /\{.*\}/.exec(new TextDecoder().decode(data ?? new Uint8Array()));
   return text === null ? null : JSON.parse(text[0]);

@@ -1,4 +1,4 @@
-/** What is put into the queues of these tests. */
+/** The values in the queues of these tests. */
 export interface Job {
   readonly producer: number;
   readonly number: number;

@@ -29,32 +29,32 @@ import { type Job, keyOf } from './queue-job.ts';
 
 export interface QueueStorm<Q extends ItemQueue<Job>> extends ItemOrder {
   readonly seed: number;
-  /** Before anything goes wrong. */
+  /** Called before any faults. */
   readonly prepare?: ((fleet: Fleet, hosts: readonly string[]) => void) | undefined;
   readonly open: (client: Client) => Q;
   readonly put: (queue: Q, job: Job, call: CallOptions, fleet: Fleet) => Promise<void>;
-  /** Puts several in some seeds. Default: no client does. */
+  /** Puts several in some seeds. Default: not used. */
   readonly putAll?: ((queue: Q, jobs: readonly Job[], call: CallOptions) => Promise<void>) | undefined;
-  /** How many it is at most. Default: more than go into one transaction. */
+  /** Maximum number of items. Default: more than fit into one transaction. */
   readonly batchMax?: number | undefined;
-  /** As the queues are opened. Default true. */
+  /** The option of the queues. Default true. */
   readonly leases?: boolean | undefined;
-  /** Called with each item when a consumer has got it. */
+  /** Called with each item that a consumer has taken. */
   readonly onTaken?: ((item: QueueItem<Job>) => void) | undefined;
-  /** What others do at the same time, again and again. */
+  /** Concurrent actions of another client, called repeatedly. */
   readonly meddle?: ((queue: Q, fleet: Fleet) => Promise<void>) | undefined;
-  /** Where items and leases lie. Default: `/jobs` and `/jobs-leases`. */
+  /** The paths of items and leases. Default: `/jobs` and `/jobs-leases`. */
   readonly paths?: { readonly items: string; readonly leases: string; readonly lines: string } | undefined;
 }
 
-/** What everyone believed, and what was; null when it cannot be known any more. */
+/** All results, and the committed history; null when it is not known. */
 export interface QueueReport {
   readonly books: Books;
   readonly history: QueueHistory | null;
 }
 
 export const PRODUCERS = 2;
-/** So many and, with the last ones put together, more. */
+/** At least this many and, with the last batch, more. */
 const ITEMS = 12;
 export const ITEMS_MAX = 200;
 const CONSUMERS = 3;
@@ -62,18 +62,18 @@ const FAULT_MS = 15_000;
 const PATHS = { items: '/jobs', leases: '/jobs-leases', lines: '/jobs-lines' };
 
 /**
- * Two producers put jobs, each of which three consumers, and others that come and go, have once or more until it is done,
- * while everything goes wrong. Then all is healed, and the queue runs empty. In every seed:
+ * Two producers put jobs, each of which is taken by three consumers, and by others that come and go, one or more times
+ * until it is done, under all kinds of faults. Then all faults are healed, and the queue runs empty. In every seed:
  *
- * 1. a put that succeeded has made one item, one of unknown outcome at most one, and no other put has made any; what is put
- *    together is made together;
- * 2. every item is done, once, by a client that had the lease: none is lost. Without leases it is given to one consumer at
- *    most, and lost only with the session of one who has taken it;
- * 3. two consumers are never sure of one item at one time, and tokens grow;
- * 4. no client is given an item while a better one may be taken from his question to the answer, or is told that there
- *    is none;
- * 5. no client has to wait for longer than he likes, and a caller that waits fails for no other reason;
- * 6. a lease is ended by its holder, or with his session;
+ * 1. a put that succeeded has created one item, one of unknown outcome at most one, and no other put has created any; a
+ *    batch is created together;
+ * 2. every item is done, once, by a client that had the lease: none is lost. Without leases it is delivered to at most
+ *    one consumer, and lost only with the session of a client that has taken it;
+ * 3. two consumers are never certain of one item at the same time, and tokens grow;
+ * 4. no item is delivered while a better one is free from the call to its reply, nor is the queue reported empty while
+ *    an item is free;
+ * 5. no call exceeds its timeout, and a waiting call fails for no other reason;
+ * 6. a lease is ended by its holder, or with the holder's session;
  * 7. in the end there are no leases, and the line is empty.
  */
 export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<Q>): Promise<QueueReport> {
@@ -101,11 +101,11 @@ export async function runQueueStorm<Q extends ItemQueue<Job>>(storm: QueueStorm<
     fleet.heal();
     await Promise.all(producing);
     const queue = open(clients[0]!);
-    // Everything is taken in the end: the tests would be stuck here otherwise.
+    // All items are taken in the end: otherwise the test would hang here.
     while ((await queue.size().catch(() => 1)) > 0) await fleet.world.sleep(200);
     isOver.value = true;
     await Promise.all([...consuming, meddling]);
-    // What was given up is removed in the background.
+    // Abandoned znodes are removed in the background.
     await fleet.world.sleep(10_000);
     for (const path of [paths.leases, `${paths.lines}/consumers`, `${paths.lines}/producers`]) {
       expect((await namesBelow(clients[0]!, path)).join(), path).toBe('');
@@ -132,7 +132,7 @@ async function namesBelow(client: Client, path: string): Promise<readonly string
   }
 }
 
-/** Whatever the service says is part of the storm. */
+/** Ignores errors of the service, which are part of the storm. */
 async function passing(fleet: Fleet, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -177,7 +177,7 @@ async function produce<Q extends ItemQueue<Job>>(
   await Promise.all(puts);
 }
 
-/** How many are put together. */
+/** The number of items in a batch. */
 function drawBatch<Q extends ItemQueue<Job>>(random: SeededRandom, storm: QueueStorm<Q>): number {
   const { seed, putAll, batchMax = 110 } = storm;
   if (putAll === undefined || seed % 3 === 0 || random.chance(0.8)) return 1;
@@ -201,7 +201,7 @@ async function consume<Q extends ItemQueue<Job>>(
   }
 }
 
-/** Consumers that come and go: their loop is aborted, and then their client closed, or it is closed while they wait. */
+/** Consumers that come and go: their loop is aborted and then their client closed, or it is closed while they wait. */
 async function consumeAndLeave<Q extends ItemQueue<Job>>(
   fleet: Fleet,
   storm: QueueStorm<Q>,
@@ -217,7 +217,7 @@ async function consumeAndLeave<Q extends ItemQueue<Job>>(
       const stopFollowing = follow(client);
       const end = new AbortController();
       const looping = loop(fleet, storm.open(client), storm, books, end.signal);
-      // Often while the first item is on its way.
+      // Often while the first item is in flight.
       await Promise.race([looping, world.sleep(random.between(0, random.chance(0.5) ? 50 : 3000))]);
       if (random.chance(0.8)) {
         end.abort();
@@ -246,14 +246,14 @@ async function loop<Q extends ItemQueue<Job>>(
     }
   } catch (error) {
     if (!(error instanceof ZooKeeperError)) throw error;
-    // An item without a lease goes with its session, and with a client that is closed under the loop.
+    // Without a lease an item is lost with its session, or with a client that is closed during the loop.
     expect(storm.leases, error.message).toBe(false);
     if (error.code === 'CLOSED') expect(signal.aborted, error.message).toBe(false);
     else expect(error).toMatchObject({ code: 'SESSIONLOST', outcome: 'unknown' });
   }
 }
 
-/** Does it, or does not. */
+/** Completes it, or does not. */
 async function handle<Q extends ItemQueue<Job>>(
   fleet: Fleet,
   item: QueueItem<Job>,
@@ -279,7 +279,7 @@ async function handle<Q extends ItemQueue<Job>>(
   }
 }
 
-/** Sometimes asks a second time, after it was given up. */
+/** Sometimes calls again after a cancelled call. */
 async function finish(fleet: Fleet, item: QueueItem<Job>): Promise<void> {
   try {
     await underLimit(fleet, 0.3, (call) => item.done(call), 50);
@@ -307,7 +307,7 @@ async function ask<Q extends ItemQueue<Job>>(
     return item;
   } catch (error) {
     if (error instanceof ZooKeeperError) {
-      // An item without a lease may be lost with the session.
+      // Without a lease an item may be lost with the session.
       const mayBeLost = !hasLeases && error.outcome === 'unknown';
       expect(error.code, error.message).toMatch(mayBeLost ? GIVEN_UP_OR_LOST : GIVEN_UP);
     }

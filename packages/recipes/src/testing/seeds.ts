@@ -1,8 +1,8 @@
 import { env } from 'node:process';
 
 /**
- * The seeds that a simulation of this package runs with: the first third of 1 to `defaultCount`, in `npm run test:long` the
- * second third; or those of the environment variable SEEDS. `npm run simulate:recipes` is for many.
+ * The seeds that a simulation of this package runs with: the first third of 1 to `defaultCount`, in `npm run test:long`
+ * the second third; or those of the environment variable SEEDS. `npm run simulate:recipes` is for many.
  *
  *     SEEDS=1..2000 npx vitest run packages/recipes/src/locks/mutex.simulation.test.ts
  *     SEEDS=1234 …
@@ -17,7 +17,7 @@ export function seeds(defaultCount: number): number[] {
   return range(first, match[2] === undefined ? first : Number(match[2]));
 }
 
-/** How long a simulation may take in all, milliseconds: far more than it needs, so that a slow machine is no failure. */
+/** The timeout of a simulation, milliseconds: far more than it needs, so that it does not fail on a slow machine. */
 export function testTimeoutMs(seedCount: number): number {
   return 300_000 + seedCount * 20_000;
 }

@@ -3,10 +3,10 @@ import { type Fleet, runFleet, type WorldOptions } from './fleet.ts';
 import { seeds, testTimeoutMs } from './seeds.ts';
 
 /**
- * A simulation: a test of each seed, in a world of its own. A failure names its seed, which `SEEDS=17 npx vitest run FILE`
- * repeats.
+ * A simulation: one test per seed, in its own world. A failure prints its seed, which `SEEDS=17 npx vitest run FILE`
+ * reproduces.
  *
- * @param seedCount how many seeds `npm test` and `npm run test:long` share
+ * @param seedCount number of seeds that `npm test` and `npm run test:long` share
  */
 export function simulate(
   title: string,

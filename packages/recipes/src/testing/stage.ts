@@ -23,7 +23,7 @@ export async function bytesAt(client: Client, path: string): Promise<number[]> {
   return [...(await client.get(path)).data];
 }
 
-/** The next set of a client is carried out, and its reply lost. */
+/** The next set of a client is applied, and its reply lost. */
 export function loseReply(client: Client): void {
   const set = client.set.bind(client);
   client.set = async (...call: Parameters<Client['set']>) => {

@@ -1,14 +1,14 @@
 import { type Client, type ConnectOptions, connect } from '@meerkat/client';
 import { makeClientClock, type VirtualEnsemble, VirtualTransport, type VirtualWorld } from '@meerkat/simulator';
 
-/** A program on a host of a virtual world, which can be stopped like a process by SIGSTOP. */
+/** A program on a host of a virtual world, which can be paused like a process by SIGSTOP. */
 export interface Station {
   readonly host: string;
   readonly client: Client;
-  /** Stops it: no timer rings, nothing that arrives is read, until `resume`. */
+  /** Pauses it: no timer fires, nothing that arrives is read, until `resume`. */
   pause(): void;
   resume(): void;
-  /** Resolves when so much time has passed and the program runs. */
+  /** Resolves when this time has passed and the program runs. */
   sleep(ms: number): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export async function openStation(
   const clock = makeClientClock(world.timeline, world.clockOf(host));
   let isPaused = false;
   let waiting: (() => void)[] = [];
-  /** What rings meanwhile rings after the pause. */
+  // Timers that are due during the pause fire after it.
   const whenRunning = (callback: () => void): void => {
     if (isPaused) waiting.push(callback);
     else callback();

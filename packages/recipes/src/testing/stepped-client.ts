@@ -1,11 +1,11 @@
 import type { CallOptions, Client } from '@meerkat/client';
 
-/** A client with one request that waits for something else to be done, or fails of it. */
+/** A client with one request that waits for an action, or fails with its error. */
 export interface SteppedClient {
   readonly client: Client;
-  /** Does it before the nth request from now on, and sends that then. */
+  /** Runs the action before the nth request from now on, which is sent then. */
   beforeRequest(nth: number, action: () => Promise<unknown>): void;
-  /** Does it when the nth request from now on has been answered, which it reports then. */
+  /** Runs the action after the reply to the nth request from now on, which is delivered then. */
   afterRequest(nth: number, action: () => Promise<unknown>): void;
 }
 

@@ -14,7 +14,7 @@ import type { Fleet } from './fleet.ts';
 import { simulate } from './simulate.ts';
 import { openStation, type Station } from './station.ts';
 
-/** A simulation of a storm: as others, but that servers which end by themselves come back, since the disks fail, too. */
+/** A simulation of a storm: crashed servers are restarted, since disks fail, too. */
 export function simulateStorm(
   title: string,
   seedCount: number,
@@ -23,11 +23,11 @@ export function simulateStorm(
   simulate(title, seedCount, program, () => ({ restartDelayMs: 500 }));
 }
 
-/** What a worker takes in each round: null when it did not get it. It fails only at its limit, and then has nothing. */
+/** What a worker acquires in each round: null when it did not. It fails only at its limit, and then holds nothing. */
 export type Take = (worker: Worker) => Promise<{ readonly held: Held; readonly access: Access } | null>;
 
 /**
- * The usual storm: four workers take something again and again, write while they have it, and give it back; the store
+ * The usual storm: four workers repeatedly acquire something, write while they hold it, and release it; the store
  * checks them.
  *
  * @param lines znodes below which nothing may be left in the end
@@ -81,16 +81,16 @@ export async function contendInStorm(
 }
 
 export interface ContendOptions extends Pick<StormOptions, 'skews'> {
-  /** Called with each worker once, and with what was taken. */
+  /** Called once with each worker and its holding. */
   readonly onBegin?: ((worker: Worker) => void) | undefined;
   readonly onTaken?: ((held: Held) => void) | undefined;
-  /** Called with what is given back while it is held for certain. */
+  /** Called with a holding that is released while it is certain. */
   readonly onGivenBack?: ((held: Held) => void) | undefined;
-  /** Called in the end with everything that was committed, unless no server has the beginning any more. */
+  /** Called in the end with the committed history, unless no server has its beginning. */
   readonly check?: ((tree: CommittedTree) => void) | undefined;
 }
 
-/** Gives it back at the end of a scope. */
+/** Releases it at the end of a scope. */
 function endOf(held: Held, onGivenBack: ContendOptions['onGivenBack']): AsyncDisposable & { readonly held: Held } {
   return {
     held,
@@ -101,19 +101,19 @@ function endOf(held: Held, onGivenBack: ContendOptions['onGivenBack']): AsyncDis
   };
 }
 
-/** A caller that waits goes through everything else, and has nothing when he gives up. */
+/** A waiting call fails only when it is cancelled, and then holds nothing. */
 function expectGivenUp(error: unknown): never {
   if (error instanceof ZooKeeperError) {
     expect(error.code, `what ends a wait: ${error.message}`).toMatch(/^(ABORTED|TIMEOUT)$/);
-    expect(error.outcome, `of what was given up: ${error.message}`).toBe('not-applied');
+    expect(error.outcome, `after a cancelled call: ${error.message}`).toBe('not-applied');
   }
   throw error;
 }
 
 /**
- * How much before their deadline holdings end in a storm that `skews`: a client's clock may be slow by 5 % while a server's is
- * fast by 5 %, sessions live for 4000 ms, and the clocks of servers run apart by more than their leases allow for (syncLimit,
- * 5, times the tick, 100 ms). In other storms there is no margin.
+ * The margin of holdings in a storm that `skews`: a client's clock may be slow by 5 % while a server's is fast by 5 %,
+ * sessions live for 4000 ms, and the clocks of servers drift by more than their leases allow for (syncLimit, 5, times
+ * the tick, 100 ms). In other storms there is no margin.
  */
 export const SKEWED_MARGIN_MS = 1500;
 
@@ -122,34 +122,34 @@ export function drawLimits(random: SeededRandom): CallOptions {
   return random.chance(0.3) ? { timeoutMs: random.between(1, 6000) } : {};
 }
 
-/** What a storm may do to servers, links and disks; `skew` is a matter of its own. */
+/** The faults of servers, links and disks in a storm; `skew` is a separate option. */
 const KINDS: readonly FaultKind[] = FAULT_KINDS.filter((kind) => !['wipe', 'rot', 'skew'].includes(kind));
 
 export interface StormOptions {
   readonly hosts: readonly string[];
-  /** Virtual milliseconds of trouble. Default 30,000. */
+  /** Virtual milliseconds with faults. Default 30,000. */
   readonly durationMs?: number;
-  /** Clocks that run apart beyond what the recipes assume. Default false. */
+  /** Clock drift beyond what the recipes assume. Default false. */
   readonly skews?: boolean;
 }
 
-/** What a worker of a storm has to do with. */
+/** The context of a worker of a storm. */
 export interface Worker {
   readonly station: Station;
   readonly client: Client;
   readonly random: SeededRandom;
-  /** True once everything is healed and it is time to end. */
+  /** True once all faults are healed and it is time to end. */
   readonly isOver: () => boolean;
   readonly fleet: Fleet;
 }
 
 /**
- * Workers on hosts of their own, beside an ensemble of three servers, while everything goes wrong: servers crash, links
- * break, processes stand still for longer than a session lives. Then everything is healed, and the workers end.
+ * Workers on hosts of their own, with an ensemble of three servers, under faults: servers crash, links break, processes
+ * are paused for longer than a session lives. Then all faults are healed, and the workers end.
  *
- * @param work what one worker does until `isOver`
- * @param everyNow looked at every few virtual milliseconds
- * @param after what must hold in the end, with a client of its own
+ * @param work runs one worker until `isOver`
+ * @param everyNow called every few virtual milliseconds
+ * @param after checks what must hold in the end, with a client of its own
  */
 export async function runStorm(
   fleet: Fleet,
@@ -161,7 +161,7 @@ export async function runStorm(
   const { world, ensemble } = fleet;
   const random = world.random.fork('storm');
   const stations = await Promise.all(hosts.map((host) => openStation(world, ensemble, host)));
-  // A second of a server lasts at least as long as one of a client: so much the locks assume.
+  // A second of a server lasts at least as long as one of a client: the locks assume that.
   for (const host of hosts) world.clockOf(host).setDrift(random.between(0, 20_000));
   for (const { host } of ensemble.servers) world.clockOf(host).setDrift(-random.between(0, 20_000));
 
@@ -184,7 +184,7 @@ export async function runStorm(
   isOver = true;
   await Promise.all([pausing, watching]);
   await Promise.all(working);
-  // Whatever is removed in the background is gone by then, and sessions that no client has any more are over.
+  // Background removals are complete by then, and abandoned sessions have expired.
   await Promise.all(stations.map(({ client }) => client.whenConnected()));
   await world.sleep(30_000);
   const observer = await fleet.connectAs('judge');
@@ -193,7 +193,7 @@ export async function runStorm(
   await Promise.all([...stations.map(({ client }) => client.close()), observer.close()]);
 }
 
-/** Stops processes: mostly shortly, sometimes for longer than their session lives. */
+/** Pauses processes: mostly briefly, sometimes for longer than their session lives. */
 async function pauseByChance(
   world: VirtualWorld,
   stations: readonly Station[],

@@ -9,7 +9,7 @@ import { Semaphore } from '../locks/semaphore.ts';
 export type Take = (client: Client, options: CallOptions) => Promise<AsyncDisposable | null>;
 
 const LAYOUTS = ['curator', 'kazoo'] as const;
-/** All that is taken, by name. It is at `/it`, and where its layout says so, at `/it-__lock__`. */
+/** All acquiring calls, by name. The path is `/it`, and where the layout requires it, `/it-__lock__`. */
 export const TAKES: readonly (readonly [string, Take])[] = [
   ...LAYOUTS.flatMap((layout): (readonly [string, Take])[] => [
     [`Mutex.acquire (${layout})`, (client, call) => new Mutex(client, '/it', { layout }).acquire(call)],

@@ -3,7 +3,7 @@ import { afterEach, beforeEach } from 'vitest';
 /**
  * Collects the unhandled rejections of each test of the file or group in which it is called.
  *
- * @returns those so far, once all promises have had their turn
+ * @returns those so far, once the promise jobs have run
  */
 export function watchUnhandledRejections(): () => Promise<readonly unknown[]> {
   let unhandled: unknown[] = [];
@@ -18,7 +18,7 @@ export function watchUnhandledRejections(): () => Promise<readonly unknown[]> {
     process.off('unhandledRejection', onUnhandled);
   });
   return async () => {
-    // Node reports them when all promises have had their turn.
+    // Node reports them after the promise jobs have run.
     await new Promise((resolve) => setImmediate(resolve));
     return unhandled;
   };

@@ -9,15 +9,15 @@ import { ReadWriteLock } from '../locks/read-write-lock.ts';
 import { Queue } from '../queues/queue.ts';
 import { TAKES, type Take } from './takes.ts';
 
-/** Has another client do what makes ours wait. @returns the call that waits, in vain */
+/** Has another client set up a blocked call. @returns the call, which waits without success */
 export type Wait = (client: Client, other: Client) => Promise<(call: CallOptions) => Promise<unknown>>;
 
-/** What waits while another client has it: all of `TAKES` but the tries and a reader beside another one. */
+/** All calls of `TAKES` that wait while another client holds it: without the tries and a reader beside another one. */
 export const WAITING_TAKES: readonly (readonly [string, Take])[] = TAKES.filter(([title]) =>
   /\.(acquire|acquireWrite|campaign)\b/.test(title),
 );
 
-/** All that waits, by name. */
+/** All waiting calls, by name. */
 export const WAITS: readonly (readonly [string, Wait])[] = [
   ...WAITING_TAKES.map(([title, take]) => [title, whileHeld(take)] as const),
   [

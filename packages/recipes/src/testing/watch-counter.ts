@@ -1,6 +1,6 @@
 import type { Client, Watched } from '@meerkat/client';
 
-/** A client that counts the one-shot watches that are kept: armed, and neither fired nor taken off. */
+/** A client that counts its one-shot watches: armed, and neither fired nor removed. */
 export class WatchCounter {
   readonly client: Client;
   #kept = 0;

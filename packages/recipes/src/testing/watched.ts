@@ -1,4 +1,4 @@
-/** Says whether a promise has settled by now. */
+/** Reports whether a promise has settled. */
 export function watched(promise: Promise<unknown>): { isSettled: boolean } {
   const state = { isSettled: false };
   const settle = (): void => {

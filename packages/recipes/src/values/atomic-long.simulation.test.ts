@@ -1,10 +1,10 @@
 /**
- * The safety property of counters: each addition that is reported counts exactly once, whatever happened to its reply.
- * In every seed:
+ * The safety property of counters: each addition that succeeds counts exactly once, whatever happened to its reply. In
+ * every seed:
  *
- * 1. no two additions report the same result, and each reports one more than it found;
- * 2. the counter ends at the number of additions that succeeded, plus at most those that said they cannot tell;
- * 3. those that cannot tell are of sessions that were lost;
+ * 1. no two additions return the same result, and each returns one more than it found;
+ * 2. the counter ends at the number of additions that succeeded, plus at most those of unknown outcome;
+ * 3. those of unknown outcome are of lost sessions;
  * 4. nothing is left of the writers.
  */
 import { isZooKeeperError } from '@meerkat/client';
@@ -41,7 +41,7 @@ simulate('each addition counts exactly once', 3, async (fleet) => {
         results.push(after);
       } catch (error) {
         if (!isZooKeeperError(error)) throw error;
-        // What certainly had no effect need not be counted.
+        // Additions of outcome 'not-applied' are not counted.
         if (error.outcome === 'unknown') unknown++;
       }
       await world.sleep(random.between(0, 50));

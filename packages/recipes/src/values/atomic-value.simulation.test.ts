@@ -1,14 +1,14 @@
 /**
  * The safety properties of atomic values, with a codec, changes and locks of all kinds. In every seed:
  *
- * 1. each value was made of the one before it, in the order in which they were committed;
- * 2. an update that is reported was carried out once, at the version that it says, upon the value that it says; one that
- *    cannot tell, once at most; one that says it has not been, never;
- * 3. an update that leaves the value as it is tells one that stood between its call and its answer; so does a linearizable
- *    read;
- * 4. without a limit an update ends only with a result, or with outcome 'unknown' of a session that was lost; with one, not
- *    later than that;
- * 5. the client that took a lock has given it back, and nothing is left of the writers.
+ * 1. each value was derived from the one before it, in the order in which they were committed;
+ * 2. an update that succeeds was applied once, at the version and upon the value that it returns; one of unknown
+ *    outcome at most once; one of outcome 'not-applied' never;
+ * 3. an update that leaves the value unchanged returns one that was current between its call and its reply; so does a
+ *    linearizable read;
+ * 4. without a limit an update ends only with a result, or with outcome 'unknown' after session loss; with one, it ends
+ *    in time;
+ * 5. every acquired lock is released, and nothing is left of the writers.
  */
 import { type CallOptions, isZooKeeperError, json, ZooKeeperError } from '@meerkat/client';
 import type { ZnodeState } from '@meerkat/simulator';
@@ -25,26 +25,26 @@ const STORM_MS = 8000;
 const INITIAL: Link = { id: 'none', before: '', length: 0 };
 const codec = json<Link>();
 
-/** A value that knows the one that it was made of. */
+/** A value that refers to the one that it was derived from. */
 interface Link {
   readonly id: string;
   readonly before: string;
   readonly length: number;
 }
 
-/** What the writers were told. */
+/** The results that the writers got. */
 interface Notes {
   readonly ledger: Ledger<string>;
   readonly updates: Map<string, AtomicUpdate<Link>>;
-  /** Of values that were found and left as they are. */
+  /** Values that were found and left unchanged. */
   readonly seen: { readonly value: Link; readonly version: number | null }[];
-  /** The length of the newest value that a client knows of. */
+  /** The length of the newest value that any client knows. */
   newest: number;
   sessionsLost: number;
   locksHeld: number;
 }
 
-simulate('each value is made of the one before, and each update once', 4, async (fleet) => {
+simulate('each value is derived from the one before, by one update', 4, async (fleet) => {
   const { world } = fleet;
   const notes: Notes = {
     ledger: new Ledger(),
@@ -94,14 +94,14 @@ async function write(
     await attempt(value, `${writer}.${i}`, random.between(0, 9), options, notes);
     // An exchange is two calls.
     const dueMs = 2 * (options.timeoutMs ?? Number.POSITIVE_INFINITY) + 1;
-    expect(world.nowMs - calledMs, 'how long it took').toBeLessThanOrEqual(dueMs);
-    // The others who use the object must not be troubled by it.
+    expect(world.nowMs - calledMs, 'the duration of the call').toBeLessThanOrEqual(dueMs);
+    // It must not affect other users of the object.
     if (random.chance(0.02)) void value.close();
     await world.sleep(random.between(0, 60));
   }
 }
 
-/** One of the things that can be done. */
+/** A random operation. */
 async function attempt(
   value: AtomicValue<Link>,
   id: string,
@@ -133,7 +133,7 @@ async function attempt(
       const result = await notes.ledger.note(id, writing);
       if (result instanceof ZooKeeperError) throw result;
       if (typeof result === 'boolean') return;
-      expect(result.before.length, 'made of a value that was not out of date').toBeGreaterThanOrEqual(newest);
+      expect(result.before.length, 'derived from a value that was not out of date').toBeGreaterThanOrEqual(newest);
       expect(result.after).toEqual(next(result.before));
       notes.updates.set(id, result);
       notes.newest = Math.max(notes.newest, result.after.length);
@@ -144,17 +144,17 @@ async function attempt(
       expect(error.outcome, `${error}`).toBe('unknown');
       expect(notes.sessionsLost, `sessions lost, at ${error}`).toBeGreaterThan(sessionsLost);
     } else if (!wasAsked && kind > 2)
-      expect(error.outcome, `${error} before it has asked what to write`).toBe('not-applied');
+      expect(error.outcome, `${error} before the change callback was called`).toBe('not-applied');
   }
 }
 
-/** Sets it to a next value if it still is what it was. */
+/** Sets it to a next value if it is unchanged. */
 async function exchange(value: AtomicValue<Link>, id: string, options: CallOptions): Promise<boolean> {
   const current = await value.get(options);
   return value.compareAndSet(current, { id, before: current.id, length: current.length + 1 }, options);
 }
 
-/** A lock of a client's own: one at a time, in this process. */
+/** A client-local lock: one holder at a time in this process. */
 function makeLock(notes: Notes): TurnLock {
   let last: Promise<void> = Promise.resolve();
   return {

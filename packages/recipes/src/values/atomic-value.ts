@@ -24,21 +24,21 @@ import { isPassing } from '../kernel/failures.ts';
 import { isSame } from '../kernel/same-bytes.ts';
 import { type Doubt, Witness } from './witness.ts';
 
-/** What a contended value asks for its turn: a `Mutex`, or whatever else is acquired and given back. */
+/** The lock of a contended value: a `Mutex`, or anything else that can be acquired and released. */
 export interface TurnLock {
   acquire(options: CallOptions): Promise<AsyncDisposable>;
 }
 
-/** How updates that race with others go about it. */
+/** How updates handle contention. */
 export interface CounterOptions {
   /**
-   * Taken by an update that has lost `attemptsBeforeLock` races, so that it has only those against it that have not.
-   * Others who use the value need not know of it. Default: none.
+   * Acquired by an update that has lost `attemptsBeforeLock` races, so that it competes only with updates that have
+   * not. Other users of the value need not use it. Default: none.
    */
   readonly lock?: TurnLock | undefined;
   /** At least 1, default 5. */
   readonly attemptsBeforeLock?: number | undefined;
-  /** Where writers leave word of what they have done, while they live. Default: the path followed by `.witnesses`. */
+  /** The parent of the writers' ephemeral witnesses. Default: the path followed by `.witnesses`. */
   readonly witnesses?: string | undefined;
 }
 
@@ -51,26 +51,26 @@ export interface AtomicValueOptions<T> extends CounterOptions {
 export interface AtomicUpdate<T> {
   readonly before: T;
   readonly after: T;
-  /** Of the znode; null when it is missing, and was left so. */
+  /** Of the znode; null when it was, and remains, missing. */
   readonly version: number | null;
 }
 
 /**
- * A value that many change, each change upon the one before, none lost and none done twice.
+ * A value with many writers, each update based on the one before, none lost and none applied twice.
  *
- * An update reads, asks what shall become of the value, and writes on the version that it has read; the client that was faster
- * makes it start again, after a pause that chance decides. When the reply to a write is lost, the witness that was
- * written in the same transaction says whether the write was carried out:
+ * An update reads, asks the caller for the next value, and writes conditionally on the version that it has read; after
+ * a lost race it starts again, with a random delay. When the reply to a write is lost, the witness that was written in
+ * the same transaction shows whether the write was applied:
  *
- * 1. The value is read first, then the witness, both linearizable. If the value has another version than the one that
- *    the doubtful write expects, that write will not be carried out any more; the witness, read later, knows whether it
- *    was.
- * 2. If the value still has that version, the write may even now be on its way. It and its repetition expect the same
- *    version, so one of them at most is carried out; if the repetition is refused, (1) decides. So nothing else is written,
- *    and the caller is not asked what to write, before that is settled.
+ * 1. The value is read first, then the witness, both linearizably. If the value has another version than the doubtful
+ *    write expects, that write can no longer be applied; the witness, read later, shows whether it was.
+ * 2. If the value still has that version, the write may still be in flight. It and its retry expect the same version,
+ *    so at most one of them is applied; if the retry is refused, (1) decides. So nothing else is written, and the
+ *    caller is not asked again, before that is settled.
  * 3. The witness is ephemeral: nothing is left of a writer that is gone. So when the session is lost together with the
- *    reply, and others have changed the value since, it cannot be known. The update rejects then, `outcome: 'unknown'`.
- * 4. An update that leaves the value as it is, or fails by what it finds, has read it linearizable.
+ *    reply, and others have changed the value since, the outcome cannot be known. The update then rejects with
+ *    `outcome: 'unknown'`.
+ * 4. An update that leaves the value unchanged, or fails because of it, has read it linearizably.
  *
  * @example
  * const price = new AtomicValue(client, '/price', { codec: json<number>(), initial: 0 });
@@ -84,7 +84,7 @@ export class AtomicValue<T> implements AsyncDisposable {
   readonly #lock: TurnLock | null;
   readonly #attemptsBeforeLock: number;
   readonly #witness: Witness;
-  /** Our own updates wait for each other instead of racing. */
+  /** Our own updates are serialized instead of racing. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(client: Client, path: string, options: AtomicValueOptions<T>) {
@@ -105,12 +105,12 @@ export class AtomicValue<T> implements AsyncDisposable {
     return this.#decode(found);
   }
 
-  /** Sets it, whatever it was. */
+  /** Sets it unconditionally. */
   set(value: T, options?: CallOptions): Promise<AtomicUpdate<T>> {
     return this.update(() => value, options);
   }
 
-  /** Sets it if it is as expected, as bytes. @returns whether it was */
+  /** Sets it if it equals `expected`, as bytes. @returns whether it did */
   async compareAndSet(expected: T, next: T, options?: CallOptions): Promise<boolean> {
     const due = this.#codec.encode(expected);
     let isExpected = false;
@@ -132,13 +132,13 @@ export class AtomicValue<T> implements AsyncDisposable {
   }
 
   /**
-   * Changes it.
+   * Updates it.
    *
-   * @param change makes the next value of the present one; undefined leaves it as it is. May be called several times. What it
-   *   comes to after the caller's time is up is not written. May not wait for an update through the same object, which waits
-   *   for this one
-   * @throws AbortedError, TimeoutError, of outcome 'unknown' once a write may be under way; ConnectionLossError or
-   *   SessionLostError of outcome 'unknown' when the session was lost with the reply and it cannot be known
+   * @param change derives the next value from the current one; undefined leaves it unchanged. May be called several
+   *   times. A result after the caller's deadline is not written. Must not wait for an update through the same object,
+   *   which waits for this one
+   * @throws AbortedError, TimeoutError, of outcome 'unknown' once a write may be in flight; ConnectionLossError or
+   *   SessionLostError of outcome 'unknown' when the session was lost with the reply and the outcome cannot be known
    */
   update(
     change: (current: T, stat: Stat | null) => T | undefined | Promise<T | undefined>,
@@ -146,12 +146,12 @@ export class AtomicValue<T> implements AsyncDisposable {
   ): Promise<AtomicUpdate<T>> {
     const before = this.#last;
     const update = this.#inTurn(before, change, options);
-    // A caller that gives up before its turn does not make way for those behind it.
+    // An update that is cancelled before its turn must not let later ones overtake earlier ones.
     this.#last = whenBothSettled(before, update);
     return update;
   }
 
-  /** Takes the witness away. The value may be used on; then there is another. Never rejects. */
+  /** Removes the witness. The value can still be used; then another one is created. Never rejects. */
   close(): Promise<void> {
     const before = this.#last;
     const closing = this.#close(before);
@@ -165,7 +165,7 @@ export class AtomicValue<T> implements AsyncDisposable {
 
   async #close(turn: Promise<unknown>): Promise<void> {
     const attempt = new Attempt(this.#client, {}, { operation: 'AtomicValue.close', path: this.path });
-    // Updates that are under way may have to ask the witness.
+    // Updates in progress may have to read the witness.
     await attempt.any([turn], { delayMs: CLOSE_MS });
     await this.#witness.close();
   }
@@ -182,7 +182,8 @@ export class AtomicValue<T> implements AsyncDisposable {
         const found = await attempt.through((call) => this.#find({ ...call, read }));
         const applied = await this.#settle(found, doubts, attempt);
         if (applied !== null) return applied;
-        // What is left in doubt expects this very version: it is repeated as it was, and the caller is not asked again.
+        // The remaining doubtful write expects this very version: it is retried unchanged, and the caller is not asked
+        // again.
         const decision = doubts[0] ?? (await this.#decide(found, change, attempt, read));
         const isBehind = read === 'local';
         read = 'linearizable';
@@ -196,7 +197,7 @@ export class AtomicValue<T> implements AsyncDisposable {
         if (outcome !== 'race' || doubts.length > 0) continue;
         races++;
         if (races >= this.#attemptsBeforeLock) lock ??= await this.#takeTurn(attempt);
-        // The first is tried again at once, and so is the client that has the lock.
+        // The first retry is immediate, and so are those of a client with the lock.
         if (races > 1 && lock === null) await attempt.any([], { delayMs: this.#drawPause(races) });
       }
     } catch (error) {
@@ -207,8 +208,8 @@ export class AtomicValue<T> implements AsyncDisposable {
   }
 
   /**
-   * What the caller makes of what was found. A server that lags behind would refuse a write; what it shows is no reason not to
-   * write, nor to fail.
+   * The caller's next value. A stale read from a lagging server would only make a write fail; but it must not be the
+   * reason to write nothing, or to fail.
    *
    * @returns null when nothing is to be written upon that
    */
@@ -221,7 +222,7 @@ export class AtomicValue<T> implements AsyncDisposable {
     try {
       const before = await this.#decode(found);
       const changed = change(before, found?.stat ?? null);
-      // A change that takes its time is not waited for longer than the caller likes.
+      // A slow change is not awaited beyond the caller's deadline.
       if (changed instanceof Promise) await attempt.any([changed]);
       const after = await changed;
       return after === undefined ? null : { before, after, data: this.#codec.encode(after) };
@@ -237,7 +238,7 @@ export class AtomicValue<T> implements AsyncDisposable {
     return lock && attempt.prepare((call) => lock.acquire(call));
   }
 
-  /** @returns what has become of it; 'race' when another client was faster, 'again' when nothing was decided */
+  /** @returns the result; 'race' when another client was faster, 'again' when nothing was decided */
   async #write(
     found: Found | null,
     { before, after, data }: Decision<T>,
@@ -279,20 +280,20 @@ export class AtomicValue<T> implements AsyncDisposable {
   }
 
   /**
-   * Which of the doubtful writes was carried out; the others are struck off once they cannot be any more.
+   * Determines which of the doubtful writes was applied; the others are removed once they can no longer be.
    *
    * @param found read after the last of them
    * @throws the loss of one whose outcome cannot be known
    */
   async #settle(found: Found | null, doubts: Write<T>[], attempt: Attempt): Promise<AtomicUpdate<T> | null> {
-    // The last first: if it was carried out, the outcomes of those before it do not matter.
+    // The last first: if it was applied, the outcomes of earlier ones do not matter.
     for (const write of doubts.toReversed()) {
       const testimony = await attempt.through((call) => this.#witness.ask(write.doubt, call));
       if (testimony === 'applied') {
         this.#witness.onApplied(write.doubt);
         return resultOf(write);
       }
-      // A znode that is missing, as it was, may have been made and deleted since.
+      // A znode that is missing, as it was before the write, may have been created and deleted since.
       if (isVersionOf(found, write.found) && (found !== null || testimony === 'not-applied')) continue;
       if (testimony === 'silent') throw write.loss;
       doubts.splice(doubts.indexOf(write), 1);
@@ -331,18 +332,18 @@ interface Found {
   readonly stat: Stat;
 }
 
-/** What is to be written, and what it is made of. */
+/** The data to be written, and what it was derived from. */
 interface Decision<T> {
   readonly before: T;
   readonly after: T;
   readonly data: Uint8Array | null;
 }
 
-/** A write in doubt, and upon what it was. */
+/** A write in doubt, and the state that it was based on. */
 interface Write<T> extends Decision<T> {
   readonly doubt: Doubt;
   readonly found: Found | null;
-  /** How the reply got lost. */
+  /** How the reply was lost. */
   readonly loss: ZooKeeperError;
 }
 
@@ -350,19 +351,19 @@ function resultOf<T>({ found, before, after }: Omit<Write<T>, 'loss'>): AtomicUp
   return { before, after, version: found === null ? 0 : (found.stat.version + 1) | 0 };
 }
 
-/** Not longer than the caller likes to wait, and whatever comes of it: the change is what it is. */
+/** Waits until the caller's deadline, and ignores failures: they do not affect the update. */
 function giveBack(lock: AsyncDisposable, attempt: Attempt): Promise<void> {
   const giving = async (): Promise<void> => lock[Symbol.asyncDispose]();
   return attempt.any([giving().catch(() => {})]).catch(() => {});
 }
 
-/** It still is as it was read. */
+/** Whether it is unchanged since it was read. */
 function isVersionOf(now: Found | null, then: Found | null): boolean {
   if (now === null || then === null) return now === then;
   return now.stat.czxid === then.stat.czxid && now.stat.version === then.stat.version;
 }
 
-/** @throws RangeError for −1, which a server takes for "any": the number has gone round */
+/** @throws RangeError for −1, which a server takes for "any": the version has wrapped around */
 function checkedVersion({ version }: Stat, path: string): number {
   if (version === -1) throw new RangeError(`${path} has version -1 after 2^32 changes: delete it and create it again`);
   return version;

@@ -1,13 +1,13 @@
 /**
- * The safety properties of a `Configuration`, by what the servers have committed. In every seed, whatever happens to
+ * The safety properties of a `Configuration`, checked against the committed history. In every seed, under any faults of
  * servers, links and replies, while writers cancel:
  *
- * 1. each update is carried out once, upon the version that it was given; one that cannot tell, once at most; one that says
- *    it was not, never; one that leaves the value tells one that stood during its call;
- * 2. a rollback publishes what was in force before, or what it was told to, and fails only where that is not kept;
+ * 1. each update is applied once, upon the version that it was given; one of unknown outcome at most once; one of
+ *    outcome 'not-applied' never; one that leaves the value unchanged returns one that was current during its call;
+ * 2. a rollback publishes what was in force before, or the requested version, and fails only where that is not kept;
  * 3. each version has a copy in its transaction, and `keep` former ones stay;
- * 4. who observes sees versions that were in force, in their order, and in the end the last;
- * 5. a call ends when its time is up.
+ * 4. an observer sees versions that were in force, in order, and in the end the last;
+ * 5. a call ends at its timeout.
  */
 import { type CallOptions, type Client, isZooKeeperError, json } from '@meerkat/client';
 import type { CommittedTree, ZnodeState } from '@meerkat/simulator';
@@ -24,7 +24,7 @@ const KEEP = 4;
 const PATH = '/app/config';
 const codec = json<Value>();
 
-/** A value that knows the one that it was made of. */
+/** A value that refers to the one that it was derived from. */
 interface Value {
   readonly id: string;
   readonly before: string | null;
@@ -32,14 +32,14 @@ interface Value {
 
 type Version = ConfigurationVersion<Value>;
 
-/** What was told, and of which time, in zxids. */
+/** A result, and the zxids between which it is valid. */
 interface Told {
   readonly kind: 'update' | 'look' | 'rollback';
-  /** What a rollback was to go back to. */
+  /** The target version of a rollback. */
   readonly to?: number | undefined;
   readonly from: number;
   readonly until: number;
-  /** A RangeError: it is not kept. */
+  /** 'not kept' for a RangeError. */
   readonly result: Version | 'not kept' | null;
 }
 
@@ -94,7 +94,7 @@ function versionsOf(result: Told['result']): number[] {
   return result === null || result === 'not kept' ? [] : [result.version];
 }
 
-/** The copies that there are once a version is in force. */
+/** Expects the copies that exist once a version is in force. */
 function expectKept(tree: CommittedTree, { zxid, data }: ZnodeState, version: number, values: readonly Value[]): void {
   const names = tree.childrenAt(PATH, zxid);
   for (let i = Math.max(0, version - KEEP); i <= version; i++) {
@@ -106,7 +106,7 @@ function expectKept(tree: CommittedTree, { zxid, data }: ZnodeState, version: nu
   }
 }
 
-simulate('an update of a configuration is carried out once', 3, async (fleet) => {
+simulate('an update of a configuration is applied once', 3, async (fleet) => {
   const { world } = fleet;
   const checker = new Checker();
   await untilWhole(fleet);

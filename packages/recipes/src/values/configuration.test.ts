@@ -16,7 +16,7 @@ interface Settings {
   readonly port: number;
 }
 
-/** What zod, valibot and others make; by hand. */
+/** A schema as of zod, valibot and others, written by hand. */
 const SETTINGS: StandardSchema<Settings> = {
   '~standard': {
     version: 1,
@@ -28,7 +28,7 @@ const SETTINGS: StandardSchema<Settings> = {
   },
 };
 
-test('a configuration is plain data in its znode, and each publication a version', () =>
+test('a configuration is plain data in its znode, and each publication is a version', () =>
   onStage(async ({ client }) => {
     const settings = new Configuration(client, '/apps/shop/config', { codec: json(SETTINGS) });
     expect(await settings.get()).toBeNull();
@@ -41,7 +41,7 @@ test('a configuration is plain data in its znode, and each publication a version
     expect(await settings.update(() => undefined)).toEqual({ value: { port: 81 }, version: 1 });
   }));
 
-test('what the schema refuses is never published', () =>
+test('a value that the schema refuses is never published', () =>
   onStage(async ({ client }) => {
     const settings = new Configuration(client, '/config', { codec: json(SETTINGS) });
     await settings.set({ port: 80 });
@@ -51,7 +51,7 @@ test('what the schema refuses is never published', () =>
     expect(await settings.get()).toEqual({ value: { port: 80 }, version: 0 });
   }));
 
-test('what others have written there can be rolled back to, and what the schema refuses cannot', () =>
+test('a version written by another program can be rolled back to, but not one that the schema refuses', () =>
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: json(SETTINGS) });
     await settings.set({ port: 1 });
@@ -70,7 +70,7 @@ test('what others have written there can be rolled back to, and what the schema 
     expect(await settings.rollback({ to: 2 })).toMatchObject({ value: { port: 3 } });
   }));
 
-test('no more former versions are kept than asked for', () =>
+test('no more former versions are kept than configured', () =>
   onStage(async ({ client }) => {
     const settings = new Configuration(client, '/config', { codec: json(SETTINGS), keep: 3 });
     for (let port = 0; port < 10; port++) await settings.set({ port });
@@ -79,7 +79,7 @@ test('no more former versions are kept than asked for', () =>
     expect((await client.children('/config')).children.length).toBe(4);
   }));
 
-test('who observes a configuration sees the present one, each later one, and what is wrong with it', () =>
+test('an observer sees the current configuration, each later one, and decoding errors', () =>
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: json(SETTINGS) });
     await settings.set({ port: 80 });
@@ -93,7 +93,7 @@ test('who observes a configuration sees the present one, each later one, and wha
     expect((await last).data).toEqual({ port: 80 });
   }));
 
-test('a rollback goes back to what was in force before the version that it replaces, not before one that it saw', () =>
+test('a rollback restores the predecessor of the version that it replaces, not of an earlier one that it saw', () =>
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     for (const value of ['first', 'second', 'third']) await settings.set(value);
@@ -104,7 +104,7 @@ test('a rollback goes back to what was in force before the version that it repla
     expect(await settings.rollback()).toEqual({ value: 'third', version: 4 });
   }));
 
-test('an update does not leave a configuration as it is by what a server shows that lags behind', () =>
+test('an update does not leave a configuration unchanged because of a stale read from a lagging server', () =>
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     const get = client.get.bind(client);
@@ -120,7 +120,7 @@ test('an update does not leave a configuration as it is by what a server shows t
     expect(found).toEqual({ value: 'there again', version: 1 });
   }));
 
-test('an update that gives up while others are faster says that nothing was published', () =>
+test('an update that is cancelled after lost races reports that nothing was published', () =>
   onStage(async ({ client, other }) => {
     const theirs = new Configuration(other, '/config', { codec: text });
     const settings = new Configuration(client, '/config', { codec: text });
@@ -136,7 +136,7 @@ test('an update that gives up while others are faster says that nothing was publ
     expect((await theirs.get())?.value).toMatch(/^faster/);
   }));
 
-test('former versions that this recipe has published stay, however often others have written since', () =>
+test('former versions published by this recipe stay, however often other programs have written since', () =>
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text, keep: 2 });
     for (const value of ['one', 'two', 'three', 'four']) await settings.set(value);
@@ -148,7 +148,7 @@ test('former versions that this recipe has published stay, however often others 
     expect(await settings.history()).toEqual([9, 8]);
   }));
 
-/** What becomes of the next transaction of a client, which gets its commit. */
+/** Calls `act` with the next commit of a client's transaction. */
 function onNextCommit(client: Client, act: (commit: () => Promise<unknown>) => Promise<void>): void {
   const transaction = client.transaction.bind(client);
   client.transaction = () => {
@@ -163,7 +163,7 @@ function onNextCommit(client: Client, act: (commit: () => Promise<unknown>) => P
   };
 }
 
-test('an update in doubt is not done again when others keep so few versions that its copy is gone', () =>
+test('an update in doubt is not applied again when others keep so few versions that its copy is gone', () =>
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     const frugal = new Configuration(other, '/config', { codec: text, keep: 1 });
@@ -177,7 +177,7 @@ test('an update in doubt is not done again when others keep so few versions that
     expect((await settings.get())?.value).toBe('abcde');
   }));
 
-test('an update in doubt that was not carried out is done upon what others have made meanwhile', () =>
+test('an update in doubt that was not applied is applied upon what others have published meanwhile', () =>
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     const frugal = new Configuration(other, '/config', { codec: text, keep: 1 });
@@ -186,7 +186,7 @@ test('an update in doubt that was not carried out is done upon what others have 
     expect(await settings.update((current) => `${current}b`)).toEqual({ value: 'acb', version: 2 });
   }));
 
-test('an update in doubt is not done again when the configuration was deleted with its copies', () =>
+test('an update in doubt is not applied again when the configuration was deleted with its copies', () =>
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     await settings.set('a');
@@ -199,7 +199,7 @@ test('an update in doubt is not done again when the configuration was deleted wi
     expect(await settings.get()).toBeNull();
   }));
 
-test('the caller is not asked again while an update is in doubt that may still come through', () =>
+test('the caller is not asked again while an update in doubt may still be applied', () =>
   onStage(async ({ client }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     await settings.set('a');
@@ -213,7 +213,7 @@ test('the caller is not asked again while an update is in doubt that may still c
     expect([asked, update, await settings.get()]).toEqual([1, { value: 'ab', version: 1 }, update]);
   }));
 
-test('an update that gives up while it is asked what to write says that nothing was published', () =>
+test('an update that is cancelled during the change callback reports that nothing was published', () =>
   onStage(async ({ client, other }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     let asked = 0;
@@ -226,7 +226,7 @@ test('an update that gives up while it is asked what to write says that nothing 
     expect(asked).toBe(2);
   }));
 
-test('a caller that cancels an update in doubt learns that, and that the cancellation was its own', () =>
+test('cancelling an update in doubt rejects with AbortedError and an unknown outcome', () =>
   onStage(async ({ client }) => {
     const settings = new Configuration(client, '/config', { codec: text });
     const controller = new AbortController();

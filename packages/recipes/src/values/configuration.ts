@@ -26,31 +26,31 @@ import { isPassing } from '../kernel/failures.ts';
 import { makeUuidHex } from '../kernel/layout.ts';
 
 export interface ConfigurationOptions<T> {
-  /** How the value lies in the znode. What it refuses is never published. */
+  /** How the value is stored in the znode. A value that it refuses is never published. */
   readonly codec: Codec<T>;
-  /** How many former versions are kept for `rollback`, besides the one in force. At least 1, default 10. */
+  /** The number of former versions kept for `rollback`, besides the one in force. At least 1, default 10. */
   readonly keep?: number | undefined;
 }
 
-/** A configuration as it was published. */
+/** A published version. */
 export interface ConfigurationVersion<T> {
   readonly value: T;
-  /** Of the znode: 0 is the first, and each publication is one more, a rollback too. */
+  /** Of the znode: 0 is the first, and each publication is one more, including rollbacks. */
   readonly version: number;
 }
 
 /**
- * A typed value that a fleet runs by: all of its properties in one znode, so that they change together.
+ * A typed configuration of a fleet: all of its properties in one znode, so that they change together.
  *
  *     /app/config                             {"port":8080}   in force; plain data, for readers of any kind
  *     /app/config/v0000000004-91c06f2a7d11…   {"port":8080}   a copy of each of the last versions
  *     /app/config/v0000000003-5b2f9d0e5e3b…   {"port":80}
  *
- * What is written is first read back through the codec: a value that its schema refuses is never published. A new
- * version and its copy are one transaction, to which a copy of the version before is added if some other program has
- * written that. The name of a copy has a UUID, so that a writer whose reply was lost knows its own work, also in a later
- * session: an update is carried out once or not at all, and `rollback` finds what was in force. It writes an old value as
- * a new version: what is published never goes back in number, and a rollback can be rolled back.
+ * A value is first read back through the codec before it is written: a value that its schema refuses is never
+ * published. A new version and its copy are one transaction, to which a copy of the version before is added if some
+ * other program has written that. The name of a copy has a UUID, so that a writer whose reply was lost recognizes its
+ * own write, also in a later session: an update is applied once or not at all, and `rollback` finds what was in force.
+ * It writes an old value as a new version: versions never decrease, and a rollback can be rolled back.
  *
  * @example
  * const settings = new Configuration(client, '/app/config', { codec: json(z.object({ port: z.number() })) });
@@ -73,7 +73,7 @@ export class Configuration<T> {
     this.#keep = keep;
   }
 
-  /** What is in force; null when there is none yet. @throws DecodeError when it is not what the schema asks for */
+  /** The version in force; null when there is none yet. @throws DecodeError when the schema refuses it */
   async get(options: ReadOptions = {}): Promise<ConfigurationVersion<T> | null> {
     const found = await this.#attempt('get', options).through((call) =>
       this.#find(this.path, { ...call, read: options.read }),
@@ -81,18 +81,18 @@ export class Configuration<T> {
     return found === null ? null : { value: await this.#decode(found.data), version: found.stat.version };
   }
 
-  /** The value now, and then each that is in force. What the schema refuses comes with its `error`. */
+  /** The current value, and then each that is in force. A value that the schema refuses comes with its `error`. */
   observe(options?: ObserveOptions): Observation<T> {
     return this.#client.observe(this.path, this.#codec, options);
   }
 
   /**
-   * Publishes what is made of the present configuration.
+   * Publishes an update of the current configuration.
    *
-   * @param change is given null when there is none yet. May be called several times; undefined changes nothing, and nor does
-   *   what it comes to after the caller's time is up
-   * @returns what is in force now as far as this update knows; null when there is none and none was made
-   * @throws DecodeError when the schema refuses what is there, or what is made of it: nothing is changed
+   * @param change is given null when there is none yet. May be called several times; undefined changes nothing, and
+   *   neither does a result after the caller's deadline
+   * @returns the version in force as far as this update knows; null when there is none and none was published
+   * @throws DecodeError when the schema refuses the current value, or the next one: nothing is changed
    */
   update(
     change: (current: T | null, version: number | null) => T | undefined | Promise<T | undefined>,
@@ -101,14 +101,14 @@ export class Configuration<T> {
     return this.#replace('update', options, async (found, _, attempt) => {
       const current = found === null ? null : await this.#decode(found.data);
       const changed = change(current, found?.stat.version ?? null);
-      // A change that takes its time is not waited for longer than the caller likes.
+      // A slow change is not awaited beyond the caller's deadline.
       if (changed instanceof Promise) await attempt.any([changed]);
       const next = await changed;
       return next === undefined ? undefined : this.#codec.encode(next);
     });
   }
 
-  /** Publishes a value, whatever was there. @throws DecodeError when the schema refuses it */
+  /** Publishes a value unconditionally. @throws DecodeError when the schema refuses it */
   async set(value: T, options: CallOptions = {}): Promise<ConfigurationVersion<T>> {
     const data = this.#codec.encode(value);
     const published = await this.#replace('set', options, async () => data);
@@ -118,8 +118,8 @@ export class Configuration<T> {
   /**
    * Publishes again what was in force before, or at a certain version.
    *
-   * @param options `to`: the version to go back to; default: the one before the one in force
-   * @throws RangeError when that version is not kept; DecodeError when it is not what the schema asks for today
+   * @param options `to`: the version to restore; default: the one before the one in force
+   * @throws RangeError when that version is not kept; DecodeError when the current schema refuses it
    */
   async rollback(options: CallOptions & { readonly to?: number | undefined } = {}): Promise<ConfigurationVersion<T>> {
     const published = await this.#replace('rollback', options, async (found, copies, attempt) => {
@@ -147,7 +147,7 @@ export class Configuration<T> {
     return [...kept.pathOf.keys()].filter((version) => version < kept.inForce);
   }
 
-  /** A version that is kept. @returns null when it is not */
+  /** A kept version. @returns null when it is not kept */
   async at(version: number, options: CallOptions = {}): Promise<T | null> {
     return this.#attempt('at', options).through(async (call) => {
       const path = (await this.#copies(call, 'linearizable')).pathOf.get(version);
@@ -173,7 +173,8 @@ export class Configuration<T> {
         );
         const applied = settle(doubts, found, copies);
         if (applied !== null) return applied;
-        // What is left in doubt expects this very version: it is repeated as it was, and the caller is not asked again.
+        // The remaining doubtful write expects this very version: it is retried unchanged, and the caller is not asked
+        // again.
         const [doubt] = doubts;
         const data = doubt === undefined ? await makeOf(make(found, copies, attempt), read) : doubt.data;
         if (data === AGAIN) continue;
@@ -193,7 +194,7 @@ export class Configuration<T> {
     }
   }
 
-  /** @returns false when it is to look again */
+  /** @returns false to look again */
   async #write(
     writing: Omit<Doubt<T>, 'loss'>,
     isFoundKept: boolean,
@@ -203,7 +204,7 @@ export class Configuration<T> {
     const { name, found, data, published } = writing;
     try {
       await this.#transaction(found, data, name, isFoundKept).commit(attempt.next());
-      // What is done is done: the caller does not wait for it longer than he wants to.
+      // The update is applied: cleanup is not awaited beyond the caller's deadline.
       await bestEffort(attempt, this.#letGo(published.version));
       return true;
     } catch (error) {
@@ -250,13 +251,13 @@ export class Configuration<T> {
   }
 
   /**
-   * Deletes the copies that are too old: behind that of a version, and those of `keep` before it. What is in the way is left
-   * to the next publication.
+   * Deletes copies that are too old: all but those of the given version, of later ones, and of the `keep` before it.
+   * Copies that cannot be deleted are left to the next publication.
    */
   async #letGo(version: number): Promise<void> {
     try {
       const { names, pathOf } = await this.#copies({}, 'local');
-      // Others may have written many versions since, of which there are no copies.
+      // Other programs may have written many versions since, without copies.
       const former = [...pathOf.keys()].filter((at) => at < version);
       const oldest = former[this.#keep - 1] ?? 0;
       const old = names.filter((name) => (versionOf(name) ?? version) < oldest);
@@ -270,7 +271,7 @@ export class Configuration<T> {
     try {
       const { children, stat } = await this.#client.children(this.path, { ...call, read });
       const names = children.filter((name) => versionOf(name) !== null).sort((a, b) => (a < b ? 1 : -1));
-      // Two writers may have kept the same version of a third: the same data.
+      // Two writers may have copied the same version of a third: the same data.
       const pathOf = new Map(names.map((name) => [versionOf(name)!, joinPath(this.path, name)]));
       return { inForce: stat.version, names, pathOf };
     } catch (error) {
@@ -288,7 +289,7 @@ export class Configuration<T> {
     }
   }
 
-  /** @param operation of data that are to be published: what is refused then is not what the znode holds */
+  /** @param operation of data to be published: if it is refused, the znode does not hold it */
   async #decode(data: Uint8Array | null, operation = 'Configuration'): Promise<T> {
     try {
       return await this.#codec.decode(data);
@@ -302,11 +303,14 @@ export class Configuration<T> {
   }
 }
 
-/** What is to be published; undefined: leave it as it is; AGAIN: it was changed meanwhile, look again. */
+/** The data to be published; undefined: leave it unchanged; AGAIN: it was changed meanwhile, look again. */
 type Made = Uint8Array | null | undefined | typeof AGAIN;
 const AGAIN: unique symbol = Symbol('again');
 
-/** What a server that lags behind has shown may be written upon, and is refused then; it does not decide that nothing is to be done. */
+/**
+ * A write upon a stale read from a lagging server is simply refused; but a stale read must not decide that nothing is
+ * written.
+ */
 async function makeOf(making: Promise<Made>, read: 'local' | 'linearizable'): Promise<Made> {
   try {
     const made = await making;
@@ -322,7 +326,7 @@ interface Found {
   readonly stat: Stat;
 }
 
-/** What is kept of a configuration. */
+/** The copies of a configuration. */
 interface Copies {
   /** −1: there is none. */
   readonly inForce: number;
@@ -332,51 +336,51 @@ interface Copies {
   readonly pathOf: ReadonlyMap<number, string>;
 }
 
-/** A publication of which it is unknown whether it was carried out. */
+/** A publication of unknown outcome. */
 interface Doubt<T> {
-  /** Of the copy that it has made if it was. */
+  /** Of the copy that it has created if it was applied. */
   readonly name: string;
-  /** What it replaces, and expects to be in force. */
+  /** The version that it replaces, and expects to be in force. */
   readonly found: Found | null;
   readonly data: Uint8Array | null;
   readonly published: ConfigurationVersion<T>;
-  /** How the reply got lost. */
+  /** How the reply was lost. */
   readonly loss: ZooKeeperError;
 }
 
 /**
- * Which of the doubtful publications was carried out; the others are struck off once they cannot be any more.
+ * Determines which of the doubtful publications was applied; the others are removed once they can no longer be.
  *
  * @param found read after the last of them; the copies, read after that
- * @throws the loss of one whose outcome cannot be known: its copy would have been let go of, or deleted
+ * @throws the loss of one whose outcome cannot be known: its copy may have expired or been deleted
  */
 function settle<T>(doubts: Doubt<T>[], found: Found | null, copies: Copies): ConfigurationVersion<T> | null {
   for (const doubt of [...doubts]) {
     const { version } = doubt.published;
     if (copies.names.includes(doubt.name)) return doubt.published;
     if (isVersionOf(found, doubt.found)) continue;
-    // The client that publishes keeps a copy, of what another client has written as well: this version was another one then.
+    // Every publication keeps a copy, also of another program's version: if this one has none, it expired.
     if (copies.inForce > version && !copies.pathOf.has(version)) throw doubt.loss;
-    // Nor is there a copy of what a client has deleted, whether or not he has made another znode since.
+    // Nor is there a copy of what was deleted, whether or not another znode has been created since.
     if (doubt.found !== null && found?.stat.czxid !== doubt.found.stat.czxid) throw doubt.loss;
     doubts.splice(doubts.indexOf(doubt), 1);
   }
   return null;
 }
 
-/** It still is as it was read. */
+/** Whether it is unchanged since it was read. */
 function isVersionOf(now: Found | null, then: Found | null): boolean {
   if (now === null || then === null) return now === then;
   return now.stat.czxid === then.stat.czxid && now.stat.version === then.stat.version;
 }
 
-/** null for a name that is none of ours. */
+/** null for a name that is not one of ours. */
 function versionOf(name: string): number | null {
   const match = /^v(\d{10})-[0-9a-f]{32}$/.exec(name);
   return match === null ? null : Number(match[1]);
 }
 
-/** @throws RangeError for −1, which a server takes for "any": the number has gone round */
+/** @throws RangeError for −1, which a server takes for "any": the version has wrapped around */
 function checkedVersion({ version }: Stat, path: string): number {
   if (version === -1) throw new RangeError(`${path} has version -1 after 2^32 changes: delete it and create it again`);
   return version;

@@ -1,11 +1,11 @@
 /**
- * The safety property of counters in decimal digits, in the company of programs that count as kazoo does: a get, and a set at
- * its version. In every seed:
+ * The safety property of counters in decimal digits, together with programs that count as kazoo does: a get, and a set
+ * at its version. In every seed:
  *
- * 1. each addition that is reported counts once, one that cannot tell once at most, one that is said not to be never:
- *    amounts are such that the sum says which of them it has;
+ * 1. each addition that succeeds counts once, one of unknown outcome at most once, one of outcome 'not-applied' never:
+ *    amounts are such that the sum shows which of them it contains;
  * 2. the znode always holds what kazoo reads: the sum before and one amount;
- * 3. without a limit an addition fails only with its session, and cannot tell then;
+ * 3. without a limit an addition fails only with its session, and its outcome is unknown then;
  * 4. nothing is left of the counters.
  */
 import { type CallOptions, type Client, isZooKeeperError, text, ZooKeeperError } from '@meerkat/client';
@@ -20,13 +20,13 @@ import { Counter, FloatCounter } from './counters.ts';
 const STORM_MS = 8000;
 const PATH = '/app/count';
 
-/** A kind of counter, and amounts for it that no two sets of which have the same sum. */
+/** A kind of counter, and amounts for it such that no two sets have the same sum. */
 interface Kind<T extends bigint | number> {
   readonly initial: T;
   readonly open: (client: Client, lock: Mutex | undefined) => Adding<T>;
   /** Of the addition with that number. */
   readonly amount: (number: number) => T;
-  /** What Python's `int` or `float` takes it for. */
+  /** As parsed by Python's `int` or `float`. */
   readonly parse: (written: string) => T;
   readonly format: (value: T) => string;
 }
@@ -52,7 +52,8 @@ const integers: Kind<bigint> = {
 const floats: Kind<number> = {
   initial: 0.5,
   open: (client, lock) => new FloatCounter(client, PATH, { initial: 0.5, lock, attemptsBeforeLock: 2 }),
-  // Sixteenths below 2^32, so that no sum is rounded. A step reports the addition, if not the sum all of them.
+  // Sixteenths below 2^32, so that no sum is rounded. A step shows the addition, though a sum does not show all of
+  // them.
   amount: (number) => ((number + 1) / 16) * (number % 3 === 0 ? -1 : 1),
   parse(written) {
     expect(written).toMatch(/^-?\d+(\.\d+(e[+-]?\d+)?|e[+-]?\d+)$/);
@@ -129,7 +130,7 @@ function plus<T extends bigint | number>(a: T, b: number | bigint): T {
   return (typeof a === 'bigint' ? a + BigInt(b) : Number(a) + Number(b)) as T;
 }
 
-/** As kazoo 2.8.0 adds: reads, and sets at the version that it has read; it creates the znode with the initial value. */
+/** Adds like kazoo 2.8.0: reads, and sets at that version; it creates the znode with the initial value. */
 async function addAsKazoo<T extends bigint | number>(client: Client, kind: Kind<T>, amount: T): Promise<boolean> {
   const found = await client.get(PATH, { codec: text }).catch((error: unknown) => {
     if (isZooKeeperError(error)) return null;

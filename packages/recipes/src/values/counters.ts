@@ -14,7 +14,7 @@ export class AtomicLong extends AtomicValue<bigint> {
     super(client, path, { ...options, codec: int64, initial: 0n });
   }
 
-  /** @throws RangeError when the result does not fit into 64 bits, or the amount is no whole number */
+  /** @throws RangeError when the result does not fit into 64 bits, or the amount is not an integer */
   async add(amount: bigint | number, options?: CallOptions): Promise<AtomicUpdate<bigint>> {
     const wanted = BigInt(amount);
     return this.update((current) => current + wanted, options);
@@ -41,7 +41,7 @@ export class Counter extends AtomicValue<bigint> {
     super(client, path, { ...options, codec: decimalInteger, initial: options?.initial ?? 0n });
   }
 
-  /** @throws RangeError for an amount that is no whole number */
+  /** @throws RangeError for an amount that is not an integer */
   async add(amount: bigint | number, options?: CallOptions): Promise<AtomicUpdate<bigint>> {
     const wanted = BigInt(amount);
     return this.update((current) => current + wanted, options);

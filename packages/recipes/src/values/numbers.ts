@@ -1,4 +1,6 @@
-/** How counters lie in znodes: the layouts of Curator and kazoo. A znode without data is a counter that is not set yet. */
+/**
+ * The formats of counters in znodes: those of Curator and kazoo. A znode without data is a counter that is not set yet.
+ */
 import type { Codec } from '@meerkat/client';
 
 /** Curator's SharedCount, and kazoo's Counter with `support_curator`: 4 bytes, big-endian, signed. */
@@ -15,7 +17,7 @@ export const int32: Codec<number> = {
   },
 };
 
-/** Curator's DistributedAtomicLong: 8 bytes, big-endian, signed. What does not fit is refused, where Java wraps. */
+/** Curator's DistributedAtomicLong: 8 bytes, big-endian, signed. Overflow is refused, where Java wraps. */
 export const int64: Codec<bigint> = {
   encode(value) {
     if (value !== BigInt.asIntN(64, value)) throw new RangeError(`${value} is no whole number of 64 bits`);
@@ -39,7 +41,7 @@ export const decimalInteger: Codec<bigint> = {
   },
 };
 
-/** kazoo's Counter with a float: what Python's repr writes, which has a point or an exponent. */
+/** kazoo's Counter with a float: the output of Python's repr, which has a point or an exponent. */
 export const decimalFloat: Codec<number> = {
   encode(value) {
     if (!Number.isFinite(value)) throw new RangeError(`${value} is no number to count with`);
@@ -57,7 +59,7 @@ export const decimalFloat: Codec<number> = {
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder();
 
-/** Python's int and float leave white space out, too. */
+/** Python's int and float ignore white space, too. */
 function textOf(data: Uint8Array | null): string {
   return data === null ? '' : DECODER.decode(data).trim();
 }

@@ -1,11 +1,12 @@
 /**
- * The safety properties of a `PublishedSet`, by what the servers have committed. In every seed, whatever happens to servers,
- * links and replies, while publishers cancel:
+ * The safety properties of a `PublishedSet`, checked against the committed history. In every seed, under any faults of
+ * servers, links and replies, while publishers cancel:
  *
- * 1. who reads or observes gets all of one set and nothing of another, as it was in force at the zxid that he is told;
- * 2. a set that is reported was put in force once; one that cannot tell, once at most; one that says it was not, never;
- * 3. a set that was to follow another one followed it, and a rollback went back to what was kept;
- * 4. a call ends when its time is up, and nothing of unfinished sets stays behind after the next publication.
+ * 1. readers and observers get all of one set and nothing of another, as it was in force at the returned zxid;
+ * 2. a publication that succeeds was put in force once; one of unknown outcome at most once; one of outcome
+ *    'not-applied' never;
+ * 3. a set published with `onlyAfter` followed that set, and a rollback restored a kept set;
+ * 4. a call ends at its timeout, and nothing of unfinished sets is left after the next publication.
  */
 import { BadVersionError, type CallOptions, type Client, isZooKeeperError, text } from '@meerkat/client';
 import type { CommittedTree } from '@meerkat/simulator';
@@ -22,7 +23,7 @@ const READY = '/flags/ready';
 class Checker {
   readonly ledger = new Ledger<string>();
   readonly seen: PublishedEntries<string>[] = [];
-  /** What was in force before a set that was to follow it, by the set's id; null: none. */
+  /** The required predecessor of a set, by the set's id; null: none. */
   readonly orders: Map<string, string | null> = new Map();
   readonly rollbacks: { readonly name: string; readonly from: number; readonly until: number }[] = [];
   doubtfulRollbacks = 0;
@@ -39,7 +40,7 @@ class Checker {
       );
       if (!isNew[i]) continue;
       const before = this.orders.get(idOf(values));
-      if (before !== undefined) expect(lines[i - 1]?.[0] ?? null, 'what the set was to follow').toBe(before);
+      if (before !== undefined) expect(lines[i - 1]?.[0] ?? null, 'the predecessor of the set').toBe(before);
     }
     this.ledger.check(inForce.filter((_, i) => isNew[i]).map(idOf));
     const back = moments.filter((_, i) => !isNew[i]);
@@ -125,7 +126,7 @@ async function publish(
       });
       if (name !== undefined) checker.rollbacks.push({ name, from, until: fleet.committedZxid });
     } else {
-      // Some are published in one transaction, and some in many.
+      // Some are published in one transaction, some in many.
       const size = random.between(1, 40);
       const id = `${publisher}.${n} of ${size}`;
       const inForce = random.chance(0.3) ? await flags.history(options).catch(() => null) : null;

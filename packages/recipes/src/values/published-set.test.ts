@@ -4,7 +4,7 @@ import { aroundCommits, lostCommit } from '../testing/commits.ts';
 import { onStage } from '../testing/stage.ts';
 import { PublishedSet } from './published-set.ts';
 
-test('a set is published whole, read whole, and rolled back to', () =>
+test('a set is published and read as a whole, and can be restored', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     expect(await flags.read()).toBeNull();
@@ -20,7 +20,7 @@ test('a set is published whole, read whole, and rolled back to', () =>
     await expect(flags.rollback({ to: 'set-0' })).rejects.toThrow(RangeError);
   }));
 
-test('a set that fits is one transaction, and a larger one is put in force by its last', () =>
+test('a set that fits is one transaction, and a larger one is put in force by its last one', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 10 });
     await using watch = other.watch('/flags', { recursive: true });
@@ -42,15 +42,15 @@ test('a set that fits is one transaction, and a larger one is put in force by it
     expect((await flags.read())?.entries.size).toBe(25);
   }));
 
-test('what an abandoned publication has left is deleted by the next one', () =>
+test('leftovers of an abandoned publication are deleted by the next one', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, keep: 2 });
     await flags.publish({ a: '1' });
-    // As a publisher leaves it that has died: begun behind version 0, never named.
+    // As left by a publisher that has died: begun after version 0, never named.
     const orphan = `set-0000000001-${'0'.repeat(32)}`;
     await other.create(`/flags/${orphan}`);
     await other.create(`/flags/${orphan}/a`, 'half');
-    // As one does it that is still at work, behind a version that is yet to come.
+    // As of a publisher that is still at work, after a version that is yet to come.
     const busy = `set-0000000003-${'1'.repeat(32)}`;
     await other.create(`/flags/${busy}`);
     for (const value of ['2', '3']) await flags.publish({ a: value });
@@ -60,7 +60,7 @@ test('what an abandoned publication has left is deleted by the next one', () =>
     expect(children.length).toBe(4);
   }));
 
-test('a publication may be bound to the set that it was made from', () =>
+test('a publication can be conditional on the set that it was derived from', () =>
   onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' }, { onlyAfter: null });
@@ -69,13 +69,13 @@ test('a publication may be bound to the set that it was made from', () =>
     expect((await flags.read())?.entries.get('a')).toBe('2');
   }));
 
-test('a reader whose set is deleted under its hands begins again', () =>
+test('a reader whose set is deleted meanwhile starts again', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(other, '/flags', { codec: text, keep: 1 });
     const first = await flags.publish({ a: '1', b: '1' });
     const children = client.children.bind(client);
     let isInTime = true;
-    // Between its look at ready and its look at the set another set is published, and half of this one is deleted.
+    // Between its reads of ready and of the set, another set is published, and half of this one is deleted.
     client.children = (async (path: string) => {
       if (isInTime) {
         isInTime = false;
@@ -90,7 +90,7 @@ test('a reader whose set is deleted under its hands begins again', () =>
     expect(isInTime).toBe(false);
   }));
 
-test('a reader of a set that was deleted by hand is told, and an observer gets the next one', () =>
+test('a reader of a set that was deleted by hand gets an error, and an observer the next one', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' });
@@ -107,14 +107,14 @@ test('a reader of a set that was deleted by hand is told, and an observer gets t
     const observation = flags.observe();
     const next = observation.next();
     await new Promise<void>((resolve) => client.surroundings.clock.schedule(60_000, resolve));
-    // Nothing has changed that would have to be looked at again.
+    // Nothing has changed that requires another look.
     expect(looks).toBe(1);
     expect(await new PublishedSet(other, '/flags', { codec: text }).rollback()).toBe(first);
     expect((await next).value).toMatchObject({ name: first });
     await observation.return(undefined);
   }));
 
-test('a rollback in doubt whose set was deleted by hand at that moment comes to an end', () =>
+test('a rollback in doubt whose set was deleted by hand at that moment ends', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' });
@@ -142,12 +142,12 @@ test.each(['a/b', '', '/'])('a set with an entry that cannot be the name of a zn
   }),
 );
 
-test('a publication in parts whose set another publisher takes for an orphan begins again', () =>
+test('a publication in parts whose set another publisher takes for an orphan starts again', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 2 });
     let parts = 0;
     aroundCommits(client, async (commit) => {
-      // Between two parts another client is faster, and cleans up what can never be in force any more.
+      // Between two parts another client is faster, and deletes the set that can no longer be in force.
       if (++parts === 2) await new PublishedSet(other, '/flags', { codec: text }).publish({ x: 'faster' });
       return commit();
     });
@@ -157,7 +157,7 @@ test('a publication in parts whose set another publisher takes for an orphan beg
     expect(Object.fromEntries(read?.entries ?? [])).toEqual({ a: '1', b: '2', c: '3' });
   }));
 
-test('a set that was deleted by hand is not rolled back to', () =>
+test('a set that was deleted by hand cannot be restored', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const first = await flags.publish({ a: '1' });
@@ -167,7 +167,7 @@ test('a set that was deleted by hand is not rolled back to', () =>
     expect((await flags.read())?.name).toBe(second);
   }));
 
-test('a publication that gives up while others are faster says that nothing was published', () =>
+test('a publication that is cancelled after lost races reports that nothing was published', () =>
   onStage(async ({ client, other }) => {
     let n = 0;
     const flags = new PublishedSet(client, '/flags', { codec: text });
@@ -181,7 +181,7 @@ test('a publication that gives up while others are faster says that nothing was 
     expect((await faster.read())?.entries.get('a')).toMatch(/^faster/);
   }));
 
-test('a publication in parts that gives up says that nothing was published', () =>
+test('a publication in parts that is cancelled reports that nothing was published', () =>
   onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text, transactionZnodesMax: 2 });
     const controller = new AbortController();
@@ -195,7 +195,7 @@ test('a publication in parts that gives up says that nothing was published', () 
     expect(await flags.history()).toEqual([]);
   }));
 
-test('a caller that cancels a publication in doubt learns that, and that the cancellation was its own', () =>
+test('cancelling a publication in doubt rejects with AbortedError and an unknown outcome', () =>
   onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     await flags.publish({ a: '1' });
@@ -213,7 +213,7 @@ test('a caller that cancels a publication in doubt learns that, and that the can
     await expect(publication).rejects.toMatchObject({ code: 'ABORTED', outcome: 'unknown' });
   }));
 
-test('nonsense in a set is reported with the znode that holds it', () =>
+test('invalid data in a set is reported with its znode', () =>
   onStage(async ({ client, other }) => {
     const flags = new PublishedSet(client, '/flags', { codec: json<number>() });
     const name = await flags.publish({ a: 1 });
@@ -221,7 +221,7 @@ test('nonsense in a set is reported with the znode that holds it', () =>
     await expect(flags.read()).rejects.toMatchObject({ code: 'DECODEFAILED', path: `/flags/${name}/a` });
   }));
 
-test('an observation ends when the client is closed, also in the midst of a read', () =>
+test('an observation ends when the client is closed, also during a read', () =>
   onStage(async ({ client, other }) => {
     await new PublishedSet(other, '/flags', { codec: text }).publish({ a: '1' });
     const children = client.children.bind(client);
@@ -234,10 +234,10 @@ test('an observation ends when the client is closed, also in the midst of a read
     expect(seen).toEqual([]);
   }));
 
-test('a map of another kind than those of JavaScript is published as well', () =>
+test('a ReadonlyMap that is not a Map can be published', () =>
   onStage(async ({ client }) => {
     const inner = new Map([['colour', 'red']]);
-    // As an observable or immutable one: it has all that a ReadonlyMap has, and is no instance of Map.
+    // Like an observable or immutable map: it has all of ReadonlyMap, but is no instance of Map.
     const other = new Proxy(Object.create(null) as ReadonlyMap<string, string>, {
       has: (_, key) => Reflect.has(inner, key),
       get: (_, key) => {
@@ -250,7 +250,7 @@ test('a map of another kind than those of JavaScript is published as well', () =
     expect([...((await flags.read())?.entries ?? [])]).toEqual([['colour', 'red']]);
   }));
 
-test('names count with their bytes when a set is divided into transactions', () =>
+test('names count in bytes when a set is divided into transactions', () =>
   onStage(async ({ client }) => {
     const flags = new PublishedSet(client, '/flags', { codec: text });
     const names = Array.from({ length: 480 }, (_, i) => `${i}${'夜'.repeat(800)}`);

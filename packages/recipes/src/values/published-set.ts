@@ -25,19 +25,19 @@ import { makeUuidHex } from '../kernel/layout.ts';
 import { type Entry, type Ready, ReadyZnode } from './ready-znode.ts';
 
 export interface PublishedSetOptions<T> {
-  /** How a value lies in its znode. */
+  /** How a value is stored in its znode. */
   readonly codec: Codec<T>;
-  /** How many sets stay, the one in force included. At least 1, default 3. */
+  /** The number of sets that are kept, including the one in force. At least 1, default 3. */
   readonly keep?: number | undefined;
-  /** Data that one transaction takes, bytes. The service refuses requests of more than 1 MiB. Default 512 KiB. */
+  /** Maximum size of a transaction, bytes. The service refuses requests of more than 1 MiB. Default 512 KiB. */
   readonly transactionBytesMax?: number | undefined;
-  /** Znodes that one transaction makes. Default 500. */
+  /** Maximum number of znodes created by one transaction. Default 500. */
   readonly transactionZnodesMax?: number | undefined;
 }
 
-/** A set as it was published: whole. */
+/** A published set. */
 export interface PublishedEntries<T> {
-  /** Of its znode; `rollback` takes it. */
+  /** The name of its znode; an argument of `rollback`. */
   readonly name: string;
   /** Of the txn that put it in force. */
   readonly zxid: bigint;
@@ -45,27 +45,27 @@ export interface PublishedEntries<T> {
 }
 
 /**
- * A set of znodes that are published together, too many or too large for one: the client that reads gets all of one set, and
- * never some of one and some of another.
+ * A set of znodes that are published together, too many or too large for one znode: readers get all of one set, and
+ * never parts of two.
  *
- *     /flags/ready                         "set-0000000007-5b2f…\nset-0000000006-91c0…"   in force is the first
+ *     /flags/ready                         "set-0000000007-5b2f…\nset-0000000006-91c0…"   the first is in force
  *     /flags/set-0000000007-5b2f…/colour   "red"
  *     /flags/set-0000000007-5b2f…/size     "12"
- *     /flags/set-0000000006-91c0…/…        the one before, to go back to
+ *     /flags/set-0000000006-91c0…/…        the one before, for rollback
  *
- * This is the ready znode of the ZooKeeper paper (section 2.3), which names what is ready. There a leader takes the znode
- * away, changes the configuration, and makes it again; who reads in between finds none. Here the old set stays in force
- * until the new one is complete:
+ * This is the ready znode of the ZooKeeper paper (section 2.3). There a leader deletes the znode, changes the
+ * configuration, and recreates the znode; readers in between find none. Here the old set stays in force until the new
+ * one is complete:
  *
- * 1. A set is written into znodes of its own that no other client knows, in as many transactions as it takes. Then one write,
- *    conditional on the version of *ready* that was read before, puts it in force. Where everything fits into one
- *    transaction, that is all there is.
- * 2. Sets never change. One is deleted after it is no longer named by *ready*.
- * 3. Who reads takes *ready*, then the set, then *ready* again. A server never goes back, so if the set is still named
- *    then, it was complete before the first read and no client had begun to delete it at the last. Otherwise the reader
- *    begins again.
- * 4. The number in a name is the version that *ready* has with it. A set that is not named, of a number that *ready* has
- *    reached, never will be: its publisher has died or is going to be refused. The next publisher deletes it.
+ * 1. A set is written into new znodes that no other client knows, in as many transactions as it takes. Then one write,
+ *    conditional on the version of *ready* that was read before, puts it in force. If everything fits into one
+ *    transaction, only that one is sent.
+ * 2. Sets never change. A set is deleted only after *ready* no longer names it.
+ * 3. A reader reads *ready*, then the set, then *ready* again. A server's state never goes back, so if the set is still
+ *    named then, it was complete before the first read and its deletion had not begun at the last. Otherwise the reader
+ *    starts again.
+ * 4. The number in a name is the version that *ready* has with it. A set that is not named, with a number that *ready*
+ *    has reached, never will be: its publisher has died or is going to be refused. The next publisher deletes it.
  *
  * @example
  * const flags = new PublishedSet(client, '/flags', { codec: text });
@@ -94,12 +94,12 @@ export class PublishedSet<T> {
   }
 
   /**
-   * Puts a set in force instead of the one that is.
+   * Puts a new set in force.
    *
    * @param options `onlyAfter`: the name of the set that must be in force until then, null for none; default: any
    * @returns its name
-   * @throws BadVersionError when another set is in force than `onlyAfter`; RangeError for an entry that cannot be the name of
-   *   a znode
+   * @throws BadVersionError when another set is in force than `onlyAfter`; RangeError for an entry that is invalid as a
+   *   znode name
    */
   async publish(
     entries: Readonly<Record<string, T>> | ReadonlyMap<string, T>,
@@ -124,9 +124,9 @@ export class PublishedSet<T> {
   }
 
   /**
-   * The set in force, whole; null when none was published yet.
+   * The set in force, as a whole; null when none was published yet.
    *
-   * @throws NoNodeError when it was deleted by hand: until another is put in force there is none
+   * @throws NoNodeError when it was deleted by hand: there is none until another is put in force
    */
   async read(options: CallOptions = {}): Promise<PublishedEntries<T> | null> {
     const attempt = this.#attempt('read', options);
@@ -138,7 +138,7 @@ export class PublishedSet<T> {
       const after = await attempt.through((call) => this.#ready.read(call, 'local'));
       if (after.names.includes(name)) {
         if (entries !== null) return { name, zxid: ready.zxid, entries };
-        // Publishers delete what is not named any more, and a name does not come back.
+        // Publishers delete sets that are no longer named, and names are not reused.
         throw this.#deletedError(name);
       }
       await this.#pause(round, attempt);
@@ -146,8 +146,8 @@ export class PublishedSet<T> {
   }
 
   /**
-   * The set in force, and then each that is put in force; a reader who is slower misses some, and never gets a part. One that
-   * a client has deleted by hand is left out.
+   * The set in force, and then each that is put in force; a slow reader misses some, but never gets a part. A set that
+   * was deleted by hand is skipped.
    */
   async *observe(options: { readonly signal?: AbortSignal | undefined } = {}): AsyncGenerator<PublishedEntries<T>> {
     let zxid = -1n;
@@ -167,12 +167,12 @@ export class PublishedSet<T> {
    */
   async rollback(options: CallOptions & { readonly to?: string | undefined } = {}): Promise<string> {
     const attempt = this.#attempt('rollback', options);
-    /** Version of *ready*. */
+    /** The version of *ready*. */
     let refused = -1;
     for (let round = 1; ; round++) {
       const ready = await attempt.through((call) => this.#ready.read(call, 'linearizable'));
       const name = options.to ?? ready.names[1];
-      // If no client was faster, it was the set itself that was deleted.
+      // If no client was faster, the set itself was deleted.
       if (name === undefined || !ready.names.includes(name) || ready.version === refused) {
         throw new RangeError(`${name ?? 'a former set'} of ${this.path} is not kept`);
       }
@@ -196,7 +196,7 @@ export class PublishedSet<T> {
     for (const [name, value] of pairs) {
       checkedName(name, 'an entry');
       const data = this.#codec.encode(value);
-      // Nothing is published that a reader could not read.
+      // Nothing is published that a reader could not decode.
       await this.#decode(joinPath(this.path, name), data);
       encoded.push({ name, data });
     }
@@ -204,7 +204,7 @@ export class PublishedSet<T> {
   }
 
   /**
-   * In as many transactions as it takes; one that was carried out before its reply was lost finds its znodes.
+   * Writes in as many transactions as it takes; one that was applied before its reply was lost finds its znodes.
    *
    * @returns false when another publisher has taken it for an orphan: it can never be in force
    */
@@ -245,7 +245,7 @@ export class PublishedSet<T> {
     if (part.length > 0) yield part;
   }
 
-  /** Deletes what *ready* does not name any more, or never will. What is in the way is left to the next publisher. */
+  /** Deletes sets that *ready* no longer names, or never will. What cannot be deleted is left to the next publisher. */
   async #prune(): Promise<void> {
     try {
       const { names, version } = await this.#ready.read({}, 'linearizable');
@@ -273,7 +273,10 @@ export class PublishedSet<T> {
     return new NoNodeError({ operation: 'PublishedSet.read', path: joinPath(this.path, name), detail });
   }
 
-  /** An observation that its user has ended, or its client, is no failure; a set that was deleted by hand leaves nothing to show. */
+  /**
+   * An observation that is ended by its user or client does not fail; a set that was deleted by hand leaves nothing to
+   * show.
+   */
   async #readIfAny(options: { readonly signal?: AbortSignal | undefined }): Promise<PublishedEntries<T> | null> {
     try {
       return await this.read(options);
@@ -316,7 +319,7 @@ export class PublishedSet<T> {
     }
   }
 
-  /** After a round in which nothing was done. */
+  /** After a round without progress. */
   #pause(round: number, attempt: Attempt): Promise<void> {
     const { random } = this.#client.surroundings;
     const delayMs = (Math.min(2 ** round, 200) * random.uint32()) / 2 ** 32;
@@ -328,13 +331,13 @@ export class PublishedSet<T> {
   }
 }
 
-/** At most so many bytes are taken by znodes in a request: data, and for each a path, an ACL and the rest. */
+/** An upper bound of the size in a request: data, and for each znode a path, an ACL and the rest. */
 function sizeOf(entries: readonly Entry[]): number {
-  // A unit of a string is 3 bytes at most.
+  // A UTF-16 code unit takes at most 3 bytes.
   return entries.reduce((sum, { name, data }) => sum + (data?.length ?? 0) + 3 * name.length + 200, 0);
 }
 
-/** null for a name that is none of ours. */
+/** null for a name that is not one of ours. */
 function numberOf(name: string): number | null {
   const match = /^set-(\d{10})-[0-9a-f]{32}$/.exec(name);
   return match === null ? null : Number(match[1]);
@@ -344,5 +347,5 @@ function ignoreService(error: unknown): void {
   if (!(error instanceof ZooKeeperError)) throw error;
 }
 
-/** Reads that are in flight at once. */
+/** Maximum of reads in flight. */
 const READS_MAX = 200;

@@ -15,7 +15,7 @@ import type { Attempt } from '../kernel/attempt.ts';
 import { withDoubt } from '../kernel/doubt.ts';
 import { isPassing } from '../kernel/failures.ts';
 
-/** What *ready* says. */
+/** The contents of *ready*. */
 export interface Ready {
   readonly text: string;
   readonly names: readonly string[];
@@ -30,7 +30,7 @@ export interface Entry {
   readonly data: Uint8Array | null;
 }
 
-/** The znode that names the sets of a `PublishedSet` that are kept, the one in force first. */
+/** The znode that names the kept sets of a `PublishedSet`, the one in force first. */
 export class ReadyZnode {
   readonly path: string;
   readonly #root: string;
@@ -38,8 +38,8 @@ export class ReadyZnode {
   readonly #keep: number;
 
   /**
-   * @param root of the sets, and of this
-   * @param keep sets that are named, at least 1
+   * @param root the parent of the sets, and of this znode
+   * @param keep number of sets that are named, at least 1
    */
   constructor(client: Client, root: string, keep: number) {
     this.path = joinPath(root, 'ready');
@@ -48,7 +48,7 @@ export class ReadyZnode {
     this.#keep = keep;
   }
 
-  /** What it says; it may be missing. */
+  /** Its contents; it may be missing. */
   async read(call: CallOptions, read: 'local' | 'linearizable'): Promise<Ready> {
     try {
       const { data, stat } = await this.#client.get(this.path, { ...call, read, codec: text });
@@ -81,7 +81,7 @@ export class ReadyZnode {
     }
   }
 
-  /** @returns 'conflict' when *ready* is another one by now, 'gone' when the set is; 'again' when nothing was decided */
+  /** @returns 'conflict' when *ready* has changed, 'gone' when the set is gone; 'again' when nothing was decided */
   async #write(writing: Writing, attempt: Attempt): Promise<'done' | 'conflict' | 'gone' | 'again'> {
     const { ready, name, names, entries } = writing;
     try {
@@ -103,9 +103,9 @@ export class ReadyZnode {
   }
 
   /**
-   * Is it ours, which expected this version and was carried out, or another client's?
+   * Whether *ready* is ours, so that the write in doubt was applied, or another client's.
    *
-   * @param isGone the set was deleted: it is not created again, so what is still on its way will be refused, too
+   * @param isGone the set was deleted: it is not created again, so a write that is still in flight will be refused, too
    * @returns null when that is not decided yet
    */
   async #ask({ ready, name, names, doubt }: Writing, isGone: boolean, attempt: Attempt): Promise<boolean | null> {
@@ -141,7 +141,7 @@ interface Writing {
   readonly name: string;
   readonly names: readonly string[];
   readonly entries: readonly Entry[] | null;
-  /** How a reply got lost that has an unknown outcome. */
+  /** How a reply was lost, if that left the outcome unknown. */
   doubt: ZooKeeperError | null;
 }
 

@@ -1,14 +1,13 @@
 /**
- * The safety properties of shared values and counts. In every seed, whatever happens to servers, links and sessions:
+ * The safety properties of shared values and counts. In every seed, under any faults of servers, links and sessions:
  *
- * 1. a `trySet` that succeeds has written upon the version that it was given, one that says another client was faster has written
- *    nothing, one that cannot tell once at most: of those who saw the same version one succeeds;
- * 2. a `set` that succeeds has written its value, one that says it has not been carried out has not; the first version is the
- *    seed;
- * 3. what is read and observed is what was committed at that version; versions never go back, and an observation ends at
- *    the last one;
- * 4. without a limit all of them continue through lost connections and sessions, and only a `trySet` may find that it cannot
- *    tell; with one they end in time.
+ * 1. a `trySet` that succeeds has written upon the version that it was given, one that returns false has written
+ *    nothing, one of unknown outcome at most once: of those with the same version one succeeds;
+ * 2. a `set` that succeeds has written its value, one of outcome 'not-applied' has not; the first version is the seed;
+ * 3. values that are read and observed were committed at that version; versions never decrease, and an observation ends
+ *    at the last one;
+ * 4. without a limit all of them survive lost connections and sessions, and only a `trySet` may have an unknown
+ *    outcome; with one they end in time.
  */
 import { type Client, type Codec, text, ZooKeeperError } from '@meerkat/client';
 import type { ZnodeState } from '@meerkat/simulator';
@@ -23,7 +22,7 @@ import { SharedCount, SharedValue, type VersionedValue } from './shared-value.ts
 const STORM_MS = 8000;
 const PATH = '/app/shared';
 
-/** What is shared, and values of it that come once. */
+/** What is shared, with unique values. */
 interface Kind<T> {
   readonly seed: T;
   readonly codec: Codec<T>;
@@ -45,11 +44,11 @@ const numbers: Kind<number> = {
   value: (number) => (number % 2 === 0 ? number : -1000 - number),
 };
 
-/** What the clients were told. */
+/** The results that the clients got. */
 class Notes<T> {
   readonly tries = new Ledger<T>();
   readonly sets = new Ledger<T>();
-  /** Upon which version each `trySet` was to write. */
+  /** The version that each `trySet` was to write upon. */
   readonly expected = new Map<T, number>();
   readonly seen: VersionedValue<T>[] = [];
 }
@@ -68,7 +67,7 @@ async function share<T>(seed: number, kind: Kind<T>): Promise<void> {
     fleet.unleashBreaks(STORM_MS, world.random.pick([100, 1000]));
     fleet.unleash(STORM_MS, clients.length);
     const endMs = world.nowMs + STORM_MS;
-    // In half of the seeds nothing is set but what was read.
+    // In half of the seeds, a value is set only after a read.
     const blind = world.random.pick([0, 0.2]);
     const working = clients.map(async (client) => {
       const shared = kind.open(client);
@@ -96,7 +95,7 @@ async function share<T>(seed: number, kind: Kind<T>): Promise<void> {
   });
 }
 
-/** One update, by one who has read the value or does not care. */
+/** One update, after a read or blindly. */
 async function work<T>(fleet: Fleet, shared: SharedValue<T>, value: T, blind: number, notes: Notes<T>): Promise<void> {
   const { world } = fleet;
   const { random } = world;

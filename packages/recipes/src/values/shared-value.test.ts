@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { bytesAt, loseReply, onStage } from '../testing/stage.ts';
 import { SharedCount, SharedValue } from './shared-value.ts';
 
-test('a shared value is its seed until it is set, and is set by one of two who saw the same', () =>
+test('a shared value is its seed until it is set, and is set by one of two clients that saw the same version', () =>
   onStage(async ({ client, other }) => {
     const [mine, theirs] = [client, other].map(
       (each) => new SharedValue(each, '/app/mode', { seed: 'normal', codec: text }),
@@ -18,7 +18,7 @@ test('a shared value is its seed until it is set, and is set by one of two who s
     expect((await theirs!.get({ read: 'linearizable' })).value).toBe('mine');
   }));
 
-test('a shared value knows its own set when the reply is lost, and says when it cannot', () =>
+test('a shared value recognizes its own set when the reply is lost, and reports when it cannot', () =>
   onStage(async ({ client, other }) => {
     const [mine, theirs] = [client, other].map((each) => new SharedValue(each, '/mode', { seed: '', codec: text }));
     const seen = await mine!.get();
@@ -36,11 +36,11 @@ test('a shared value knows its own set when the reply is lost, and says when it 
     await expect(trying).rejects.toMatchObject({ code: 'BADVERSION', outcome: 'unknown' });
   }));
 
-test('a set that is given up says whether it may have been carried out', () =>
+test('a cancelled set reports whether it may have been applied', () =>
   onStage(async ({ client }) => {
     const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
     const seen = await mode.get();
-    // Time is up in the pause before it is tried again.
+    // The timeout passes in the pause before the retry.
     for (const set of [() => mode.trySet(seen, 'x', { timeoutMs: 15 }), () => mode.set('x', { timeoutMs: 15 })]) {
       loseReply(client);
       await expect(set()).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
@@ -48,7 +48,7 @@ test('a set that is given up says whether it may have been carried out', () =>
     await expect(mode.set('x', { timeoutMs: 0 })).rejects.toMatchObject({ code: 'TIMEOUT', outcome: 'not-applied' });
   }));
 
-test('a set in doubt is not said to be refused by what is found after it', () =>
+test('a set in doubt is not reported as refused because of what is found after it', () =>
   onStage(async ({ client, other }) => {
     const mode = new SharedValue(client, '/mode', { seed: '', codec: text });
     const whenConnected = client.whenConnected.bind(client);
@@ -84,7 +84,7 @@ test('a set continues when the session counts as lost', () =>
     expect(await setting).toBe(true);
   }));
 
-test('a shared count lies in a znode as in Curator, 4 bytes big-endian', () =>
+test('a shared count is stored as in Curator, 4 bytes big-endian', () =>
   onStage(async ({ client }) => {
     const count = new SharedCount(client, '/replicas', 3);
     const seen = await count.get();

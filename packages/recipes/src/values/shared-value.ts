@@ -16,7 +16,7 @@ import { Attempt } from '../kernel/attempt.ts';
 import { isSame } from '../kernel/same-bytes.ts';
 import { int32 } from './numbers.ts';
 
-/** A value, and which one it was. */
+/** A value and its version. */
 export interface VersionedValue<T> {
   readonly value: T;
   readonly version: number;
@@ -25,13 +25,13 @@ export interface VersionedValue<T> {
 }
 
 export interface SharedValueOptions<T> {
-  /** What the znode is created with where it is missing. */
+  /** The data that the znode is created with if it is missing. */
   readonly seed: T;
   readonly codec: Codec<T>;
 }
 
 /**
- * One value that all see and any client may set; Curator's SharedValue, whose znode holds the bytes and nothing else.
+ * A value that all clients see and may set; Curator's SharedValue, whose znode holds only the bytes.
  *
  * @example
  * const mode = new SharedValue(client, '/mode', { seed: 'normal', codec: text });
@@ -49,7 +49,7 @@ export class SharedValue<T> {
     this.#options = options;
   }
 
-  /** The value; the seed, which is written then, where there was none. */
+  /** The value; if there is none, the seed, which is written then. */
   async get(options: ReadOptions = {}): Promise<VersionedValue<T>> {
     const { codec } = this.#options;
     const attempt = this.#attempt('get', options);
@@ -62,7 +62,7 @@ export class SharedValue<T> {
   }
 
   /**
-   * Sets it, whatever it was. May be carried out twice after a lost connection: the last one to set it wins.
+   * Sets it unconditionally. May be applied twice after a lost connection: the last one to set it wins.
    *
    * @throws AbortedError, TimeoutError, whose `outcome` says whether it may have been set
    */
@@ -74,12 +74,12 @@ export class SharedValue<T> {
   }
 
   /**
-   * Sets it unless it was set since it was read. Another client who sets the same value upon the same version counts as
-   * ourselves.
+   * Sets it unless it was set since it was read. A set of the same value upon the same version by another client counts
+   * as our own.
    *
    * @returns false when it was set since
-   * @throws BadVersionError of outcome 'unknown' when a reply was lost, and the value has been set more than once since;
-   *   AbortedError, TimeoutError, whose `outcome` says whether it may have been set
+   * @throws BadVersionError of outcome 'unknown' when a reply was lost, and the value has been set more than once
+   *   since; AbortedError, TimeoutError, whose `outcome` says whether it may have been set
    */
   async trySet(expected: VersionedValue<T>, value: T, options: CallOptions = {}): Promise<boolean> {
     const { version } = expected;
@@ -98,12 +98,12 @@ export class SharedValue<T> {
     return attempt.run(() => attempt.apply(write));
   }
 
-  /** The value now, and then each change. */
+  /** The current value, and then each change. */
   observe(options?: ObserveOptions): Observation<T> {
     return this.#client.observe(this.path, this.#options.codec, options);
   }
 
-  /** Creates it with the seed if it is missing, and does it then. */
+  /** Runs the request, creating the znode with the seed first if it is missing. */
   async #ensuring<R>(attempt: Attempt, request: () => Promise<R>): Promise<R> {
     for (;;) {
       try {
@@ -124,7 +124,7 @@ export class SharedValue<T> {
     }
   }
 
-  /** Whether it was us who have set it to this upon that version. @throws BadVersionError when it cannot be known any more */
+  /** Whether we have set it to this upon that version. @throws BadVersionError when that can no longer be known */
   async #isOwn(version: number, data: Uint8Array | null, call: CallOptions): Promise<boolean> {
     const found = await this.#client.get(this.path, { ...call, read: 'linearizable', codec: nullableBytes });
     if (isNextVersion(version, found.stat.version)) return isSame(found.data, data);
@@ -138,7 +138,7 @@ export class SharedValue<T> {
 }
 
 /**
- * A number of 32 bits that all see and any client may set; Curator's SharedCount. To count with it, use `AtomicLong`.
+ * A 32-bit number that all clients see and may set; Curator's SharedCount. To count, use `AtomicLong`.
  *
  * @example
  * const replicas = new SharedCount(client, '/replicas', 3);
@@ -150,7 +150,7 @@ export class SharedCount extends SharedValue<number> {
   }
 }
 
-/** Whether one set takes a znode from a version to the next: the number goes round, and 3.10 leaves out -1. */
+/** Whether one set takes a znode from a version to the next: versions wrap around, and 3.10 skips -1. */
 function isNextVersion(version: number, next: number): boolean {
   return next === ((version + 1) | 0) || (version === -2 && next === 0);
 }

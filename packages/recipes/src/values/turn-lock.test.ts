@@ -24,9 +24,9 @@ test('an update continues when the session is lost while it waits for the lock',
     expect([asked, update.after]).toEqual([2, 1n]);
   }));
 
-test('an update that is given up while it gets the lock has written nothing, and says so', () =>
+test('an update that is cancelled while it acquires the lock reports that nothing was written', () =>
   inWorld(2, async ([{ client }, { client: other }]) => {
-    // It was making its znode.
+    // It was creating its znode.
     const acquire = async (): Promise<never> => {
       throw new TimeoutError({ operation: 'createProtected', path: '/lock', outcome: 'unknown' });
     };
@@ -39,7 +39,7 @@ test('an update that is given up while it gets the lock has written nothing, and
     expect(await bytesAt(other, '/hits')).toEqual(Array(8).fill(0));
   }));
 
-test('what becomes of the lock does not change what became of the update', () =>
+test('the fate of the lock does not affect the result of the update', () =>
   inWorld(2, async ([{ client }, { client: other }]) => {
     const release = async (): Promise<void> => {
       throw new Error('the lock is broken');

@@ -20,13 +20,13 @@ import { Configuration } from './configuration.ts';
 import { AtomicLong, Counter, FloatCounter } from './counters.ts';
 import { PublishedSet } from './published-set.ts';
 
-/** `--expose-gc`, without a process of its own. */
+/** `--expose-gc`, without a separate process. */
 const collectGarbage = ((): (() => void) => {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
 })();
 
-test('a long lies in a znode as in Curator, 8 bytes big-endian', () =>
+test('a long is stored as in Curator, 8 bytes big-endian', () =>
   onStage(async ({ client }) => {
     const counter = new AtomicLong(client, '/deep/in/the/tree/hits');
     expect(await counter.get()).toBe(0n);
@@ -39,7 +39,7 @@ test('a long lies in a znode as in Curator, 8 bytes big-endian', () =>
     expect(await counter.get()).toBe(2n ** 63n - 1n);
   }));
 
-test('a counter lies in a znode as in kazoo, in decimal digits, and an empty one is at its beginning', () =>
+test('a counter is stored as in kazoo, in decimal digits, and an empty one has the initial value', () =>
   onStage(async ({ client }) => {
     const counter = new Counter(client, '/visits', { initial: 7n });
     await client.create('/visits', '');
@@ -56,7 +56,7 @@ test('a counter lies in a znode as in kazoo, in decimal digits, and an empty one
     await expect(sum.add(1)).rejects.toThrow(DecodeError);
   }));
 
-test('an amount that is no whole number rejects, as any other failure does', () =>
+test('an amount that is not an integer rejects, like any other failure', () =>
   onStage(async ({ client }) => {
     for (const counter of [new Counter(client, '/visits'), new AtomicLong(client, '/hits')]) {
       const adding: unknown[] = [];
@@ -66,7 +66,7 @@ test('an amount that is no whole number rejects, as any other failure does', () 
     }
   }));
 
-test('a change that takes too long is cut short in time, and what it comes to is not written', () =>
+test('a change that takes too long is cancelled in time, and its result is not written', () =>
   onStage(async ({ world, client }) => {
     const value = new AtomicValue(client, '/a', { codec: text, initial: 'x' });
     const slowly = async (): Promise<string> => {
@@ -94,7 +94,7 @@ test('a change that takes too long is cut short in time, and what it comes to is
     expect(await settings.get()).toBeNull();
   }));
 
-test('a change that fails after its caller has given up does not end the process', () =>
+test('a change that fails after its caller has cancelled does not end the process', () =>
   onStage(async ({ world, client }) => {
     const unhandled: unknown[] = [];
     const note = (error: unknown): void => void unhandled.push(error);
@@ -120,7 +120,7 @@ test('a change that fails after its caller has given up does not end the process
     }
   }));
 
-test('many who add at once are all counted, with and without a lock', () =>
+test('many concurrent additions are all counted, with and without a lock', () =>
   onStage(async ({ client, other }) => {
     const counters = [client, other].flatMap((each) => [
       new AtomicLong(each, '/hits'),
@@ -133,7 +133,7 @@ test('many who add at once are all counted, with and without a lock', () =>
     expect(stat?.version).toBe(99);
   }));
 
-test('a value is compared, set once, and left as it is', () =>
+test('a value is compared, set once, and left unchanged', () =>
   onStage(async ({ client }) => {
     const value = new AtomicValue(client, '/v', { codec: json<{ n: number }>(), initial: { n: 0 } });
     expect(await value.initialize({ n: 1 })).toBe(true);
@@ -144,7 +144,7 @@ test('a value is compared, set once, and left as it is', () =>
     expect((await client.exists('/v'))?.version).toBe(1);
   }));
 
-test('the witnesses of a writer go with it', () =>
+test('the witnesses of a writer are removed with it', () =>
   onStage(async ({ client, other }) => {
     const counter = new AtomicLong(client, '/hits');
     await counter.increment();
@@ -158,7 +158,7 @@ test('the witnesses of a writer go with it', () =>
     expect((await other.children('/hits')).children).toEqual([]);
   }));
 
-test('a writer whose session counts as lost and comes back has one witness still', () =>
+test('a writer whose session counts as lost and comes back still has one witness', () =>
   onStage(async ({ client, other }) => {
     const counter = new AtomicLong(client, '/hits');
     await counter.increment();
@@ -177,7 +177,7 @@ test('a writer whose session counts as lost and comes back has one witness still
     expect((await other.children('/hits.witnesses')).children.length).toBe(1);
   }));
 
-test('a witness that cannot be reached is taken away later, while its session lives on', () =>
+test('a witness that cannot be reached is removed later, while its session lives on', () =>
   onStage(async ({ world, other }) => {
     const servers = 'zk1:2181';
     await using writer = await world.connect('writer', { servers, sessionTimeoutMs: 40_000 });
@@ -215,7 +215,7 @@ test('an update that does not get its turn in time changes nothing', () =>
     expect(await counter.get()).toBe(0n);
   }));
 
-test('updates wait for the one before them, also behind one that was cancelled', () =>
+test('updates wait for earlier ones, also behind one that was cancelled', () =>
   onStage(async ({ world, client }) => {
     const counter = new AtomicLong(client, '/hits');
     await counter.increment();
@@ -243,7 +243,7 @@ test('updates wait for the one before them, also behind one that was cancelled',
     expect((await client.exists('/hits.witnesses'))?.numChildren).toBe(0);
   }));
 
-test('nothing is kept of updates that are over', () =>
+test('nothing is kept of completed updates', () =>
   onStage(async ({ client }) => {
     const decoded: WeakRef<object>[] = [];
     const digits: Codec<{ readonly count: number }> = {
@@ -257,7 +257,7 @@ test('nothing is kept of updates that are over', () =>
     const value = new AtomicValue(client, '/a', { codec: digits, initial: { count: 0 } });
     for (let i = 0; i < 20; i++) await value.update(({ count }) => ({ count: count + 1 }));
     expect(decoded.length).toBeGreaterThanOrEqual(19);
-    // A reference that was looked at lives until the end of the turn.
+    // A dereferenced WeakRef keeps its target alive until the end of the turn.
     await new Promise(setImmediate);
     collectGarbage();
     expect(decoded.filter((reference) => reference.deref() !== undefined).length).toBeLessThan(3);
@@ -265,7 +265,7 @@ test('nothing is kept of updates that are over', () =>
     expect((await value.get()).count).toBe(20);
   }));
 
-test('a write that comes through after it was looked for counts once', () =>
+test('a write that is applied after its witness was read counts once', () =>
   onStage(async ({ client }) => {
     const counter = new AtomicLong(client, '/hits');
     await counter.increment();
@@ -283,7 +283,7 @@ test('a write that comes through after it was looked for counts once', () =>
     };
     client.get = (async (path: string, options: object) => {
       const found = await get(path, options);
-      // The witness has said that it was not carried out, up to now.
+      // The witness has shown that it was not applied so far.
       if (path.startsWith('/hits.witnesses')) {
         await comeThrough();
         comeThrough = async () => {};
@@ -313,7 +313,7 @@ test('a write in doubt is not repeated on a znode that was deleted and created a
     expect(await value.update((current) => current + 1)).toMatchObject({ before: 100, after: 101, version: 1 });
   }));
 
-test('an update whose reply was lost in two sessions is known by the witness of the second', () =>
+test('an update whose reply was lost in two sessions is recognized by the witness of the second', () =>
   onStage(async ({ client }) => {
     const counter = new AtomicLong(client, '/hits');
     await client.create('/hits', new Uint8Array(8));
@@ -325,7 +325,7 @@ test('an update whose reply was lost in two sessions is known by the witness of 
       const made = transaction();
       const commit = made.commit.bind(made);
       made.commit = async (options) => {
-        // The first never reaches the service, and its session ends; the second is carried out.
+        // The first never reaches the service, and its session ends; the second is applied.
         if (++commits === 1) Object.defineProperty(client, 'session', { get: () => ({ ...session, id: 7n }) });
         else await commit(options);
         throw new SessionLostError({ operation: 'transaction', path: null, outcome: 'unknown' });
@@ -366,7 +366,7 @@ test.each([
   }),
 );
 
-test('an update that gives up while the parents of its znode are made changes nothing', () =>
+test('an update that is cancelled while the parents of its znode are created changes nothing', () =>
   onStage(async ({ client }) => {
     const give = async (path: string): Promise<never> => {
       throw new AbortedError({ operation: 'ensurePath', path });

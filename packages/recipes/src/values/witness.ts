@@ -12,32 +12,32 @@ import { Attempt } from '../kernel/attempt.ts';
 import { makeUuidHex } from '../kernel/layout.ts';
 import { removeZnode } from '../kernel/removal.ts';
 
-/** A write of which it is unknown whether it was carried out. */
+/** A write of unknown outcome. */
 export interface Doubt {
-  /** What the witness says if it was. */
+  /** The contents of the witness if it was applied. */
   readonly id: string;
   readonly path: string;
-  /** Whose end removes the witness. */
+  /** The session whose end removes the witness. */
   readonly sessionId: bigint;
 }
 
 export type Testimony =
   | 'applied'
-  /** Not up to now. */
+  /** Not so far. */
   | 'not-applied'
-  /** The witness is gone with its session, and may have said either. */
+  /** The witness is gone with its session, so that it proves neither. */
   | 'silent';
 
 /**
- * Remembers, in a znode of its own, which write was the last: each write is one transaction with a note of its id. When
- * the reply is lost, the note says whether it was carried out.
+ * Records, in a separate znode, which write was the last: each write is one transaction with a note of its id. When the
+ * reply is lost, the note shows whether it was applied.
  *
- * Nothing in the value itself can say so. Of two who add one to the same version of a counter both would write the same
- * bytes and get the same version; one of them succeeds, and the data do not show which.
+ * The value itself cannot show that. Two clients that add one to the same version of a counter write the same bytes and
+ * get the same version; one of them succeeds, and the data does not show which.
  *
  *     /hits                 00 00 00 00 00 00 00 2a
- *     /hits.witnesses       container: goes with the last of them
- *     /hits.witnesses/1f6c… "17", ephemeral: goes with the session of the writer
+ *     /hits.witnesses       container: removed after the last of them
+ *     /hits.witnesses/1f6c… "17", ephemeral: removed with the session of the writer
  */
 export class Witness {
   readonly #client: Client;
@@ -52,9 +52,9 @@ export class Witness {
     this.#directory = directory;
   }
 
-  /** Adds the note to a transaction, behind what is there. */
+  /** Adds the note to a transaction, after its operations. */
   note(transaction: Transaction<TransactionResult[]>): Doubt {
-    // Between two sessions nothing is written; and the one that is lost may come back, with its witness.
+    // Between two sessions nothing is written; and the lost one may come back, with its witness.
     const sessionId = this.#client.session?.id ?? this.#sessionId;
     if (sessionId !== this.#sessionId || this.#path === '') {
       this.#path = joinPath(this.#directory, makeUuidHex(this.#client.surroundings.random));
@@ -71,7 +71,7 @@ export class Witness {
     if (path === this.#path) this.#exists = true;
   }
 
-  /** The note itself was refused: makes it possible. @returns false when that is no way to help */
+  /** Handles a refusal of the note itself. @returns false when that does not help */
   async onRefused(cause: unknown, options: CallOptions): Promise<boolean> {
     if (cause instanceof NodeExistsError) {
       this.#exists = true;
@@ -91,7 +91,7 @@ export class Witness {
     return true;
   }
 
-  /** Whether a doubtful write was carried out before this was asked. */
+  /** Whether a doubtful write was applied before this read. */
   async ask({ id, path, sessionId }: Doubt, options: CallOptions): Promise<Testimony> {
     try {
       const { data } = await this.#client.get(path, { ...options, read: 'linearizable', codec: text });
@@ -99,7 +99,7 @@ export class Witness {
       return data === id ? 'applied' : 'not-applied';
     } catch (error) {
       if (!(error instanceof NoNodeError)) throw error;
-      // `close` has taken it away.
+      // `close` has removed it.
       if (path !== this.#path) return 'silent';
       this.#exists = false;
       // Answered in the session that would own it.
@@ -108,8 +108,8 @@ export class Witness {
   }
 
   /**
-   * Deletes the znode, also one of which it is unknown whether it was made. While it cannot be reached, that continues behind
-   * the caller's back until it succeeds, or the znode goes with the session. Never rejects.
+   * Deletes the znode, also one whose creation is in doubt. While it cannot be reached, that continues in the
+   * background until it succeeds, or the znode is removed with the session. Never rejects.
    */
   async close(): Promise<void> {
     const path = this.#path;

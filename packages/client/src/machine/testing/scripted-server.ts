@@ -1,6 +1,6 @@
 /**
- * A session machine on a world that the test plays by hand: it opens streams, answers frames and moves the clock. What
- * the "server" sends is built byte by byte here, not by the encoder under test.
+ * A session machine in a world that the test controls: it opens streams, answers frames and moves the clock. The data
+ * from the "server" is built byte by byte here, not by the encoder under test.
  */
 import type { Request } from '@meerkat/protocol';
 import { Call, type CallFailure } from '../call.ts';
@@ -50,7 +50,7 @@ export class Bytes {
 export interface SentFrame {
   readonly xid: number;
   readonly op: number;
-  /** Behind the RequestHeader. */
+  /** After the RequestHeader. */
   readonly body: Uint8Array;
 }
 
@@ -97,14 +97,14 @@ export class ScriptedWorld {
   readonly states: StateChange[] = [];
   readonly attempts: FailedAttempt[] = [];
   readonly stalls: number[] = [];
-  /** When the session said that it may be over. */
+  /** When the session reported that it may be over. */
   readonly unsureAtMs: number[] = [];
-  /** When it said that it is being closed. */
+  /** When it reported that it is being closed. */
   readonly closingAtMs: number[] = [];
-  /** What had left until then and not been taken. */
+  /** Bytes sent by then and not taken by the test. */
   sentBytesAtClosing = 0;
   readonly probes: HostPort[] = [];
-  /** Streams that the session asked for, in order. */
+  /** Streams that the session requested, in order. */
   readonly opened: Target[] = [];
   isOpen = false;
   addresses: readonly string[] | null = ['10.0.0.1'];
@@ -153,7 +153,7 @@ export class ScriptedWorld {
     this.#events.push(event);
   }
 
-  /** Delivers look-ups and flushes until nothing is left to do. */
+  /** Delivers lookups and flushes until nothing is left to do. */
   run(): void {
     for (;;) {
       const event = this.#events.shift();
@@ -165,7 +165,7 @@ export class ScriptedWorld {
     }
   }
 
-  /** Moves the clock, ringing at every deadline on the way. */
+  /** Moves the clock, calling onTick at every deadline on the way. */
   advance(ms: number): void {
     const endMs = this.nowMs + ms;
     for (;;) {
@@ -253,7 +253,7 @@ export class ScriptedWorld {
     return bytes;
   }
 
-  /** The frames sent since the last time. */
+  /** The frames sent since the last call. */
   takeFrames(): SentFrame[] {
     const bytes = this.takeBytes();
     const view = new DataView(bytes.buffer);

@@ -2,14 +2,14 @@ import type { Client } from '@meerkat/client';
 import { type EnsembleConfig, parseConfig } from './ensemble-config.ts';
 import { isVoter, memberOf, type PlannedChange } from './plan.ts';
 
-/** How long a call may take, and what ends it before. */
+/** The timeout and signal of a call. */
 type Call = Parameters<Client['config']>[0];
 
 /**
- * One step: asks once, only if nothing else has changed the list since, and looks what has come of it when the answer was
- * lost with the leader.
+ * One step: sends one request, conditional on the version of the configuration, and checks the result when the reply
+ * was lost with the leader.
  *
- * @returns the new list
+ * @returns the new configuration
  * @throws ZooKeeperError
  */
 export async function changeMember(
@@ -28,7 +28,7 @@ export async function changeMember(
     const isUnknown = (error as { outcome?: string }).outcome === 'unknown';
     if (!isUnknown) throw error;
     const now = parseConfig(new TextDecoder().decode((await client.config(call)).data));
-    // A server that only moves is in the list under its id before, too.
+    // A server that only moves is listed under its id before, too.
     if (now.version !== config.version && isMade(now, change)) return now;
     throw error;
   }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from './ensemble-config.ts';
 
-// As the manual of ZooKeeper writes them ("Dynamic Reconfiguration").
-test('members are read with the address that clients connect to', () => {
+// From ZooKeeper's manual ("Dynamic Reconfiguration").
+test('members are parsed with the address for clients', () => {
   const text = [
     'server.1=125.23.63.23:1234:1235;1236',
     'server.2=125.23.63.24:1234:1235:participant;0.0.0.0:1236',

@@ -1,6 +1,6 @@
-/** What /zookeeper/config says. */
+/** The contents of /zookeeper/config. */
 export interface EnsembleConfig {
-  /** As it is. */
+  /** Unparsed. */
   readonly text: string;
   /** Of `version=`, hex digits; null when none is stored: without an ensemble, or without reconfigEnabled. */
   readonly version: string | null;
@@ -9,15 +9,15 @@ export interface EnsembleConfig {
 
 export interface ConfiguredMember {
   readonly id: string;
-  /** Behind the "=". */
+  /** The text after the "=". */
   readonly text: string;
-  /** host:port that clients connect to; null when it does not say. */
+  /** host:port for clients; null when it is not given. */
   readonly client: string | null;
 }
 
 /**
- * Reads lines `server.N=host:quorumPort:electionPort[:role];[clientHost:]clientPort` and `version=`. Where the address of
- * clients stands for all of them, the host of the server is where it can be reached.
+ * Parses lines `server.N=host:quorumPort:electionPort[:role];[clientHost:]clientPort` and `version=`. Where the client
+ * address is a wildcard, the server is reachable at its host.
  */
 export function parseConfig(text: string): EnsembleConfig {
   const members: ConfiguredMember[] = [];

@@ -1,4 +1,4 @@
-/** Who is in an ensemble, and what a change of that takes: for the console and for commands. */
+/** The members of an ensemble, and how to change them: for the console and for commands. */
 
 export { changeMember } from './change-member.ts';
 export { type ConfiguredMember, type EnsembleConfig, parseConfig } from './ensemble-config.ts';

@@ -1,22 +1,22 @@
 import { type ConfiguredMember, type EnsembleConfig, parseConfig } from './ensemble-config.ts';
 
-/** A member that comes, goes or changes: one step of a plan is one reconfig. */
+/** A member to be added, removed or changed: one step of a plan is one reconfig. */
 export interface PlannedChange {
   readonly id: string;
-  /** Its new line behind `server.N=`; null: it leaves. */
+  /** Its new text after `server.N=`; null: it is removed. */
   readonly line: string | null;
 }
 
-/** How a server answers at its client port. */
+/** The answer of a server at its client port. */
 export interface MemberState {
-  /** `leader`, `follower`, `observer`, `looking`; null when it does not answer, or nobody knows where. */
+  /** `leader`, `follower`, `observer`, `looking`; null when it does not answer, or its address is not known. */
   readonly role: string | null;
   readonly problem: string | null;
 }
 
 export interface Step {
   readonly change: PlannedChange;
-  /** In words: `add server 4 as a participant`. */
+  /** As text: `add server 4 as a participant`. */
   readonly what: string;
   /** Ids of the participants afterwards. */
   readonly voters: readonly string[];
@@ -31,8 +31,8 @@ export interface Step {
 }
 
 /**
- * One server a step: those that come before those that go, in turn, so that the ensemble is never smaller than it has to
- * be, and never larger by more than one.
+ * One server per step: additions before removals, alternating, so that the ensemble is never smaller than necessary,
+ * and never larger by more than one.
  */
 export function orderChanges(current: EnsembleConfig, changes: readonly PlannedChange[]): readonly PlannedChange[] {
   const isMember = (id: string): boolean => current.members.some((member) => member.id === id);
@@ -46,7 +46,7 @@ export function orderChanges(current: EnsembleConfig, changes: readonly PlannedC
   return ordered;
 }
 
-/** The steps, with what the servers that are concerned say now. */
+/** The steps, with the current answers of the servers involved. */
 export async function makePlan(
   config: EnsembleConfig,
   changes: readonly PlannedChange[],
@@ -55,7 +55,7 @@ export async function makePlan(
   const coming = changes.flatMap((change) => memberOf(change) ?? []);
   const known = [...config.members.filter(({ id }) => !coming.some((other) => other.id === id)), ...coming];
   const states = new Map(await ask(known));
-  // One that moves answers where it is now.
+  // A server that moves answers at its current address.
   const moved = config.members.filter(({ id }) => states.get(id)?.role == null);
   for (const [id, state] of await ask(moved)) if (state.role !== null) states.set(id, state);
   return planSteps(config, changes, states);
@@ -87,12 +87,15 @@ export function planSteps(
   return steps;
 }
 
-/** A line of groups or weights; null: there is none. With them a majority is no quorum, and servers take no change of single members. */
+/**
+ * A line of groups or weights; null: there is none. With them a majority is not a quorum, and servers do not change
+ * single members.
+ */
 export function weightLine({ text }: EnsembleConfig): string | null {
   return /^(?:group|weight)\..*$/m.exec(text)?.[0] ?? null;
 }
 
-/** True when the participants of each step that answer now are a quorum of it. */
+/** Whether in each step the participants that answer now are a quorum. */
 export function survives({ up, quorum }: Step): boolean {
   return up >= quorum;
 }
@@ -101,7 +104,7 @@ export function isVoter({ text }: ConfiguredMember): boolean {
   return !/:observer(;|\||$)/i.test(text);
 }
 
-/** A server of the list that is asked for, with the address that clients have. */
+/** A server of the configuration to be contacted, with its client address. */
 export function memberOf({ id, line }: PlannedChange): ConfiguredMember | null {
   return line === null ? null : (parseConfig(`server.${id}=${line}`).members[0] ?? null);
 }
@@ -129,7 +132,7 @@ function findFirst(
   state: MemberState | undefined,
   { voters, quorum, up }: Pick<Step, 'voters' | 'quorum' | 'up'>,
 ): string | null {
-  if (voters.length === 0) return 'keep a participant: nobody would decide';
+  if (voters.length === 0) return 'keep a participant: without one there is no quorum';
   const isUp = state !== undefined && state.role !== null && state.role !== 'looking';
   if (line !== null && !isUp) {
     return `start server ${id} with the list of the members and itself, and wait until it follows: ${state?.problem ?? 'it does not answer'}`;

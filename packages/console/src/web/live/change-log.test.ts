@@ -4,7 +4,7 @@ import { ChangeLog } from './change-log.ts';
 
 const CHANGE = { type: 'changed', path: '/a', atMs: 0, value: 'x' } as ChangeInfo;
 
-test('a page keeps the last 20,000 changes, twice as many at the most, and counts all', () => {
+test('a page keeps the last 20,000 changes, at most twice as many, and counts all', () => {
   const log = new ChangeLog();
   for (let i = 0; i < 100; i++) {
     log.add(new Array<ChangeInfo>(1000).fill(CHANGE));

@@ -1,11 +1,11 @@
 import type { ChangeInfo } from '../../api/messages.ts';
 
-/** Changes, the last 20,000 of them: what is shown, and what waits while it is paused. */
+/** The last 20,000 changes: those shown, and those that are held back while it is paused. */
 export class ChangeLog {
   /** Oldest first. */
   #changes: ChangeInfo[] = [];
   #paused: readonly ChangeInfo[] | null = null;
-  /** How many came in which second. */
+  /** The number of changes per second. */
   readonly #seconds: Map<number, number> = new Map();
   #total = 0;
   #dropped = 0;
@@ -19,7 +19,7 @@ export class ChangeLog {
     return this.#dropped;
   }
 
-  /** Came since it was paused. */
+  /** Number of changes since it was paused. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -36,7 +36,7 @@ export class ChangeLog {
       if (this.#seconds.size <= SECONDS_KEPT) break;
       this.#seconds.delete(second);
     }
-    // Not at each one: what is thrown away is copied around.
+    // Not for each one: dropping copies the array.
     if (this.#changes.length > 2 * KEPT_MAX) {
       this.#dropped += this.#changes.length - KEPT_MAX;
       this.#changes = this.#changes.slice(-KEPT_MAX);
@@ -68,7 +68,7 @@ export class ChangeLog {
     return found.slice(-KEPT_MAX).reverse();
   }
 
-  /** Changes in the second before this one. */
+  /** Changes in the previous second. */
   rate(nowMs: number): number {
     return this.#seconds.get(Math.floor(nowMs / 1000) - 1) ?? 0;
   }

@@ -14,7 +14,7 @@ import { ValueChange } from './value-change.tsx';
 
 const ROW_PX = 26;
 
-/** What happens under a path, as it happens: the newest first. */
+/** The changes under a path as they happen: the newest first. */
 export default function LivePage({ path }: { readonly path: string }): ReactNode {
   const { cluster } = useSession();
   const { live: texts } = TEXTS;
@@ -34,7 +34,7 @@ export default function LivePage({ path }: { readonly path: string }): ReactNode
     setReady(true);
     setMode(message.mode);
     log.add(message.changes);
-    // However many messages come, they are drawn once a frame.
+    // However many messages arrive, they are rendered once per frame.
     cancelAnimationFrame(frame.current);
     frame.current = requestAnimationFrame(() => redraw((n) => n + 1));
   });

@@ -3,7 +3,7 @@ import type { ChangeInfo } from '../../api/messages.ts';
 
 const LENGTH = 160;
 
-/** What a change did to a value, on one line: what both have in common at the ends stays grey. */
+/** The change of a value, on one line: the common prefix and suffix are grey. */
 export function ValueChange({ change }: { readonly change: ChangeInfo }): ReactNode {
   const { value, before, type } = change;
   if (type === 'deleted')

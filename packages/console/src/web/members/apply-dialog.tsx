@@ -5,21 +5,21 @@ import { Dialog } from '../parts/dialog.tsx';
 import { useSession } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 
-/** Between two looks whether a step can be made. */
+/** Interval at which a pending step is retried. */
 const AGAIN_MS = 1000;
 
 interface Progress {
-  /** Steps that are made. */
+  /** Completed steps. */
   readonly done: number;
   readonly isBusy: boolean;
-  /** What the step at work waits for. */
+  /** What the current step waits for. */
   readonly first: string | null;
   readonly failure: Failure | null;
 }
 
 const BEGINNING: Progress = { done: 0, isBusy: false, first: null, failure: null };
 
-/** Asks whether to change the members, and then makes one step after the other. Closing it leaves the others unmade. */
+/** Asks for confirmation, and then performs one step after the other. Closing it cancels the remaining ones. */
 export function ApplyDialog(props: { readonly plan: MembersPlan; onClose(done: number): void }): ReactNode {
   const { steps } = props.plan;
   const { cluster } = useSession();
@@ -27,7 +27,7 @@ export function ApplyDialog(props: { readonly plan: MembersPlan; onClose(done: n
   const [progress, setProgress] = useState(BEGINNING);
   const [ending] = useState(() => new AbortController());
   useEffect(() => () => ending.abort(), [ending]);
-  /** Of the list behind the last step that was made. */
+  /** Of the configuration after the last completed step. */
   const version = useRef(props.plan.version);
   const run = async (from: number): Promise<void> => {
     setProgress({ done: from, isBusy: true, first: null, failure: null });
@@ -40,7 +40,7 @@ export function ApplyDialog(props: { readonly plan: MembersPlan; onClose(done: n
         setProgress({ done: at, isBusy: at < steps.length, first: null, failure: null });
       } catch (error) {
         const failure = failureOf(error);
-        // `away`: the step before has taken away the leader, and another one is elected.
+        // `away`: the previous step has removed the leader, and another one is being elected.
         if (failure.code !== 'not-yet' && failure.code !== 'away') {
           setProgress({ done: at, isBusy: false, first: null, failure: inWords(failure) });
           return;
@@ -82,7 +82,7 @@ export function ApplyDialog(props: { readonly plan: MembersPlan; onClose(done: n
   );
 }
 
-/** Of what is done here: not of a znode whose ACL gives no right. */
+/** An explanation for this dialog: NOAUTH is not about the ACL of a znode here. */
 function inWords(failure: Failure): Failure {
   return failure.code === 'NOAUTH' ? { ...failure, code: 'members-refused' } : failure;
 }

@@ -5,7 +5,7 @@ import { TEXTS } from '../texts.ts';
 
 const ROLES = ['participant', 'observer'] as const;
 
-/** A server that joins, or another line for one that is there. */
+/** Adds a server, or changes an existing one. */
 export function MemberDialog(props: {
   readonly member: MemberInfo | null;
   onDone(change: MemberChange | null): void;
@@ -58,7 +58,7 @@ export function MemberDialog(props: {
   );
 }
 
-/** `host:2888:3888:participant;2181`, taken apart. */
+/** Parses `host:2888:3888:participant;2181`. */
 function partsOf(line: string): { readonly address: string; readonly client: string } {
   const [address = '', client = ''] = line.split(';');
   return { address: address.replace(/:(?:participant|observer)$/i, ''), client };

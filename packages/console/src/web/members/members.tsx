@@ -9,9 +9,9 @@ import { MemberDialog } from './member-dialog.tsx';
 import { PlanTable } from './plan-table.tsx';
 
 /**
- * The members of the ensemble, as its configuration has them; changes are collected, planned and then applied.
+ * The members of the ensemble by its configuration; changes are collected, planned and then applied.
  *
- * @param signs another text: servers have changed their roles, so members are asked again
+ * @param signs changes when servers have changed their roles, so that members are read again
  */
 export function Members({ signs }: { readonly signs: string }): ReactNode {
   const { cluster, isWritable } = useSession();
@@ -79,7 +79,7 @@ export function Members({ signs }: { readonly signs: string }): ReactNode {
           {isWritable && plan !== null && planned.failure === null && (
             <button
               className="danger"
-              // Nobody would decide any more: no server takes that.
+              // There would be no voter: servers refuse that.
               disabled={plan.steps.some(({ voters }) => voters.length === 0)}
               onClick={() => setApplied(plan)}
               type="button"

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { MemberStep } from '../../api/messages.ts';
 import { TEXTS } from '../texts.ts';
 
-/** What changes of members take: the steps, whether the quorum survives each, and what has to be done first. */
+/** The steps of a plan, whether the quorum survives each, and what has to be done first. */
 export function PlanTable({ steps }: { readonly steps: readonly MemberStep[] }): ReactNode {
   const { steps: texts } = TEXTS.members;
   if (steps.length === 0) return <p className="dim">{TEXTS.members.planEmpty}</p>;

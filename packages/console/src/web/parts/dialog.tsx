@@ -4,7 +4,7 @@ import { TEXTS } from '../texts.ts';
 import { FailureNote } from './failure-view.tsx';
 import { Icon } from './icons.tsx';
 
-/** A window over the page, in which the focus stays until it is closed. */
+/** A modal dialog, which keeps the focus until it is closed. */
 export function Dialog(props: {
   readonly title: string;
   readonly isWide?: boolean;

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Failure } from '../../api/messages.ts';
 import { TEXTS } from '../texts.ts';
 
-/** What is so, and what can be done: in place of what cannot be shown. */
+/** An error and what can be done: shown instead of the content. */
 export function FailureView({ failure, retry }: { readonly failure: Failure; retry?(): void }): ReactNode {
   const known = TEXTS.errors[failure.code];
   return (
@@ -19,7 +19,7 @@ export function FailureView({ failure, retry }: { readonly failure: Failure; ret
   );
 }
 
-/** The same in a few lines, inside of something else. */
+/** A short form, inside other content. */
 export function FailureNote({ failure }: { readonly failure: Failure }): ReactNode {
   const known = TEXTS.errors[failure.code];
   return (

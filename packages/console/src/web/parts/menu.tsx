@@ -9,7 +9,7 @@ export interface MenuItem {
   run(): void;
 }
 
-/** A button with a list of things to do. */
+/** A button with a menu of actions. */
 export function Menu({
   label,
   icon,

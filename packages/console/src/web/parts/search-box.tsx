@@ -7,7 +7,7 @@ import { TEXTS } from '../texts.ts';
 import { FailureNote } from './failure-view.tsx';
 import { Icon } from './icons.tsx';
 
-/** Looks through all paths while one types. A path that is typed whole is gone to. */
+/** Searches all paths while the user types. A complete path is opened. */
 export function SearchBox(): ReactNode {
   const { cluster } = useSession();
   const [text, setText] = useState('');
@@ -34,7 +34,7 @@ export function SearchBox(): ReactNode {
       );
     };
     const first = setTimeout(search, 60);
-    // While the tree is still read, more is found.
+    // While the tree is still being read, more matches appear.
     const again = setInterval(() => !isComplete && search(), 500);
     return () => {
       controller.abort();

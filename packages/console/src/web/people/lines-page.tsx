@@ -5,7 +5,7 @@ import { routeHash } from '../route.ts';
 import { useSession, useSubscription } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 
-/** Locks, elections, queues and barriers as lines: who holds, who waits for whom, and circles of those who wait for each other. */
+/** The lines of locks, elections, queues and barriers: who holds, who waits for whom, and wait cycles. */
 export default function LinesPage(): ReactNode {
   const { cluster } = useSession();
   const { lines: texts } = TEXTS;
@@ -111,7 +111,7 @@ function Contender({
   );
 }
 
-/** In words; null where nobody waits. */
+/** As text; null when there are no waiters. */
 function stateOf({ isHolder, waitsFor }: ContenderInfo, kind: LineInfo['kind']): string | null {
   const { lines: texts } = TEXTS;
   if (kind === 'queue' || kind === 'line') return null;
@@ -125,7 +125,7 @@ function isGathering(kind: LineInfo['kind']): boolean {
   return kind === 'barrier' || kind === 'double barrier' || kind === 'rendezvous';
 }
 
-/** Without the mark of its owner, which is 36 letters long and says nothing. */
+/** Without the mark of its owner, 36 meaningless letters. */
 function shortName(name: string): string {
   return name.replace(/^_c_[0-9a-f-]{36}-/, '').replace(/^[0-9a-f]{32}(?=__)/, '');
 }

@@ -4,7 +4,7 @@ import { clusterUrl, failureOf, hello } from '../api.ts';
 import { FailureNote } from '../parts/failure-view.tsx';
 import { TEXTS } from '../texts.ts';
 
-/** As whom one wants to be known by a service. */
+/** The login to a service. */
 export function LoginPage({
   cluster,
   onHello,
@@ -103,7 +103,7 @@ export function LoginPage({
   );
 }
 
-/** Asks for what stands at the end of the address. */
+/** Asks for the key at the end of the URL. */
 export function KeyPage({ onHello }: { onHello(hello: Hello): void }): ReactNode {
   const { key: texts } = TEXTS;
   const [key, setKey] = useState('');

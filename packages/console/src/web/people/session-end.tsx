@@ -5,7 +5,7 @@ import { Dialog } from '../parts/dialog.tsx';
 import { useResource, useSession } from '../session.ts';
 import { TEXTS } from '../texts.ts';
 
-/** Paths that are named of each kind. */
+/** Maximum number of listed paths of each kind. */
 const PATHS_MAX = 5;
 
 /** Whether a session can be ended from here, and if not, why not. */
@@ -41,7 +41,7 @@ function AskedOffer(props: {
   );
 }
 
-/** Nothing has failed that anybody has asked for: it is no alert. */
+/** Nothing requested by the user has failed: this is not an alert. */
 function WhyNot({ failure: { code, message } }: { readonly failure: Failure }): ReactNode {
   const known = TEXTS.errors[code];
   return (
@@ -51,7 +51,7 @@ function WhyNot({ failure: { code, message } }: { readonly failure: Failure }): 
   );
 }
 
-/** Says what goes with a session, and ends it. */
+/** Shows what is deleted with a session, and ends it. */
 export function EndDialog(props: {
   readonly session: SessionInfo;
   readonly end: SessionEndInfo;

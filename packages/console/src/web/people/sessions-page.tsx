@@ -10,7 +10,7 @@ import { EndDialog, EndOffer } from './session-end.tsx';
 type Key = 'session' | 'client' | 'server' | 'establishedMs' | 'latencyMaxMs' | 'ephemerals' | 'watches';
 const ROWS_MAX = 500;
 
-/** Who is connected, from where, what it holds and what it watches. */
+/** The connected clients, their addresses, what they hold and what they watch. */
 export default function SessionsPage(): ReactNode {
   const { cluster } = useSession();
   const { sessions: texts } = TEXTS;

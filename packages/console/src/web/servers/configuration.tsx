@@ -2,7 +2,7 @@ import { type ReactNode, useState } from 'react';
 import type { ServerSample } from '../../api/messages.ts';
 import { TEXTS } from '../texts.ts';
 
-/** What is of each server by itself and differs rightly. */
+/** Settings that legitimately differ between servers. */
 const OWN: ReadonlySet<string> = new Set([
   'serverId',
   'clientPort',

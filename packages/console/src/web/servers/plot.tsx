@@ -3,14 +3,14 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { ServerSample, ServersSample } from '../../api/messages.ts';
 
-/** Told apart in both schemes, and by those who do not see all colours: each has its dashes, too. */
+/** Distinguishable in both colour schemes; each also has its own dashes, for colour-blind users. */
 const COLOURS = ['#c2600f', '#2f74c0', '#2e8b57', '#9b4fb5', '#b8860b', '#c0455e', '#4b8c99', '#7a6a58', '#6a7fd0'];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 4], [12, 4], [4, 4], [7, 2, 1, 2]];
 
 /** 14:05:32, in the reader's time zone. */
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 
-/** One figure of all servers over time. */
+/** One metric of all servers over time. */
 export function Plot(props: {
   readonly label: string;
   readonly names: readonly string[];
@@ -33,7 +33,7 @@ export function Plot(props: {
         width: element.clientWidth,
         height: 150,
         cursor: { points: { size: 5 } },
-        // Of a minute at least: one figure alone would be drawn over years.
+        // At least a minute: a single point would be drawn over years.
         scales: {
           x: { range: (_, min, max) => [Math.min(min, max - 60), max] },
           y: { range: (_, _min, max) => [0, Math.max(1, max * 1.15)] },

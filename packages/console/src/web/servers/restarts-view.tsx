@@ -4,7 +4,7 @@ import { time } from '../figures.ts';
 import { TEXTS } from '../texts.ts';
 import { readRestarts } from './restarts.ts';
 
-/** A rolling restart or upgrade: who is back, who is away, who is to come. Nothing when there is none. */
+/** A rolling restart or upgrade: which servers are restarted, away or due. Empty when there is none. */
 export function Restarts(props: { readonly samples: readonly ServersSample[]; readonly keptMs: number }): ReactNode {
   const restarts = readRestarts(props.samples, props.keptMs);
   if (restarts === null) return null;

@@ -26,14 +26,14 @@ function statesOf(samples: readonly ServersSample[]) {
   return readRestarts(samples, KEPT_MS)?.map(({ name, state }) => `${name} ${state}`) ?? null;
 }
 
-test('servers that run on are no restart, and neither are those that were started together', () => {
+test('servers that keep running are not a restart, and neither are those started together', () => {
   const up = { role: 'follower', uptimeMs: DAY_MS };
   expect(statesOf([sampleOf(DAY_MS, { a: up, b: up })])).toBeNull();
   expect(statesOf([sampleOf(DAY_MS, { a: { ...up, uptimeMs: 1000 }, b: { ...up, uptimeMs: 2000 } })])).toBeNull();
   expect(statesOf([])).toBeNull();
 });
 
-test('a server that went is away, then restarted; of those to come the leader is the last', () => {
+test('a stopped server is away, then restarted; the leader is the last one due', () => {
   const others = { a: { role: 'leader' }, b: { role: 'follower' }, d: { role: 'observer' } };
   const samples = [
     sampleOf(0, { ...others, c: { role: 'follower' } }),
@@ -45,7 +45,7 @@ test('a server that went is away, then restarted; of those to come the leader is
   expect(readRestarts(samples, KEPT_MS)?.[0]).toMatchObject({ versionBefore: '3.8.0', version: '3.9.0' });
 });
 
-test('a restart between two samples, or before the first, is known by the age of the process', () => {
+test('a restart between two samples, or before the first, is detected by the age of the process', () => {
   const old = { role: 'follower', uptimeMs: DAY_MS };
   const young = { role: 'follower', uptimeMs: 1000 };
   expect(statesOf([sampleOf(DAY_MS, { a: old, b: young })])).toEqual(['b restarted', 'a due']);
@@ -53,7 +53,7 @@ test('a restart between two samples, or before the first, is known by the age of
   expect(statesOf(samples)).toEqual(['a restarted', 'b restarted']);
 });
 
-test('a server that looks for a leader has not gone; different versions are an upgrade that goes on', () => {
+test('a server that looks for a leader was not restarted; different versions are an upgrade in progress', () => {
   const samples = [sampleOf(0, { a: { role: 'follower' }, b: { role: 'leader' } })];
   const { servers } = sampleOf(2000, { a: { role: 'looking' }, b: { role: 'leader' } });
   expect(statesOf([...samples, { atMs: 2000, servers }])).toBeNull();

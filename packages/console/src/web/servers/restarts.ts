@@ -1,24 +1,24 @@
 import type { ServerSample, ServersSample } from '../../api/messages.ts';
 
-/** How a server stands in a rolling restart. */
+/** The state of a server in a rolling restart. */
 export interface ServerRestart {
   readonly name: string;
-  /** `restarted`: it went and came back; `away`: it went; `due`: it runs since before. */
+  /** `restarted`: it stopped and came back; `away`: it is stopped; `due`: it has been running since before. */
   readonly state: 'restarted' | 'away' | 'due';
   readonly role: string | null;
-  /** When its process started, as far as it tells (mntr); null: it does not. */
+  /** The start time of its process, if reported (mntr); null: not reported. */
   readonly startedMs: number | null;
   readonly versionBefore: string | null;
   readonly version: string | null;
 }
 
 /**
- * Which servers were restarted in the time that is kept, and which are to come: observers and followers first, the leader
- * last, as one restarts them.
+ * Which servers were restarted in the time of the samples, and which are due: observers and followers first, the leader
+ * last, in the usual order.
  *
- * 1. A server was restarted that was away between two samples, or whose process is younger than the samples.
- * 2. Of a restart before anybody looked only the age of the process tells; where all are as young, they were started
- *    together.
+ * 1. A server was restarted if it was away between two samples, or its process is younger than the samples.
+ * 2. A restart before the first sample shows only in the age of the process; where all are equally young, they were
+ *    started together.
  *
  * @param samples oldest first
  * @returns null when nothing looks like a restart
@@ -85,7 +85,7 @@ function isUp({ role, problem }: ServerSample): boolean {
   return problem === null && role !== null;
 }
 
-/** Its process is gone; one that looks for a leader is there. */
+/** Its process is gone; one that looks for a leader is not. */
 function isLost({ role, problem }: ServerSample): boolean {
   return problem !== null && role === null;
 }
@@ -95,5 +95,5 @@ function rankOf({ state, role }: ServerRestart): number {
   return role === 'observer' ? 2 : role === 'leader' ? 4 : 3;
 }
 
-/** Between asking for the time and the answer much may lie. */
+/** Much time may pass between sending the request for the age and its answer. */
 const SAME_START_MS = 5000;

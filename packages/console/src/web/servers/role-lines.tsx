@@ -9,7 +9,7 @@ interface Span {
   toMs: number;
 }
 
-/** Which role each server had when: elections and restarts are where the colours change. */
+/** The role of each server over time: elections and restarts show as changes of colour. */
 export function RoleLines({
   samples,
   names,

@@ -10,10 +10,10 @@ import { Restarts, shortVersion } from './restarts-view.tsx';
 import { RoleLines } from './role-lines.tsx';
 
 const KEPT = 300;
-/** Between two samples, as the backend takes them. */
+/** The sampling interval of the backend. */
 const EVERY_MS = 2000;
 
-/** How the servers are: now, in the last ten minutes, and how they are set up. */
+/** The servers: their current state, the last ten minutes, and their configuration. */
 export default function ServersPage(): ReactNode {
   const { cluster } = useSession();
   const { servers: texts } = TEXTS;

@@ -17,7 +17,7 @@ interface Answer {
   readonly index: IndexState;
 }
 
-/** Where the bytes and the znodes are: an area for each subtree, from the live tree. */
+/** The distribution of bytes and znodes: an area for each subtree, from the live tree. */
 export default function SizesPage({ path }: { readonly path: string }): ReactNode {
   const { cluster } = useSession();
   const { sizes: texts } = TEXTS;
@@ -26,7 +26,7 @@ export default function SizesPage({ path }: { readonly path: string }): ReactNod
   useSubscription({ kind: 'index', cluster: cluster.name }, (message) => {
     if (message.kind === 'index') setIndex(message.index);
   });
-  // Adding up a large tree takes as long as reading a part of it: while it is read, again when there is half as much more.
+  // Adding up a large tree takes as long as reading a part of it: during the walk, repeated when it has grown by half.
   const extent =
     index?.isComplete === false
       ? Math.floor(2 * Math.log2(index.znodes + 1))
@@ -114,7 +114,7 @@ export default function SizesPage({ path }: { readonly path: string }): ReactNod
   );
 }
 
-/** The picture; the table beside it has the same for those who do not see it. */
+/** The chart; the table beside it has the same contents in accessible form. */
 function Areas({
   sizes,
   by,
@@ -170,7 +170,7 @@ function Areas({
   );
 }
 
-/** The same subtree has the same colour, whatever else there is. */
+/** The same subtree always has the same colour. */
 function hueOf(path: string): number {
   let hash = 7;
   for (let i = 0; i < path.length; i++) hash = (hash * 31 + path.charCodeAt(i)) % 360;

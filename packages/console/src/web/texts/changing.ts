@@ -1,6 +1,6 @@
 import { count, size } from '../figures.ts';
 
-/** What changes znodes. */
+/** Changing znodes. */
 export const CHANGING_TEXTS = {
   actions: {
     edit: 'Edit',
@@ -65,7 +65,7 @@ export const CHANGING_TEXTS = {
     copy: (path: string): string => `Copy ${path}`,
     move: (path: string): string => `Move ${path}`,
     to: 'To',
-    moveHint: 'ZooKeeper has no move: it is copied and then deleted. Versions and times begin anew.',
+    moveHint: 'ZooKeeper has no move: it is copied and then deleted. Versions and times start over.',
     copySubmit: 'Copy',
     moveSubmit: 'Move',
     done: (path: string, znodes: number): string => `${count(znodes)} ${znodes === 1 ? 'znode' : 'znodes'}: ${path}.`,

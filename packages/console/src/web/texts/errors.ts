@@ -1,10 +1,10 @@
-/** What is so when something fails, and what can be done. */
+/** Errors, and what can be done. */
 export const ERRORS_TEXTS = {
   errors: {
-    NONODE: { title: 'It is not there', hint: 'It has been deleted, or never was.' },
+    NONODE: { title: 'It is not there', hint: 'It has been deleted, or never existed.' },
     NOAUTH: {
       title: 'No permission',
-      hint: 'Its ACL gives you no right for this. Log in as somebody else, or ask whoever administers the znode.',
+      hint: 'Its ACL does not permit this. Log in as another user, or ask an administrator of the znode.',
     },
     AUTHFAILED: { title: 'The service refuses these credentials', hint: 'Check user and password, and the method.' },
     BADVERSION: { title: 'Somebody else was faster', hint: 'Look at what is there now, and decide again.' },
@@ -32,10 +32,10 @@ export const ERRORS_TEXTS = {
       title: 'The servers keep their members',
       hint: 'Set reconfigEnabled=true in zoo.cfg of every server, and restart one after the other.',
     },
-    RECONFIGINPROGRESS: { title: 'Another change is in progress', hint: 'Go on when it is at its end.' },
+    RECONFIGINPROGRESS: { title: 'Another change is in progress', hint: 'Continue when it has completed.' },
     NEWCONFIGNOQUORUM: {
       title: 'Too few servers are ready',
-      hint: 'A quorum of the new members has to follow the leader: start them, wait until they are up to date, and go on.',
+      hint: 'A quorum of the new members has to follow the leader: start them, wait until they are up to date, and continue.',
     },
     BADARGUMENTS: { title: 'The service cannot take that', hint: "The leader's log says what is wrong with it." },
     'members-refused': {

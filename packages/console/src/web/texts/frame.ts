@@ -1,6 +1,6 @@
 import { count } from '../figures.ts';
 
-/** Around all views: the frame, the keys, the search. */
+/** The frame of all views, shortcuts, search. */
 export const FRAME_TEXTS = {
   title: 'Meerkat console',
   skip: 'Skip to the content',

@@ -1,6 +1,6 @@
 import { count, size } from '../figures.ts';
 
-/** What was. */
+/** The history of a znode. */
 export const HISTORY_TEXTS = {
   history: {
     slider: 'State',

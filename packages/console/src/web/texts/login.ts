@@ -1,4 +1,4 @@
-/** Who gets in. */
+/** The login. */
 export const LOGIN_TEXTS = {
   key: {
     title: 'This console has a key',

@@ -1,4 +1,4 @@
-/** Who is in an ensemble, and changes of that. */
+/** The members of an ensemble, and changes of them. */
 export const MEMBERS_TEXTS = {
   members: {
     title: 'Members',
@@ -56,9 +56,9 @@ export const MEMBERS_TEXTS = {
     readOnly: 'This console only reads: it plans and does not apply. Servers that are not in the list are not asked.',
     confirm: {
       title: 'Change the members?',
-      text: 'Each step is one change of the ensemble, and is made only if nobody else has changed the list meanwhile. Steps that are made stay when a later one is refused.',
+      text: 'Each step is one change of the ensemble, and is made only if the list has not been changed meanwhile. Completed steps stay when a later one is refused.',
       submit: 'Change',
-      goOn: 'Go on',
+      goOn: 'Continue',
       waits: 'to come',
       works: 'at work…',
       waitsFor: (first: string): string => `waiting: ${first}`,

@@ -1,6 +1,6 @@
 import { count } from '../figures.ts';
 
-/** Sessions, and the lines that they stand in. */
+/** Sessions and lines. */
 export const PEOPLE_TEXTS = {
   sessions: {
     title: 'Sessions',
@@ -29,7 +29,7 @@ export const PEOPLE_TEXTS = {
       can: 'Its client may be at work still: ending its session takes from it what it holds.',
       title: (session: string): string => `End session ${session}?`,
       text: (client: string, server: string): string =>
-        `The client at ${client}, connected to ${server}, loses its session at once, and everybody who waits for it goes on. It notices when it is told; until then it may believe that it holds what it held. If it still runs, it begins another session.`,
+        `The client at ${client}, connected to ${server}, loses its session at once, and clients that wait for it continue. It notices when it is told; until then it may believe that it holds what it held. If it still runs, it begins another session.`,
       goes: (n: number): string =>
         n === 1 ? '1 ephemeral znode goes with it' : `${count(n)} ephemeral znodes go with it`,
       watches: (n: number): string => (n === 1 ? '1 path is watched no more' : `${count(n)} paths are watched no more`),

@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 
 const WEB = join(import.meta.dirname, '..');
-/** Words between tags, on a line of their own, or in what is read out or shown of an element. */
+/** Words between tags, on a separate line, or in visible or accessible attributes. */
 const WORDS = [
   />[^<>{}=()]*[A-Za-z]{2,}[^<>{}=()]*<\//,
   /^\s+[A-Z][a-z]+(?: [a-z]+)*[.,:]?\s*$/,
@@ -19,7 +19,7 @@ function wordsIn(source: string): readonly string[] {
     .filter((line) => WORDS.some((pattern) => pattern.test(line)) && !NAMES.includes(line.trim()));
 }
 
-test('all that the page says in words stands in texts/', () => {
+test('all texts of the page are in texts/', () => {
   const views = readdirSync(WEB, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.tsx'));
   expect(views.length).toBeGreaterThan(30);
   const found = views.flatMap((name) => {

@@ -1,6 +1,6 @@
 import { count, time } from '../figures.ts';
 
-/** The whole tree as it was. */
+/** Past trees. */
 export const TIME_TEXTS = {
   time: {
     title: 'Tree of the past',

@@ -18,7 +18,7 @@ export const TREE_TEXTS = {
     emptyValue: 'This znode holds nothing.',
     zeroValue: 'This znode holds a value of no bytes.',
     gone: (path: string): string => `${path} is not there.`,
-    goneHint: 'It has been deleted, or never was. As soon as somebody creates it, it is shown here.',
+    goneHint: 'It has been deleted, or never existed. It is shown here as soon as it is created.',
     changed: (zxid: string | null): string => (zxid === null ? 'changed just now' : `changed by ${zxid}`),
     live: 'live',
     format: 'Shown as',

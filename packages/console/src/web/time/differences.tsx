@@ -7,7 +7,7 @@ import { TEXTS } from '../texts.ts';
 import { CodeView } from '../znode/code-view.tsx';
 import { asText, toBytes } from '../znode/unpack.ts';
 
-/** What has become of a subtree, and of one of its values. */
+/** The changes of a subtree, and of one of its values. */
 export function Differences({ difference }: { readonly difference: PastDifference }): ReactNode {
   const { from, to, changes, compared, isCut, withheld } = difference;
   const { time: texts } = TEXTS;

@@ -7,7 +7,7 @@ import { TEXTS } from '../texts.ts';
 import { join } from '../tree/tree-model.ts';
 import { visibleName } from '../tree/tree-pane.tsx';
 
-/** A znode of a past tree, and what was below it once it is opened. */
+/** A znode of a past tree, and its children once it is expanded. */
 export function PastBranch(props: {
   readonly at: string;
   readonly path: string;

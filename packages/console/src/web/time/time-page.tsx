@@ -10,11 +10,11 @@ import { ValueView } from '../znode/value-view.tsx';
 import { Differences } from './differences.tsx';
 import { PastBranch } from './past-branch.tsx';
 
-/** While one drags the slider nothing is rebuilt. */
+/** Nothing is rebuilt while the slider is dragged. */
 const STILL_MS = 300;
 const STEPS = 1000;
 
-/** The whole tree as it was at a moment of the retained log, and what has become of it until another one. */
+/** The whole tree at a moment of the retained log, and the changes until another one. */
 export default function TimePage({ path }: { readonly path: string }): ReactNode {
   const { cluster } = useSession();
   const { time: texts } = TEXTS;
@@ -125,7 +125,7 @@ function Slider(props: { readonly span: NonNullable<PastSpan>; onMoment(moment: 
   );
 }
 
-/** A zxid or a time that is typed. */
+/** An input for a zxid or a time. */
 function MomentForm(props: {
   readonly label: string;
   readonly submit: string;
@@ -137,7 +137,7 @@ function MomentForm(props: {
       className="moment"
       onSubmit={(event) => {
         event.preventDefault();
-        // What "now" was would be kept.
+        // Resolves "now" to a fixed time.
         props.onMoment(text.trim() === '' || text.trim() === 'now' ? `${Date.now()}` : text.trim());
       }}
     >

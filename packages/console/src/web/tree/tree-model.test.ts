@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ChildrenPage, Failure } from '../../api/messages.ts';
 import { TreeModel } from './tree-model.ts';
 
-/** A service whose answers arrive when the test says so. */
+/** A service whose replies arrive when the test says so. */
 class SlowService {
   readonly answers: (() => void)[] = [];
   names: readonly string[] = [];
@@ -25,7 +25,7 @@ function failureOf(error: unknown): Failure {
   throw error;
 }
 
-test('an answer that newer ones have overtaken is not shown', async () => {
+test('a reply that was overtaken by newer ones is not shown', async () => {
   const service = new SlowService();
   const model = new TreeModel(service.read, failureOf);
   service.names = ['held', 'stays'];

@@ -1,36 +1,36 @@
 import type { ChildInfo, ChildrenPage, Failure } from '../../api/messages.ts';
 
-/** Rows of a page: as many names are asked for at once. */
+/** Rows per page: the number of names per request. */
 export const PAGE_ROWS = 200;
 
-/** A line of the tree as it is drawn. */
+/** A displayed line of the tree. */
 export interface TreeRow {
   readonly path: string;
   readonly name: string;
   readonly depth: number;
-  /** null: its name is not read yet. */
+  /** null: its name is not loaded yet. */
   readonly info: ChildInfo | null;
   readonly parent: string | null;
-  /** Its place among its siblings, from 0, and their number. */
+  /** Its index among its siblings, from 0, and their number. */
   readonly index: number;
   readonly siblings: number;
   readonly isExpanded: boolean;
 }
 
-/** A znode whose children are shown. */
+/** An expanded znode. */
 interface OpenZnode {
   total: number;
   isLoaded: boolean;
   failure: Failure | null;
-  /** Number of the newest fresh reading that is shown: answers to questions from before it are out of date. */
+  /** Number of the newest displayed read: replies to earlier reads are out of date. */
   reading: number;
-  /** Children by page, as far as they are read. */
+  /** Children by page, as far as they are loaded. */
   readonly pages: Map<number, readonly ChildInfo[]>;
-  /** Children that are open themselves, by name, with their places. */
+  /** Expanded children, by name, with their indexes. */
   readonly open: Map<string, number>;
 }
 
-/** Where children come from. */
+/** The source of children. */
 export type ReadChildren = (
   path: string,
   from: number,
@@ -39,8 +39,8 @@ export type ReadChildren = (
 ) => Promise<ChildrenPage>;
 
 /**
- * The part of the tree that is open, without a line for each znode: a million children are a number and the pages that
- * were looked at. A row is found by going down from the root, past the children that are open.
+ * The expanded part of the tree, without a line per znode: a million children are a number and the pages that were
+ * viewed. A row is found by descending from the root, past the expanded children.
  */
 export class TreeModel {
   readonly #read: ReadChildren;
@@ -61,14 +61,14 @@ export class TreeModel {
     return () => void this.#listeners.delete(listener);
   };
 
-  /** Another number: something is to be drawn anew. */
+  /** Changes when something has to be rendered again. */
   readonly revision = (): number => this.#revision;
 
   get rowCount(): number {
     return 1 + this.#rowsBelow('/');
   }
 
-  /** Znodes that are open, parents before children. */
+  /** Expanded znodes, parents before children. */
   get openPaths(): readonly string[] {
     return [...this.#open.keys()].filter((path) => this.isVisible(path)).sort();
   }
@@ -85,7 +85,7 @@ export class TreeModel {
     return this.#open.get(path)?.isLoaded === false;
   }
 
-  /** Whether all that is above it is open. */
+  /** Whether all its ancestors are expanded. */
   isVisible(path: string): boolean {
     for (let at = path; at !== '/'; ) {
       const { parent, name } = split(at);
@@ -104,7 +104,7 @@ export class TreeModel {
       if (znode === undefined) return null;
       let index = 0;
       let into: string | null = null;
-      // Open children in their order; between them all rows are single ones.
+      // Expanded children in order; all rows in between are single ones.
       for (const [name, place] of [...znode.open].sort(([, a], [, b]) => a - b)) {
         const closedRows = place - index;
         if (rest < closedRows) break;
@@ -125,7 +125,7 @@ export class TreeModel {
     }
   }
 
-  /** The row of a znode; null when it is not among those that are open and read. */
+  /** The row of a znode; null when it is not among those that are expanded and loaded. */
   rowOf(path: string): number | null {
     if (path === '/') return 0;
     const { parent, name } = split(path);
@@ -139,7 +139,7 @@ export class TreeModel {
     return row;
   }
 
-  /** Reads the names of rows that are seen. */
+  /** Loads the names of visible rows. */
   want(parent: string, index: number): void {
     const page = Math.floor(index / PAGE_ROWS);
     const key = `${page} ${parent}`;
@@ -171,7 +171,7 @@ export class TreeModel {
     this.#changed();
   }
 
-  /** Opens all that is above a path, so that it has a row. @returns the row; null when it is not there */
+  /** Expands all ancestors of a path, so that it has a row. @returns the row; null when it does not exist */
   async reveal(path: string): Promise<number | null> {
     await this.expand('/');
     let parent = '/';
@@ -192,7 +192,7 @@ export class TreeModel {
     return this.rowOf(path);
   }
 
-  /** Reads again what is shown of a znode's children: some have come or gone. */
+  /** Reads the displayed children of a znode again: some were created or deleted. */
   async refresh(path: string): Promise<void> {
     const znode = this.#open.get(path);
     if (znode === undefined) return;
@@ -216,7 +216,7 @@ export class TreeModel {
       const znode = this.#open.get(path);
       if (znode === undefined) return null;
       if (reading < znode.reading) {
-        // The page that it is of may be wanted again.
+        // Its page may be requested again.
         this.#changed();
         return answer;
       }

@@ -8,7 +8,7 @@ import { TreePane } from './tree-pane.tsx';
 const WIDTH_MIN = 180;
 const WIDTH_MAX = 900;
 
-/** The tree, and beside it what is chosen in it. On a narrow screen one of the two. */
+/** The tree, and beside it the selected znode. On a narrow screen only one of the two. */
 export function TreePage({ path }: { readonly path: string }): ReactNode {
   const { cluster } = useSession();
   const [width, setWidth] = useState(() => Number(localStorage.getItem('meerkat-tree-width') ?? 340));

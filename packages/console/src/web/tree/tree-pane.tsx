@@ -10,10 +10,10 @@ import { TEXTS } from '../texts.ts';
 import { split, TreeModel, type TreeRow } from './tree-model.ts';
 
 const ROW_PX = 24;
-/** Watches that the tree leaves: of what is open, the first ones. */
+/** Maximum number of watches of the tree: on the first expanded znodes. */
 const FOLLOWED_MAX = 100;
 
-/** The tree: one row for each znode that is open, of which only those are drawn that are seen. */
+/** The tree: one row per visible znode, of which only those in the viewport are rendered. */
 export function TreePane({
   path,
   onSelect,
@@ -53,7 +53,7 @@ export function TreePane({
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
-    // While one drags through a million rows, only where one stops is read.
+    // While the user drags through a million rows, only the rows where it stops are loaded.
     const timer = setTimeout(() => {
       for (let i = first; i <= last; i++) {
         const row = model.row(i);
@@ -101,7 +101,7 @@ export function TreePane({
     event.preventDefault();
     event.stopPropagation();
   };
-  /** Letters lead to the next name that begins so, as far as names are read. Single ones are left to the page's keys. */
+  /** Typed letters select the next loaded name with this prefix. Single letters are left to the page's shortcuts. */
   const onType = (event: KeyboardEvent): void => {
     if (event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey || !event.shiftKey) return;
     const { current } = typed;
@@ -227,7 +227,7 @@ function sizeOf(bytes: number): string {
   return bytes === 0 ? '' : size(bytes);
 }
 
-/** Spaces at the ends and characters that are not drawn are made visible, so that no name looks like another one. */
+/** Makes leading and trailing spaces and invisible characters visible, so that names are distinguishable. */
 export function visibleName(name: string): string {
   return name
     .replace(/^ +| +$/g, (spaces) => '␣'.repeat(spaces.length))
@@ -253,7 +253,7 @@ function makeModel(cluster: string): TreeModel {
   );
 }
 
-/** What is open is read again when its children change. */
+/** Expanded znodes are read again when their children change. */
 function useFollowed(model: TreeModel, cluster: string): void {
   const open = model.openPaths.slice(0, FOLLOWED_MAX).join('\n');
   const followed = useRef(new Map<string, () => void>());

@@ -2,7 +2,7 @@ import type { EditorView } from '@codemirror/view';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { TEXTS } from '../texts.ts';
 
-/** A text with line numbers and colours, to be read or changed. */
+/** A text with line numbers and syntax colours, read-only or editable. */
 export function CodeView(props: {
   readonly text: string;
   readonly language: 'json' | 'xml' | 'text';
@@ -45,7 +45,7 @@ export function CodeView(props: {
   }, [language, label, isEditable, original]);
   useEffect(() => {
     const { current } = editor;
-    // While it is edited the editor has the newest text: `text` may be what it was some keys ago.
+    // While it is edited the editor has the newest text: `text` may lag some keystrokes behind.
     if (!isReady || isEditable || current === null) return;
     const shown = current.state.doc.toString();
     if (shown !== text) current.dispatch({ changes: { from: 0, to: shown.length, insert: text } });
@@ -58,7 +58,7 @@ export function CodeView(props: {
   );
 }
 
-/** A browser does not ask again for a script that failed: the page has to be loaded again. */
+/** A browser does not reload a script that failed to load: the page has to be reloaded. */
 function EditorAway({ reason }: { readonly reason: string }): ReactNode {
   return (
     <div className="failure" role="alert">

@@ -3,7 +3,7 @@ import type { AclEntry, QuotaInfo, StatInfo, ZnodeInfo } from '../../api/message
 import { age, count, size, time } from '../figures.ts';
 import { TEXTS } from '../texts.ts';
 
-/** What the service knows of a znode besides its data. */
+/** The metadata of a znode. */
 export function StatTable({ stat, nowMs }: { readonly stat: StatInfo; readonly nowMs: number }): ReactNode {
   const rows: readonly (readonly [keyof typeof TEXTS.stat, ReactNode])[] = [
     ['ctime', <When key="c" ms={stat.ctime} nowMs={nowMs} />],
@@ -38,7 +38,7 @@ function When({ ms, nowMs }: { readonly ms: number; readonly nowMs: number }): R
   );
 }
 
-/** Who may do what, in words, and what that means for who looks. */
+/** The permissions of a znode as text, and those of the current session. */
 export function AccessView({ znode }: { readonly znode: ZnodeInfo }): ReactNode {
   const { acl, identities } = znode;
   if (acl === null) return <p className="quiet">{TEXTS.acl.refused}</p>;
@@ -93,7 +93,7 @@ function QuotaView({ quota }: { readonly quota: QuotaInfo | null }): ReactNode {
   );
 }
 
-/** What is used, and how much of the limit that comes first. */
+/** The usage, relative to the limit that is reached first. */
 function Meter(props: {
   readonly label: string;
   readonly used: number;
@@ -129,7 +129,10 @@ export function describePerms(perms: string): string {
   return [...perms].map((letter) => TEXTS.acl.perms[letter] ?? letter).join(', ');
 }
 
-/** What the entries give to who is known so. Networks of `ip` are left to the server: an address alone is compared. */
+/**
+ * The permissions that the entries grant to these identities. Networks of `ip` are left to the server: only single
+ * addresses are compared.
+ */
 export function ourPerms(
   acl: readonly AclEntry[],
   identities: readonly { readonly scheme: string; readonly id: string }[],

@@ -12,7 +12,7 @@ export interface DialogProps {
   onDone(path: string | null): void;
 }
 
-/** Carries out a change, and offers to undo it. */
+/** Performs a change, and offers to undo it. */
 export function useChange(): {
   readonly isBusy: boolean;
   readonly failure: Failure | null;
@@ -200,7 +200,7 @@ export function AclDialog({
   onDone(path: string | null): void;
 }): ReactNode {
   const { isBusy, failure, run } = useChange();
-  // What was shown when the dialog opened: a later change must neither replace what is typed nor be overwritten unseen.
+  // The state when the dialog opened: a later change must neither replace the input nor be overwritten unseen.
   const [version] = useState(znode.stat.aversion);
   const [text, setText] = useState(() =>
     (znode.acl ?? []).map(({ perms, scheme, id }) => `${scheme}:${id}:${perms}`).join('\n'),

@@ -9,8 +9,8 @@ import { useChange } from './dialogs.tsx';
 import { asText, jsonFault, toBase64, toBytes } from './unpack.ts';
 
 /**
- * Edits a value: first the text, then the difference to what is there *now*, then the change, to that version alone. Who
- * was slower than somebody else sees the other's value in the difference.
+ * Edits a value: first the text, then the difference to the *current* value, then the change, conditional on that
+ * version. If another user was faster, the difference shows that user's value.
  */
 export function EditDialog({
   znode,
@@ -56,7 +56,7 @@ export function EditDialog({
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   });
-  // Somebody was faster between review and save: what is there now is read, and the difference to it shown.
+  // Another user was faster between review and save: read the current value, and show the difference to it.
   useEffect(() => {
     if (failure?.code === 'BADVERSION') void review();
   }, [failure]);

@@ -8,14 +8,14 @@ import { EditorState, type Extension } from '@codemirror/state';
 import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 
-/** CodeMirror as this page has it. Loaded when a value is first shown. */
+/** CodeMirror as configured for this page. Loaded when a value is first shown. */
 export interface EditorOptions {
   readonly parent: HTMLElement;
   readonly text: string;
   readonly language: 'json' | 'xml' | 'text';
   readonly label: string;
   readonly isEditable: boolean;
-  /** Shows what differs from this text. */
+  /** Shows the difference to this text. */
   readonly original?: string;
   onChange?(text: string): void;
 }
@@ -43,7 +43,7 @@ export function makeEditor({
     EditorView.contentAttributes.of({ 'aria-label': label, ...(isEditable ? {} : { tabindex: '0' }) }),
     EditorState.readOnly.of(!isEditable),
     EditorView.editable.of(isEditable),
-    // Tab leaves the editor unless something is typed into it: Escape and then Tab leaves it in any case.
+    // Tab leaves the editor unless it is editable: Escape and then Tab leaves it in any case.
     keymap.of([
       ...(isEditable ? [indentWithTab, ...historyKeymap] : []),
       ...defaultKeymap,

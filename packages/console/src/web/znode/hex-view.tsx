@@ -4,7 +4,7 @@ import { TEXTS } from '../texts.ts';
 
 const ROW_PX = 20;
 
-/** Sixteen bytes a line, and what they are as letters. */
+/** Sixteen bytes per line, in hexadecimal and as characters. */
 export function HexView({ bytes }: { readonly bytes: Uint8Array }): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({

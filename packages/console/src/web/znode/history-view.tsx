@@ -10,7 +10,7 @@ import { asText, toBytes } from './unpack.ts';
 
 type Against = 'before' | 'now' | 'nothing';
 
-/** A slider over the states that the retained log has of a znode: what it held, since when, by whom. */
+/** A slider over the states of a znode in the retained log: its data, since when, and by which session. */
 export function HistoryView({ path, version }: { readonly path: string; readonly version: number }): ReactNode {
   const { cluster } = useSession();
   const { history: texts } = TEXTS;

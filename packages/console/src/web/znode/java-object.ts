@@ -1,5 +1,5 @@
 /*
- * What Java's ObjectOutputStream has written, described. The grammar is that of "Java Object Serialization Specification",
+ * Describes the output of Java's ObjectOutputStream. The grammar is that of "Java Object Serialization Specification",
  * chapter 6.4: class descriptions, objects with their fields, strings, arrays, enums, blocks of data, references.
  */
 
@@ -15,7 +15,7 @@ interface JavaClass {
   readonly parent: JavaClass | null;
 }
 
-/** A text like that of an object in a debugger; where it cannot be read on, that is said. */
+/** A text like that of an object in a debugger; it says where it cannot be parsed further. */
 export function describeJavaObject(bytes: Uint8Array): string {
   const reader = new JavaReader(bytes);
   const parts: string[] = [];

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { TEXTS } from '../texts.ts';
 import { CodeView } from './code-view.tsx';
 
-/** A message, by a schema that is typed in. It is kept in this browser. */
+/** Decodes a message by a schema that the user enters. It is kept in this browser. */
 export function ProtobufView({ bytes }: { readonly bytes: Uint8Array }): ReactNode {
   const [schema, setSchema] = useState(() => localStorage.getItem('meerkat-proto') ?? EXAMPLE);
   const [message, setMessage] = useState(() => localStorage.getItem('meerkat-proto-message') ?? 'Example');

@@ -1,10 +1,10 @@
 import protobuf from 'protobufjs';
 
 /**
- * A message as JSON, by a schema that is text.
+ * Decodes a message to JSON, by a schema given as text.
  *
- * The library reads the schema and the numbers; the fields are gone through here, because it would make code of a schema,
- * which the policy of this page forbids.
+ * The library parses the schema and the numbers; the fields are decoded here, because it would generate code from the
+ * schema, which the policy of this page forbids.
  *
  * @throws Error that says what is wrong with schema or data
  */
@@ -37,7 +37,7 @@ function decode(type: protobuf.Type, reader: protobuf.Reader, end: number, depth
   return made;
 }
 
-/** Numbers stand packed behind one length, unless they do not. */
+/** Repeated numbers may be packed. */
 function decodeItems(field: protobuf.Field, wireType: number, reader: protobuf.Reader, depth: number, list: unknown[]) {
   const isPacked = wireType === 2 && field.type in protobuf.types.packed;
   if (!isPacked) {

@@ -1,23 +1,23 @@
 import { describeJavaObject } from './java-object.ts';
 
-/** What a value is shown as. */
+/** How a value is displayed. */
 export type Format = 'text' | 'json' | 'xml' | 'hex' | 'java';
 
 export interface Unpacked {
   readonly bytes: Uint8Array;
-  /** What was taken off, outermost first. */
+  /** The decoding steps, outermost first. */
   readonly steps: readonly string[];
   readonly format: Format;
-  /** For `text`, `json`, `xml` and `java`: what is shown. */
+  /** For `text`, `json`, `xml` and `java`: the displayed text. */
   readonly text: string;
-  /** Why something that looked packed is shown as it is. */
+  /** Why a value that looked compressed is shown unchanged. */
   readonly damage: { readonly kind: string; readonly reason: string } | null;
 }
 
-/** More than this is not unpacked: a small value may become a large one. */
+/** Maximum size after decompression: a small value may become a large one. */
 const UNPACKED_MAX = 16 << 20;
 
-/** Takes off what a value is packed with, and finds out what is inside. */
+/** Decompresses a value, and detects its format. */
 export async function unpack(bytes: Uint8Array, isSnappy = false): Promise<Unpacked> {
   const steps: string[] = [];
   let inner = bytes;
@@ -60,7 +60,7 @@ const UNPACKERS: Readonly<Record<Packing, (bytes: Uint8Array) => Promise<Uint8Ar
         chunks.push(value);
       }
     } catch (error) {
-      // Browsers say "failed" and nothing more.
+      // Browsers report only "failed".
       throw error instanceof Error && error.message.startsWith('it would') ? error : new Error('the data is damaged');
     }
     return concat(chunks, length);
@@ -73,7 +73,7 @@ const UNPACKERS: Readonly<Record<Packing, (bytes: Uint8Array) => Promise<Uint8Ar
     for (let at = 0; at + 4 <= bytes.length; ) {
       const kind = bytes[at]!;
       const length = bytes[at + 1]! | (bytes[at + 2]! << 8) | (bytes[at + 3]! << 16);
-      // Behind a checksum of four bytes.
+      // After a checksum of four bytes.
       const body = bytes.subarray(at + 8, at + 4 + length);
       if (kind === 0) parts.push(uncompress(body));
       else if (kind === 1) parts.push(body);
@@ -134,7 +134,7 @@ export function asText(bytes: Uint8Array): string | null {
   }
 }
 
-/** Why a text is no JSON; null when it is. */
+/** Why a text is not valid JSON; null when it is. */
 export function jsonFault(text: string): string | null {
   try {
     JSON.parse(text);
@@ -144,7 +144,7 @@ export function jsonFault(text: string): string | null {
   }
 }
 
-/** Indented; numbers and all else stay as they are written. */
+/** Indented; numbers and everything else are unchanged. */
 export function prettyJson(text: string): string {
   const parts = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? [];
   let depth = 0;

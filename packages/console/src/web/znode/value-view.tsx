@@ -8,7 +8,7 @@ import { asText, prettyJson, toBytes, type Unpacked, unpack } from './unpack.ts'
 
 type Choice = 'auto' | 'text' | 'json' | 'xml' | 'hex' | 'protobuf' | 'snappy';
 
-/** What a znode holds, unpacked and shown as what it is, or as what one chooses. */
+/** The data of a znode, decompressed and shown in the detected or the selected format. */
 export function ValueView({ znode }: { readonly znode: Pick<ZnodeInfo, 'path' | 'data'> }): ReactNode {
   const bytes = useMemo(() => (znode.data === null ? null : toBytes(znode.data)), [znode.data]);
   const [choice, setChoice] = useState<Choice>('auto');
@@ -21,7 +21,7 @@ export function ValueView({ znode }: { readonly znode: Pick<ZnodeInfo, 'path' | 
       isOver = true;
     };
   }, [bytes, choice]);
-  // Another znode is looked at anew.
+  // Resets the choice for another znode.
   useEffect(() => setChoice('auto'), [znode.path]);
   if (bytes === null) return <p className="quiet">{TEXTS.znode.emptyValue}</p>;
   if (bytes.length === 0) return <p className="quiet">{TEXTS.znode.zeroValue}</p>;

@@ -19,7 +19,7 @@ import { ValueView } from './value-view.tsx';
 type Tab = 'value' | 'details' | 'access' | 'history';
 type Open = 'edit' | 'create' | 'delete' | 'copy' | 'move' | 'acl' | null;
 
-/** One znode, as it is now: what changes is shown as it changes. */
+/** One znode, updated as it changes. */
 export function ZnodePane({ path, onBack }: { readonly path: string; onBack(): void }): ReactNode {
   const { cluster } = useSession();
   const [znode, setZnode] = useState<ZnodeInfo | null>(null);
